@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Generates the OpenAPI definitions of every kind that can be served, from the Go types of the
+# modules in go.mod. Usage: hack/update-openapi.sh [DIRECTORY]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=${1:-pkg/registry/openapi}
+
+# The generator is of the version that go.mod requires of its module, so that the two never differ.
+version=$(go list -m -f '{{.Version}}' k8s.io/kube-openapi)
+tools=$PWD/bin/kube-openapi-$version
+if [[ ! -x $tools/openapi-gen ]]; then
+	GOBIN=$tools go install "k8s.io/kube-openapi/cmd/openapi-gen@$version"
+fi
+
+# All of k8s.io/api but what no server has as a resource: what travels in a webhook's request, and
+# the discovery documents.
+mapfile -t groups < <(go list k8s.io/api/... | grep -E '/v[0-9]+((alpha|beta)[0-9]+)?$' |
+	grep -vE '^k8s.io/api/(admission|apidiscovery|imagepolicy)/')
+
+mkdir -p "$out"
+"$tools/openapi-gen" \
+	--go-header-file hack/boilerplate.go.txt \
+	--output-dir "$out" \
+	--output-file zz_generated.openapi.go \
+	--output-pkg github.com/miniapi-dev/miniapi/pkg/registry/openapi \
+	--report-filename /dev/null \
+	"${groups[@]}" \
+	k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 \
+	k8s.io/apimachinery/pkg/api/resource \
+	k8s.io/apimachinery/pkg/apis/meta/v1 \
+	k8s.io/apimachinery/pkg/apis/meta/v1beta1 \
+	k8s.io/apimachinery/pkg/runtime \
+	k8s.io/apimachinery/pkg/util/intstr \
+	k8s.io/apimachinery/pkg/version \
+	k8s.io/kube-aggregator/pkg/apis/apiregistration/v1

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Fails if the committed OpenAPI definitions are not what hack/update-openapi.sh generates.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+
+hack/update-openapi.sh "$fresh"
+if ! diff -u pkg/registry/openapi/zz_generated.openapi.go "$fresh/zz_generated.openapi.go" | head -n 60; then
+	echo "pkg/registry/openapi is not current: run 'make update'" >&2
+	exit 1
+fi

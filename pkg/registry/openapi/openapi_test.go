@@ -1,0 +1,57 @@
+package openapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+)
+
+func ref(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) }
+
+// TestDefinitionsAreClosed: a definition that refers to one outside of the set makes the whole of
+// /openapi/v2 and /openapi/v3 fail when a server builds it.
+func TestDefinitionsAreClosed(t *testing.T) {
+	t.Parallel()
+	definitions := openapi.GetOpenAPIDefinitions(ref)
+	for name, definition := range definitions {
+		for _, dependency := range definition.Dependencies {
+			if _, ok := definitions[dependency]; !ok {
+				t.Errorf("%s refers to %s, which has no definition", name, dependency)
+			}
+		}
+	}
+}
+
+func TestDefinitionNames(t *testing.T) {
+	t.Parallel()
+	definitions := openapi.GetOpenAPIDefinitions(ref)
+
+	for name := range definitions {
+		if !strings.HasPrefix(name, "io.k8s.") {
+			t.Errorf("%s is a Go path, not a model name: clients find kinds by their published model names", name)
+		}
+	}
+
+	for _, test := range []struct{ name, reason string }{
+		{"io.k8s.api.core.v1.Pod", "the core group is published as core"},
+		{"io.k8s.api.rbac.v1.ClusterRole", "a group is published by its folder's name, not its DNS name"},
+		{"io.k8s.api.extensions.v1beta1.Deployment", "a version that is served on demand has definitions too"},
+		{"io.k8s.api.admissionregistration.v1beta1.ValidatingWebhookConfiguration", "served on demand"},
+		{"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition", "the type of another module, by that module's name"},
+		{"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService", "the type of another module, by that module's name"},
+		{"io.k8s.apimachinery.pkg.api.resource.Quantity", "every object with resources refers to it"},
+		{"io.k8s.apimachinery.pkg.apis.meta.v1.Status", "every operation refers to it"},
+		{"io.k8s.apimachinery.pkg.util.intstr.IntOrString", "every port refers to it"},
+		{"io.k8s.apimachinery.pkg.version.Info", "the answer of /version"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if _, ok := definitions[test.name]; !ok {
+				t.Errorf("no definition of %s: %s", test.name, test.reason)
+			}
+		})
+	}
+}
