@@ -1,0 +1,106 @@
+# Every target works on a machine with Go, make, gcc and git; what else it takes is built into bin/.
+# `make help` lists them.
+
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+# One set of build flags, for one build cache: build, test, vet and the linter share their packages.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
+
+# A test's pattern (RUN=TestName), the packages to test or measure, and flags for `make run`.
+RUN ?=
+PKG ?= ./...
+ARGS ?=
+
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/miniapi
+	ldflags=$$(hack/ldflags.sh) && go build -ldflags "$$ldflags" -o bin/miniapi ./cmd/miniapi
+
+.PHONY: run
+run: build ## Build and serve on 127.0.0.1:6443 (ARGS="--secure-port 0 ...")
+	bin/miniapi serve $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built, tools included
+	rm -rf bin
+
+##@ Test
+
+.PHONY: test
+test: ## Run the tests (RUN=TestName, PKG=./pkg/storage/...)
+	go test -run '$(RUN)' $(PKG)
+
+.PHONY: test-race
+test-race: ## Run the tests with the race detector
+	go test -race -run '$(RUN)' $(PKG)
+
+.PHONY: bench
+bench: build ## Measure: Go benchmarks, then start, stop, memory and throughput of bin/miniapi
+	go test -run '^$$' -bench . -benchmem $(PKG)
+	go run ./hack/bench -binary bin/miniapi
+
+##@ Check
+
+.PHONY: verify
+verify: verify-words verify-format verify-tidy verify-build verify-vet lint verify-openapi ## Check everything but the tests
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
+	$(GOLANGCI_LINT) run
+
+.PHONY: verify-words
+verify-words: ## Check that nothing unfinished and no machine's path is committed
+	hack/verify-words.sh
+
+.PHONY: verify-format
+verify-format: ## Check that the Go code is formatted
+	@unformatted=$$(gofmt -s -l .) && if [[ -n $$unformatted ]]; then \
+		printf '%s\n' $$unformatted "not formatted: run 'make update'" >&2; exit 1; fi
+
+.PHONY: verify-tidy
+verify-tidy: ## Check that go.mod and go.sum are tidy
+	go mod tidy -diff
+
+.PHONY: verify-build
+verify-build: ## Check that every package builds
+	go build ./...
+
+.PHONY: verify-vet
+verify-vet: ## Run go vet
+	go vet ./...
+
+.PHONY: verify-openapi
+verify-openapi: ## Check that the OpenAPI definitions are current
+	hack/verify-openapi.sh
+
+##@ Change
+
+.PHONY: update
+update: update-format update-tidy update-openapi ## Regenerate everything that is generated
+
+.PHONY: update-format
+update-format: ## Format the Go code
+	gofmt -s -w .
+
+.PHONY: update-tidy
+update-tidy: ## Tidy go.mod and go.sum
+	go mod tidy
+
+.PHONY: update-openapi
+update-openapi: ## Regenerate the OpenAPI definitions
+	hack/update-openapi.sh
+
+# Built outside of go.mod: the linter's dependencies are none of ours.
+$(GOLANGCI_LINT):
+	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
