@@ -1,0 +1,130 @@
+package defaults
+
+import (
+	"math"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const (
+	// revisionHistoryLimit is how many old revisions of a workload are kept.
+	revisionHistoryLimit int32 = 10
+	// progressDeadlineSeconds is how long a rollout may stand still.
+	progressDeadlineSeconds int32 = 600
+)
+
+// quarter is how far a Deployment may go above and below its replicas in a rollout.
+func quarter() intstr.IntOrString { return intstr.FromString("25%") }
+
+// Deployment sets the defaults of a Deployment.
+func Deployment(d *appsv1.Deployment) {
+	pointer(&d.Spec.Replicas, 1)
+	pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	pointer(&d.Spec.ProgressDeadlineSeconds, progressDeadlineSeconds)
+	strategy := &d.Spec.Strategy
+	zero(&strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
+	if strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
+		pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
+		pointer(&strategy.RollingUpdate.MaxUnavailable, quarter())
+		pointer(&strategy.RollingUpdate.MaxSurge, quarter())
+	}
+	podTemplateSpec(&d.Spec.Template)
+}
+
+// DaemonSet sets the defaults of a DaemonSet.
+func DaemonSet(d *appsv1.DaemonSet) {
+	pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	strategy := &d.Spec.UpdateStrategy
+	zero(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
+	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
+		pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	podTemplateSpec(&d.Spec.Template)
+}
+
+// StatefulSet sets the defaults of a StatefulSet.
+func StatefulSet(s *appsv1.StatefulSet) {
+	pointer(&s.Spec.Replicas, 1)
+	pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	zero(&s.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+	strategy := &s.Spec.UpdateStrategy
+	if strategy.Type == "" {
+		strategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+		pointer(&strategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+	}
+	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
+		pointer(&strategy.RollingUpdate.Partition, 0)
+	}
+	pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
+	zero(&retention.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	zero(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	podTemplateSpec(&s.Spec.Template)
+	claimTemplates(s.Spec.VolumeClaimTemplates)
+}
+
+// claimTemplates sets the defaults of a StatefulSet's claims, which are whole
+// objects, kind and version included.
+func claimTemplates(claims []corev1.PersistentVolumeClaim) {
+	for i := range claims {
+		claims[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		PersistentVolumeClaim(&claims[i])
+	}
+}
+
+// ReplicaSet sets the defaults of a ReplicaSet.
+func ReplicaSet(r *appsv1.ReplicaSet) {
+	pointer(&r.Spec.Replicas, 1)
+	podTemplateSpec(&r.Spec.Template)
+}
+
+// Job sets the defaults of a Job.
+func Job(j *batchv1.Job) {
+	spec := &j.Spec
+	if spec.Parallelism == nil {
+		pointer(&spec.Completions, 1)
+	}
+	pointer(&spec.Parallelism, 1)
+	if spec.BackoffLimitPerIndex == nil {
+		pointer(&spec.BackoffLimit, 6)
+	} else {
+		pointer(&spec.BackoffLimit, math.MaxInt32)
+	}
+	pointer(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+	pointer(&spec.Suspend, false)
+	pointer(&spec.ManualSelector, false)
+	if spec.PodFailurePolicy == nil {
+		pointer(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+	} else {
+		pointer(&spec.PodReplacementPolicy, batchv1.Failed)
+	}
+	labelsOf(spec.Template.Labels, &j.Labels)
+	jobSpec(spec)
+}
+
+// jobSpec sets the defaults that a job's spec gets in a CronJob's template too.
+func jobSpec(s *batchv1.JobSpec) {
+	if s.PodFailurePolicy != nil {
+		for i := range s.PodFailurePolicy.Rules {
+			conditions := s.PodFailurePolicy.Rules[i].OnPodConditions
+			for j := range conditions {
+				zero(&conditions[j].Status, corev1.ConditionTrue)
+			}
+		}
+	}
+	podTemplateSpec(&s.Template)
+}
+
+// CronJob sets the defaults of a CronJob.
+func CronJob(c *batchv1.CronJob) {
+	zero(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
+	pointer(&c.Spec.Suspend, false)
+	pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
+	pointer(&c.Spec.FailedJobsHistoryLimit, 1)
+	jobSpec(&c.Spec.JobTemplate.Spec)
+}

@@ -1,0 +1,76 @@
+package defaults
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// HorizontalPodAutoscaler sets the defaults of an autoscaling/v2
+// HorizontalPodAutoscaler.
+func HorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
+	dropRoundTripAnnotations(h.Annotations)
+	pointer(&h.Spec.MinReplicas, 1)
+	if len(h.Spec.Metrics) == 0 {
+		h.Spec.Metrics = []autoscalingv2.MetricSpec{CPUUtilization(80)}
+	}
+	if b := h.Spec.Behavior; b != nil {
+		b.ScaleUp = scalingRules(b.ScaleUp, autoscalingv2.HPAScalingRules{
+			StabilizationWindowSeconds: new(int32),
+			Policies: []autoscalingv2.HPAScalingPolicy{
+				{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
+				{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+			},
+		})
+		b.ScaleDown = scalingRules(b.ScaleDown, autoscalingv2.HPAScalingRules{
+			Policies: []autoscalingv2.HPAScalingPolicy{
+				{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+			},
+		})
+	}
+}
+
+// CPUUtilization is the metric of autoscalers that name none: the average CPU
+// utilization of the pods, in percent of what they request.
+func CPUUtilization(percent int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU,
+			Target: autoscalingv2.MetricTarget{
+				Type:               autoscalingv2.UtilizationMetricType,
+				AverageUtilization: &percent,
+			},
+		},
+	}
+}
+
+// scalingRules completes the rules of one direction.
+func scalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscalingv2.HPAScalingRules) *autoscalingv2.HPAScalingRules {
+	if rules == nil {
+		rules = &autoscalingv2.HPAScalingRules{}
+	}
+	pointer(&rules.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
+	if rules.StabilizationWindowSeconds == nil {
+		rules.StabilizationWindowSeconds = unset.StabilizationWindowSeconds
+	}
+	if rules.Policies == nil {
+		rules.Policies = unset.Policies
+	}
+	return rules
+}
+
+// dropRoundTripAnnotations removes what autoscaling/v1 carries fields of v2 in:
+// in v2 they are fields, and an annotation would be a stale copy.
+func dropRoundTripAnnotations(annotations map[string]string) {
+	for _, name := range [...]string{"metrics", "current-metrics", "behavior", "conditions"} {
+		delete(annotations, "autoscaling.alpha.kubernetes.io/"+name)
+	}
+}
+
+// AutoscalingV1HorizontalPodAutoscaler sets the defaults of an autoscaling/v1
+// HorizontalPodAutoscaler. Its metrics are defaulted when it is converted, since
+// they may be in an annotation.
+func AutoscalingV1HorizontalPodAutoscaler(h *autoscalingv1.HorizontalPodAutoscaler) {
+	pointer(&h.Spec.MinReplicas, 1)
+}

@@ -1,0 +1,146 @@
+package defaults
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Pod sets the defaults of a Pod, some of which a pod template doesn't get.
+func Pod(pod *corev1.Pod) {
+	dropInitContainerAnnotations(pod.Annotations)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			requestsFromLimits(&containers[i].Resources)
+			if pod.Spec.HostNetwork {
+				hostPorts(containers[i].Ports)
+			}
+		}
+	}
+	podLevelResources(pod)
+	pointer(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	podSpec(&pod.Spec)
+	podIPs(&pod.Status)
+}
+
+// PodTemplate sets the defaults of a PodTemplate.
+func PodTemplate(t *corev1.PodTemplate) {
+	podTemplateSpec(&t.Template)
+}
+
+// podTemplateSpec sets the defaults of the template in a workload.
+func podTemplateSpec(t *corev1.PodTemplateSpec) {
+	dropInitContainerAnnotations(t.Annotations)
+	podSpec(&t.Spec)
+}
+
+func podSpec(s *corev1.PodSpec) {
+	zero(&s.DNSPolicy, corev1.DNSClusterFirst)
+	zero(&s.RestartPolicy, corev1.RestartPolicyAlways)
+	zero(&s.SchedulerName, corev1.DefaultSchedulerName)
+	pointer(&s.SecurityContext, corev1.PodSecurityContext{})
+	pointer(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
+
+	// serviceAccount is the old name of serviceAccountName, which it follows.
+	zero(&s.ServiceAccountName, s.DeprecatedServiceAccount)
+	s.DeprecatedServiceAccount = s.ServiceAccountName
+
+	for i := range s.Volumes {
+		volume(&s.Volumes[i])
+	}
+	for i := range s.InitContainers {
+		container(&s.InitContainers[i])
+	}
+	for i := range s.Containers {
+		container(&s.Containers[i])
+	}
+	for i := range s.EphemeralContainers {
+		container((*corev1.Container)(&s.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	resourceList(s.Overhead)
+	if s.Resources != nil {
+		resourceRequirements(s.Resources)
+	}
+}
+
+func container(c *corev1.Container) {
+	imagePullPolicy(&c.ImagePullPolicy, c.Image)
+	zero(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	zero(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	for i := range c.Ports {
+		zero(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+	for i := range c.Env {
+		if from := c.Env[i].ValueFrom; from != nil {
+			fieldRef(from.FieldRef)
+			if from.FileKeyRef != nil {
+				pointer(&from.FileKeyRef.Optional, false)
+			}
+		}
+	}
+	resourceRequirements(&c.Resources)
+	for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		probe(p)
+	}
+	if c.Lifecycle != nil {
+		for _, h := range []*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+			if h != nil {
+				httpGet(h.HTTPGet)
+			}
+		}
+	}
+}
+
+func probe(p *corev1.Probe) {
+	if p == nil {
+		return
+	}
+	zero(&p.TimeoutSeconds, 1)
+	zero(&p.PeriodSeconds, 10)
+	zero(&p.SuccessThreshold, 1)
+	zero(&p.FailureThreshold, 3)
+	httpGet(p.HTTPGet)
+	if p.GRPC != nil {
+		pointer(&p.GRPC.Service, "")
+	}
+}
+
+func httpGet(a *corev1.HTTPGetAction) {
+	if a != nil {
+		zero(&a.Path, "/")
+		zero(&a.Scheme, corev1.URISchemeHTTP)
+	}
+}
+
+func fieldRef(r *corev1.ObjectFieldSelector) {
+	if r != nil {
+		zero(&r.APIVersion, "v1")
+	}
+}
+
+// hostPorts binds the ports of a pod in its node's network to the same ports there.
+func hostPorts(ports []corev1.ContainerPort) {
+	for i := range ports {
+		zero(&ports[i].HostPort, ports[i].ContainerPort)
+	}
+}
+
+// podIPs keeps podIP the first of podIPs; a client that knows podIP alone decides.
+func podIPs(s *corev1.PodStatus) {
+	switch {
+	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
+		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
+	case len(s.PodIPs) > 0:
+		s.PodIP = s.PodIPs[0].IP
+	}
+}
+
+// dropInitContainerAnnotations removes what Kubernetes 1.5 kept init containers in.
+func dropInitContainerAnnotations(annotations map[string]string) {
+	for _, name := range [...]string{
+		"pod.beta.kubernetes.io/init-containers",
+		"pod.alpha.kubernetes.io/init-containers",
+		"pod.beta.kubernetes.io/init-container-statuses",
+		"pod.alpha.kubernetes.io/init-container-statuses",
+	} {
+		delete(annotations, name)
+	}
+}
