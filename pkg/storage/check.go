@@ -1,0 +1,75 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+)
+
+// databaseTimeout is how long the check waits for another holder of the database file.
+const databaseTimeout = time.Second
+
+// checkFiles reads the files of a previous member. etcd would open a damaged database on
+// goroutines of its own, where a panic or fault ends the process. It must be guarded.
+func checkFiles(cfg config.ServerConfig) error {
+	if err := checkDatabase(cfg.BackendPath()); err != nil {
+		return fmt.Errorf("database %s: %w", cfg.BackendPath(), err)
+	}
+	if err := checkLog(cfg); err != nil {
+		return fmt.Errorf("write-ahead log %s: %w", cfg.WALDir(), err)
+	}
+	return nil
+}
+
+// checkDatabase reads all pages of the database, as etcd does to find the free ones.
+func checkDatabase(path string) (err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil // etcd makes it
+	}
+	if err != nil {
+		return err
+	}
+	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: databaseTimeout})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged: %v", r)
+		}
+		err = errors.Join(err, db.Close())
+	}()
+	return db.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("truncated: %d of %d bytes", info.Size(), tx.Size())
+		}
+		return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error {
+			return b.ForEach(func(_, _ []byte) error { return nil })
+		})
+	})
+}
+
+// checkLog reads the log. A record that the end of the process cut short is no damage.
+func checkLog(cfg config.ServerConfig) error {
+	if !wal.Exist(cfg.WALDir()) {
+		return nil
+	}
+	snapshots, err := wal.ValidSnapshotEntries(cfg.Logger, cfg.WALDir())
+	if err != nil {
+		return err
+	}
+	start := &walpb.Snapshot{}
+	if len(snapshots) > 0 {
+		start = snapshots[len(snapshots)-1]
+	}
+	_, err = wal.Verify(cfg.Logger, cfg.WALDir(), start)
+	return err
+}

@@ -1,0 +1,220 @@
+package storage
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
+	"google.golang.org/grpc"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+)
+
+// newClient returns a client that calls the server's RPC methods directly. It differs from etcd's
+// v3client in what an API server needs: streamed lists, progress requests that reach the watches,
+// and an end at which no call is left in the server.
+func newClient(s *etcdserver.EtcdServer, g *gate) *kubernetes.Client {
+	c := clientv3.NewCtxClient(context.Background(), clientv3.WithZapLogger(s.Logger()))
+
+	kv := clientv3.NewKVFromKVClient(&kvClient{server: v3rpc.NewQuotaKVServer(s), gate: g}, c)
+	c.KV = etcd3.NewETCDLatencyTracker(kv)
+
+	lease := v3rpc.NewQuotaLeaseServer(s)
+	c.Lease = clientv3.NewLeaseFromLeaseClient(&leaseClient{adapter.LeaseServerToLeaseClient(lease), g}, c, time.Second)
+
+	watch := adapter.WatchServerToWatchClient(&watchServer{v3rpc.NewWatchServer(s), g})
+	c.Watcher = &watcher{clientv3.NewWatchFromWatchClient(watch, c)}
+
+	maintenance := adapter.MaintenanceServerToMaintenanceClient(v3rpc.NewMaintenanceServer(s, nil))
+	c.Maintenance = clientv3.NewMaintenanceFromMaintenanceClient(maintenance, c)
+
+	k := &kubernetes.Client{Client: c}
+	k.Kubernetes = k
+	return k
+}
+
+// gate lets calls into the server until it is shut. A call in the server reads a database that
+// must stay open for it.
+type gate struct {
+	calls  sync.RWMutex // held for reading by each call
+	closed bool
+}
+
+// enter is followed by calls.RUnlock unless it returns an error.
+func (g *gate) enter() error {
+	g.calls.RLock()
+	if g.closed {
+		g.calls.RUnlock()
+		return rpctypes.ErrGRPCStopped
+	}
+	return nil
+}
+
+// shut turns new calls away and waits for the last one inside.
+func (g *gate) shut() {
+	g.calls.Lock()
+	g.closed = true
+	g.calls.Unlock()
+}
+
+// call makes one call through the gate.
+func call[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (response Response, err error) {
+	if err := g.enter(); err != nil {
+		return response, err
+	}
+	defer g.calls.RUnlock()
+	return method(ctx, r)
+}
+
+// kvClient calls a KVServer in the same process.
+type kvClient struct {
+	server pb.KVServer
+	gate   *gate
+}
+
+var _ pb.KVClient = (*kvClient)(nil)
+
+func (c *kvClient) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+	return call(ctx, c.gate, c.server.Range, r)
+}
+
+func (c *kvClient) Put(ctx context.Context, r *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
+	return call(ctx, c.gate, c.server.Put, r)
+}
+
+func (c *kvClient) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
+	return call(ctx, c.gate, c.server.DeleteRange, r)
+}
+
+func (c *kvClient) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+	return call(ctx, c.gate, c.server.Txn, r)
+}
+
+func (c *kvClient) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
+	return call(ctx, c.gate, c.server.Compact, r)
+}
+
+// RangeStream reads a list in chunks. etcd's adapter has no such call and says so with
+// Unimplemented, which k8s.io/apiserver would take for an old etcd, for the whole process.
+func (c *kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (pb.KV_RangeStreamClient, error) {
+	if err := c.gate.enter(); err != nil {
+		return nil, err
+	}
+	s := &rangeStream{ctx: ctx, chunks: make(chan *pb.RangeStreamResponse)}
+	go func() {
+		defer c.gate.calls.RUnlock()
+		defer close(s.chunks)
+		s.err = c.server.RangeStream(r, rangeStreamServer{rangeStream: s})
+	}()
+	return rangeStreamClient{rangeStream: s}, nil
+}
+
+// rangeStream is a list on its way from server to client; a client that leaves early cancels its
+// context, as with gRPC.
+type rangeStream struct {
+	ctx    context.Context
+	chunks chan *pb.RangeStreamResponse
+	err    error // of the server; set before chunks is closed
+}
+
+// rangeStreamServer is the end that the server writes to. What it lacks of a gRPC stream, a list
+// doesn't use.
+type rangeStreamServer struct {
+	*rangeStream
+	grpc.ServerStream
+}
+
+func (s rangeStreamServer) Context() context.Context { return s.ctx }
+
+func (s rangeStreamServer) Send(chunk *pb.RangeStreamResponse) error {
+	select {
+	case s.chunks <- chunk:
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// rangeStreamClient is the end that the client reads from.
+type rangeStreamClient struct {
+	*rangeStream
+	grpc.ClientStream
+}
+
+func (s rangeStreamClient) Context() context.Context { return s.ctx }
+
+func (s rangeStreamClient) Recv() (*pb.RangeStreamResponse, error) {
+	select {
+	case chunk, ok := <-s.chunks:
+		switch {
+		case ok:
+			return chunk, nil
+		case s.err != nil:
+			return nil, s.err
+		default:
+			return nil, io.EOF
+		}
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+// leaseClient lets the calls of a lease client through the gate. Keeping leases alive touches no
+// database.
+type leaseClient struct {
+	pb.LeaseClient
+	gate *gate
+}
+
+func (c *leaseClient) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
+	return call(ctx, c.gate, func(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
+		return c.LeaseClient.LeaseGrant(ctx, r)
+	}, r)
+}
+
+func (c *leaseClient) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
+	return call(ctx, c.gate, func(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+		return c.LeaseClient.LeaseRevoke(ctx, r)
+	}, r)
+}
+
+// watchServer holds the gate open as long as a stream of watches is served: events with the
+// previous value read the database.
+type watchServer struct {
+	pb.WatchServer
+	gate *gate
+}
+
+func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
+	if err := s.gate.enter(); err != nil {
+		return err
+	}
+	defer s.gate.calls.RUnlock()
+	return s.WatchServer.Watch(stream)
+}
+
+// watcher puts all watches and progress requests on one stream. The client would choose the stream
+// by the metadata of the context, but an answer to a progress request reaches only the watches of
+// its own stream.
+type watcher struct{ clientv3.Watcher }
+
+func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	return w.Watcher.Watch(withoutValues{ctx}, key, opts...)
+}
+
+func (w *watcher) RequestProgress(ctx context.Context) error {
+	return w.Watcher.RequestProgress(withoutValues{ctx})
+}
+
+// withoutValues is a context that ends with another and carries nothing: the stream lives longer
+// than the request that opens it and must not hold on to what that one carries.
+type withoutValues struct{ context.Context }
+
+func (withoutValues) Value(any) any { return nil }

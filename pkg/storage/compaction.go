@@ -1,0 +1,67 @@
+package storage
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/klog/v2"
+)
+
+// compaction drops old versions of keys, as the library's compactor does for an endpoint: every
+// interval, what is older than the interval. Being the only one, it needn't watch for others.
+type compaction struct {
+	mu       sync.Mutex
+	cancel   context.CancelFunc
+	done     chan struct{}
+	revision atomic.Int64
+}
+
+var _ etcd3.Compactor = (*compaction)(nil)
+
+// CompactRevision returns the revision of the last compaction, 0 before the first.
+func (c *compaction) CompactRevision() int64 { return c.revision.Load() }
+
+// start starts the compaction unless it runs or the interval is 0, and returns it.
+func (c *compaction) start(client *clientv3.Client, interval time.Duration) etcd3.Compactor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if interval > 0 && c.cancel == nil {
+		ctx, cancel := context.WithCancel(client.Ctx())
+		c.cancel, c.done = cancel, make(chan struct{})
+		go c.run(ctx, client, interval)
+	}
+	return c
+}
+
+func (c *compaction) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel()
+		<-c.done
+	}
+}
+
+func (c *compaction) run(ctx context.Context, client *clientv3.Client, interval time.Duration) {
+	defer close(c.done)
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for logicalTime, revision := int64(0), int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		var compacted int64
+		var err error
+		logicalTime, revision, compacted, err = etcd3.Compact(ctx, client, logicalTime, revision)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "etcd compaction failed")
+		}
+		c.revision.Store(max(compacted, c.revision.Load()))
+	}
+}

@@ -1,0 +1,148 @@
+package storage
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+)
+
+// externalTimeout bounds CheckExternal if its context doesn't.
+const externalTimeout = 3 * time.Second
+
+// CheckExternal returns nil if one of the etcd servers of the transport answers, and otherwise an
+// error that says of each why not. The library alone retries for 20 seconds and then names none.
+func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
+	if len(c.ServerList) == 0 {
+		return errors.New("no etcd servers given")
+	}
+	p := prober{dial: (&net.Dialer{}).DialContext}
+	if c.CertFile != "" || c.KeyFile != "" || c.TrustedCAFile != "" {
+		var err error
+		info := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.TrustedCAFile}
+		if p.tls, err = info.ClientConfig(); err != nil {
+			return fmt.Errorf("etcd client certificate: %w", err)
+		}
+	}
+	if c.EgressLookup != nil {
+		dial, err := c.EgressLookup(egressselector.Etcd.AsNetworkContext())
+		if err != nil {
+			return fmt.Errorf("etcd egress: %w", err)
+		}
+		if dial != nil {
+			p.dial = dial
+		}
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, externalTimeout)
+	defer cancel()
+	errs := make([]error, len(c.ServerList))
+	var wg sync.WaitGroup
+	for i, server := range c.ServerList {
+		wg.Go(func() {
+			if errs[i] = p.probe(ctx, server); errs[i] == nil {
+				cancel() // one is enough
+			}
+		})
+	}
+	wg.Wait()
+	reasons := make([]string, len(errs))
+	for i, err := range errs {
+		if err == nil {
+			return nil
+		}
+		reasons[i] = fmt.Sprintf("%s: %v", c.ServerList[i], err)
+	}
+	return fmt.Errorf("no etcd server answers: %s", strings.Join(reasons, "; "))
+}
+
+// prober asks etcd servers for a sign of life.
+type prober struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	tls  *tls.Config
+}
+
+// probe connects first without gRPC, which would hide the reason behind its retries.
+func (p prober) probe(ctx context.Context, server string) error {
+	conn, err := p.connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+
+	client, err := clientv3.New(clientv3.Config{
+		Context:     ctx,
+		Endpoints:   []string{server},
+		TLS:         p.tls,
+		Logger:      zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(p.dialEndpoint)},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := client.Status(ctx, server); err != nil {
+		return fmt.Errorf("connects, but doesn't answer as etcd: %w", err)
+	}
+	return nil
+}
+
+// connect opens a connection as far as TLS.
+func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
+	conn, err := p.dialEndpoint(ctx, server)
+	if err != nil || !secure(server) {
+		return conn, err
+	}
+	config := &tls.Config{}
+	if p.tls != nil {
+		config = p.tls.Clone()
+	}
+	if config.ServerName == "" {
+		config.ServerName = hostname(server)
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// dialEndpoint dials an endpoint as etcd's client writes them: a URL, or a bare address.
+func (p prober) dialEndpoint(ctx context.Context, endpoint string) (net.Conn, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" && u.Path == "" {
+		return p.dial(ctx, "tcp", endpoint)
+	}
+	switch u.Scheme {
+	case "unix", "unixs":
+		return p.dial(ctx, "unix", u.Host+u.Path)
+	case "http", "https":
+		return p.dial(ctx, "tcp", u.Host)
+	default:
+		return p.dial(ctx, "tcp", endpoint)
+	}
+}
+
+func secure(endpoint string) bool {
+	return strings.HasPrefix(endpoint, "https:") || strings.HasPrefix(endpoint, "unixs:")
+}
+
+func hostname(endpoint string) string {
+	if u, err := url.Parse(endpoint); err == nil {
+		return u.Hostname()
+	}
+	return ""
+}

@@ -1,0 +1,206 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+const (
+	// lockName is the file that is locked by the process that holds a folder, and that marks the
+	// folder as a member's.
+	lockName = "miniapi.lock"
+
+	// layout is the version of what a data folder holds.
+	layout = 1
+
+	temporaryPrefix = "miniapi-"
+)
+
+// mountPoint is what a freshly formatted disk holds.
+const mountPoint = "lost+found"
+
+// holder is the content of the lock file.
+type holder struct {
+	Layout    int       `json:"layout"`
+	PID       int       `json:"pid"`
+	Name      string    `json:"name,omitempty"` // Options.Holder
+	Since     time.Time `json:"since"`
+	Temporary bool      `json:"temporary,omitempty"`
+}
+
+// String describes the holder to the one who would like to be it.
+func (h holder) String() string {
+	if h.PID == 0 {
+		return "another process"
+	}
+	s := fmt.Sprintf("process %d", h.PID)
+	if h.Name != "" {
+		s += " (" + h.Name + ")"
+	}
+	return s + " since " + h.Since.Local().Format(time.DateTime)
+}
+
+// folder is where a member keeps its files, held by this member alone until it is closed.
+type folder struct {
+	path      string
+	temporary bool
+	lock      *fileutil.LockedFile
+}
+
+// openDataFolder takes a folder to keep data in: one that a member has used, an empty one, or one
+// that doesn't exist yet.
+func openDataFolder(path, name string) (*folder, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	if err := mayHoldData(path); err != nil {
+		return nil, fmt.Errorf("data folder %q: %w", path, err)
+	}
+	if err := os.MkdirAll(path, fileutil.PrivateDirMode); err != nil {
+		return nil, fmt.Errorf("data folder %q: %w", path, err)
+	}
+	f, err := lockFolder(path, holder{Name: name})
+	if err != nil {
+		return nil, fmt.Errorf("data folder %q: %w", path, err)
+	}
+	return f, nil
+}
+
+// mayHoldData tells whether the path may become or be a data folder, before anything is written.
+func mayHoldData(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return errors.New("not a folder")
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	foreign := ""
+	for _, e := range entries {
+		switch e.Name() {
+		case lockName:
+			return nil
+		case mountPoint:
+		default:
+			foreign = e.Name()
+		}
+	}
+	if foreign != "" {
+		return fmt.Errorf("holds %q and no %s, so it is not a data folder; use a new or empty one", foreign, lockName)
+	}
+	return nil
+}
+
+// openTemporaryFolder makes a folder in the first of the bases that allows it.
+func openTemporaryFolder(bases ...string) (*folder, error) {
+	var errs []error
+	for _, base := range bases {
+		removeAbandoned(base)
+		path, err := os.MkdirTemp(base, temporaryPrefix)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		f, err := lockFolder(path, holder{Temporary: true})
+		if err != nil {
+			errs = append(errs, err, os.RemoveAll(path))
+			continue
+		}
+		return f, nil
+	}
+	return nil, fmt.Errorf("temporary folder: %w", errors.Join(errs...))
+}
+
+// removeAbandoned removes the temporary folders of processes that died without Stop. A folder
+// whose lock file is still empty is just being made.
+func removeAbandoned(base string) {
+	locks, _ := filepath.Glob(filepath.Join(base, temporaryPrefix+"*", lockName))
+	for _, path := range locks {
+		if h, err := readHolder(path); err != nil || !h.Temporary {
+			continue
+		}
+		lock, err := fileutil.TryLockFile(path, os.O_RDWR, fileutil.PrivateFileMode)
+		if err != nil {
+			continue
+		}
+		_ = os.RemoveAll(filepath.Dir(path)) // the next member tries again
+		_ = lock.Close()
+	}
+}
+
+// lockFolder locks a folder and writes down for whom.
+func lockFolder(path string, h holder) (*folder, error) {
+	name := filepath.Join(path, lockName)
+	lock, err := fileutil.TryLockFile(name, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
+	if errors.Is(err, fileutil.ErrLocked) {
+		other, _ := readHolder(name)
+		return nil, fmt.Errorf("in use by %s", other)
+	}
+	if err != nil {
+		return nil, err
+	}
+	last, err := readHolder(name)
+	if err == nil && last.Layout > layout {
+		err = fmt.Errorf("made by a newer version (layout %d, this one knows %d)", last.Layout, layout)
+	}
+	if err == nil {
+		h.Layout, h.PID, h.Since = layout, os.Getpid(), time.Now()
+		err = writeHolder(lock, h)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &folder{path: path, temporary: h.Temporary, lock: lock}, nil
+}
+
+// readHolder reads a lock file. One that isn't completely written has an empty holder: whether
+// someone holds the folder is up to the lock, not to the text.
+func readHolder(name string) (holder, error) {
+	var h holder
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return h, err
+	}
+	if json.Unmarshal(bytes.TrimSpace(text), &h) != nil {
+		return holder{}, nil
+	}
+	return h, nil
+}
+
+func writeHolder(lock *fileutil.LockedFile, h holder) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(lock, 0), strings.NewReader(string(text)+"\n"))
+	return err
+}
+
+// close gives the folder up, removing it if it is temporary.
+func (f *folder) close() error {
+	var errs []error
+	if f.temporary {
+		errs = append(errs, os.RemoveAll(f.path))
+	}
+	return errors.Join(append(errs, f.lock.Close())...)
+}

@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"sync"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+)
+
+// Options say where a member keeps its data and whom it tells about trouble.
+type Options struct {
+	// DataDir keeps the data, with fsync, for the next start. It is made if it doesn't exist, and
+	// held by one process at a time. Empty: a temporary folder, without fsync, removed by Stop.
+	DataDir string
+
+	// TempDir is where temporary folders are made. Empty: /dev/shm if it is a tmpfs with room,
+	// else os.TempDir().
+	TempDir string
+
+	// Holder says in the data folder who holds it, beside the process id: the address that is
+	// served, for example. The error that a second server gets shows it.
+	Holder string
+
+	// LogTo gets etcd's own warnings and errors, a line each. Nil drops them. What makes Start
+	// fail is in its error in either case.
+	LogTo io.Writer
+}
+
+// Member is a running etcd of one member. Its methods may be called concurrently.
+type Member struct {
+	folder *folder
+	trap   *trap
+	server *etcdserver.EtcdServer
+	gate   *gate
+	client *kubernetes.Client
+
+	compaction compaction
+
+	mu       sync.Mutex
+	stores   map[*destroyer]struct{}
+	stopping chan struct{}
+	stopped  chan struct{}
+	stopErr  error
+}
+
+// Start starts a member and returns when it can serve its first write. The context bounds the
+// start alone.
+func Start(ctx context.Context, o Options) (*Member, error) {
+	folder, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	m, err := start(ctx, folder, o.LogTo)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd in %q: %w", folder.path, err), folder.close())
+	}
+	return m, nil
+}
+
+// open takes the folder that the options ask for.
+func (o Options) open() (*folder, error) {
+	if o.DataDir != "" {
+		return openDataFolder(o.DataDir, o.Holder)
+	}
+	if o.TempDir != "" {
+		return openTemporaryFolder(o.TempDir)
+	}
+	return openTemporaryFolder(temporaryBases()...)
+}
+
+func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error) {
+	progress()
+	trap := newTrap()
+	server, err := startServer(ctx, folder, trap, newLogger(logTo, trap))
+	if err != nil {
+		return nil, err
+	}
+	gate := &gate{}
+	return &Member{
+		folder:   folder,
+		trap:     trap,
+		server:   server,
+		gate:     gate,
+		client:   newClient(server, gate),
+		stores:   map[*destroyer]struct{}{},
+		stopping: make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}, nil
+}
+
+// Client returns the client that all stores of the member share, for what needs etcd itself, such
+// as allocators. It has no endpoint and no connection. Stop closes it; nobody else may.
+func (m *Member) Client() *kubernetes.Client { return m.client }
+
+// Healthy reports whether the member answers a read that goes through consensus: what
+// kube-apiserver asks its etcd in /livez/etcd and /readyz/etcd-readiness.
+func (m *Member) Healthy(ctx context.Context) error {
+	if err := m.trap.failure(); err != nil {
+		return fmt.Errorf("etcd has failed: %w", err)
+	}
+	if _, err := m.client.KV.Get(ctx, path.Join("/", "health")); err != nil {
+		return fmt.Errorf("error getting data from etcd: %w", err)
+	}
+	return nil
+}
+
+// Stop destroys what is left of the member's stores, stops etcd, and gives up its folder, removing
+// it if it is temporary. When it has returned nil, no goroutine and no file of a temporary member
+// is left. If the context ends first, the stop goes on behind the error. A second call waits for
+// the first.
+func (m *Member) Stop(ctx context.Context) error {
+	m.mu.Lock()
+	select {
+	case <-m.stopping:
+	default:
+		close(m.stopping)
+		go m.stop()
+	}
+	m.mu.Unlock()
+
+	select {
+	case <-m.stopped:
+		return m.stopErr
+	case <-ctx.Done():
+		return fmt.Errorf("etcd in %q is still stopping: %w", m.folder.path, ctx.Err())
+	}
+}
+
+// stop goes from the outside in: nobody may read the database when it closes, because etcd's own
+// guard against that is the gRPC server, which isn't there.
+func (m *Member) stop() {
+	defer close(m.stopped)
+	m.compaction.stop()
+	m.destroyStores()
+	_ = m.client.Close() // answers with its own cancellation
+	m.gate.shut()
+	m.server.HardStop()
+	m.stopErr = m.folder.close()
+}

@@ -1,0 +1,279 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+)
+
+const prefix = "/configmaps"
+
+var (
+	cached = registry.StorageWithCacher()
+	direct = generic.StorageDecorator(generic.UndecoratedStorage)
+)
+
+// configMaps is a store of ConfigMaps, keyed by name.
+type configMaps struct {
+	storage.Interface
+	destroy func()
+}
+
+// newConfigMaps makes a store as the registry does: from the options that the decorator stands in.
+func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMaps {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	codecs := serializer.NewCodecFactory(scheme)
+	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	codec := codecs.CodecForVersions(info.Serializer, info.Serializer, v1.SchemeGroupVersion, v1.SchemeGroupVersion)
+	resource := schema.GroupResource{Resource: "configmaps"}
+	config := storagebackend.NewDefaultConfig("/registry", codec)
+	config.Transport.ServerList = []string{"http://127.0.0.1:1"} // must not be dialed
+
+	options, err := m.RESTOptionsGetter(generic.RESTOptions{
+		StorageConfig:  config.ForResource(resource),
+		Decorator:      d,
+		ResourcePrefix: prefix,
+	}).GetRESTOptions(resource, &v1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, destroy, err := options.Decorator(options.StorageConfig, prefix,
+		func(o runtime.Object) (string, error) { return key(o.(*v1.ConfigMap).Name), nil },
+		func() runtime.Object { return &v1.ConfigMap{} },
+		func() runtime.Object { return &v1.ConfigMapList{} },
+		storage.DefaultNamespaceScopedAttr, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.ReadinessCheck() != nil {
+		goruntime.Gosched() // a watch cache begins with a list
+	}
+	return configMaps{s, destroy}
+}
+
+func key(name string) string { return path.Join(prefix, name) }
+
+func (s configMaps) create(t testing.TB, name string) *v1.ConfigMap {
+	t.Helper()
+	in := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}}
+	out := &v1.ConfigMap{}
+	if err := s.Create(t.Context(), key(name), in, out, 0); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s configMaps) list(t testing.TB, rv string, match metav1.ResourceVersionMatch) *v1.ConfigMapList {
+	t.Helper()
+	out := &v1.ConfigMapList{}
+	if err := s.GetList(t.Context(), prefix, storage.ListOptions{
+		ResourceVersion: rv, ResourceVersionMatch: match, Recursive: true, Predicate: storage.Everything,
+	}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// next returns the next event of a watch.
+func next(t testing.TB, w watch.Interface) watch.Event {
+	t.Helper()
+	select {
+	case e, ok := <-w.ResultChan():
+		if !ok {
+			t.Fatal("the watch has ended")
+		}
+		return e
+	case <-time.After(10 * time.Second):
+		t.Fatal("no event came")
+	}
+	return watch.Event{}
+}
+
+func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	for _, c := range []struct {
+		name, reason string
+		inner        generic.StorageDecorator
+		cached       bool
+	}{
+		{"watch cache", "the default of EtcdOptions", registry.StorageWithCacher(), true},
+		{"no watch cache", "--watch-cache=false or size 0", generic.UndecoratedStorage, false},
+		{"nothing", "options made without a decorator", nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newConfigMaps(t, m, c.inner)
+			defer s.destroy()
+			_, hasReadiness := s.Interface.(interface{ Ready() bool })
+			if got := fmt.Sprintf("%T", s.Interface) == "*cacher.CacheDelegator"; got != c.cached {
+				t.Errorf("%T (ready %t), want cached %t: %s", s.Interface, hasReadiness, c.cached, c.reason)
+			}
+		})
+	}
+}
+
+// The watch cache of an idle resource learns of a newer revision only by progress requests, which
+// must reach its watch; without that, each of these reads ends in "Too large resource version".
+func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	s := newConfigMaps(t, m, cached)
+	s.create(t, "a")
+	for _, c := range []struct {
+		name, reason string
+		list         func(t *testing.T, rv string)
+	}{
+		{"not older than a write of another resource", "the write isn't among the events of the cache", func(t *testing.T, rv string) {
+			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)
+		}},
+		{"consistent", "the revision of the whole etcd is asked for, then waited for", func(t *testing.T, rv string) {
+			if got := s.list(t, "", ""); got.ResourceVersion < rv {
+				t.Errorf("list of revision %s after a write of revision %s", got.ResourceVersion, rv)
+			}
+		}},
+		{"single object", "the same wait, for a get", func(t *testing.T, rv string) {
+			if err := s.Get(t.Context(), key("a"), storage.GetOptions{ResourceVersion: rv}, &v1.ConfigMap{}); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			other, err := m.Client().KV.Put(t.Context(), "/other/"+c.name, "1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.list(t, fmt.Sprint(other.Header.Revision))
+		})
+	}
+}
+
+func TestListSeesTheWriteBefore(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	writer, reader := newConfigMaps(t, m, direct), newConfigMaps(t, m, cached)
+	for i := range 20 {
+		written := writer.create(t, fmt.Sprint("c", i))
+		if n := len(reader.list(t, "", "").Items); n != i+1 {
+			t.Fatalf("consistent list has %d of %d objects", n, i+1)
+		}
+		if n := len(reader.list(t, written.ResourceVersion, metav1.ResourceVersionMatchNotOlderThan).Items); n != i+1 {
+			t.Fatalf("list not older than the write has %d of %d objects", n, i+1)
+		}
+	}
+	if n := len(writer.list(t, "", "").Items); n != 20 {
+		t.Errorf("list without the cache, in chunks, has %d objects", n)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	for _, c := range []struct {
+		name, reason string
+		decorator    generic.StorageDecorator
+	}{
+		{"cached", "served by the watch cache", cached},
+		{"direct", "served by etcd's watch", direct},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newConfigMaps(t, m, c.decorator)
+			defer s.destroy()
+			old := s.create(t, c.name)
+			t.Cleanup(func() { s.remove(t, c.name) })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			w, err := s.Watch(ctx, prefix, storage.ListOptions{ResourceVersion: old.ResourceVersion, Recursive: true, Predicate: storage.Everything})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.create(t, "new")
+			s.remove(t, "new")
+			for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
+				e := next(t, w)
+				if o, err := meta.Accessor(e.Object); err != nil || e.Type != want || o.GetName() != "new" {
+					t.Errorf("%s %v, want %s of what came after the resource version: %s", e.Type, e.Object, want, c.reason)
+				}
+			}
+		})
+	}
+}
+
+func (s configMaps) remove(t testing.TB, name string) {
+	t.Helper()
+	err := s.Delete(context.Background(), key(name), &v1.ConfigMap{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchListEndsWithABookmark(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	s := newConfigMaps(t, m, cached)
+	s.create(t, "a")
+	put(t, m, "/other", "1") // the bookmark must be of this revision at least
+	yes := true
+	predicate := storage.Everything
+	predicate.AllowWatchBookmarks = true
+	w, err := s.Watch(t.Context(), prefix, storage.ListOptions{
+		SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Recursive: true, Predicate: predicate,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if e := next(t, w); e.Type != watch.Added {
+		t.Errorf("%s, want the initial object first", e.Type)
+	}
+	e := next(t, w)
+	o, err := meta.Accessor(e.Object)
+	if err != nil || e.Type != watch.Bookmark || o.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("%s %v, want the bookmark that ends the initial events", e.Type, e.Object)
+	}
+}
+
+func TestStoreAfterStop(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	stopMember(t, m)
+	options, err := m.RESTOptionsGetter(generic.RESTOptions{Decorator: cached}).GetRESTOptions(schema.GroupResource{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := storagebackend.NewDefaultConfig("/registry", nil).ForResource(schema.GroupResource{Resource: "configmaps"})
+	if _, _, err := options.Decorator(config, prefix, nil, nil, nil, nil, nil, nil); !errors.Is(err, errStopped) {
+		t.Errorf("error %v, want %v", err, errStopped)
+	}
+}
+
+func TestCompaction(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	c := m.compaction.start(m.Client().Client, time.Millisecond)
+	for deadline := time.Now().Add(10 * time.Second); c.CompactRevision() == 0; {
+		put(t, m, "/a", "1")
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was compacted")
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package storage
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// trap catches the ends that etcd puts to its process. etcd logs what it can't survive as fatal or
+// panic; in a library that may end the goroutine that met it, and is an error of the member.
+type trap struct {
+	once   sync.Once
+	err    error
+	sprung chan struct{} // closed once err is set
+}
+
+func newTrap() *trap { return &trap{sprung: make(chan struct{})} }
+
+var _ zapcore.CheckWriteHook = (*trap)(nil)
+
+// OnWrite is called by the logger after a fatal or panic entry, and must not return.
+func (t *trap) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	err := fmt.Errorf("%s", entry.Message)
+	for _, f := range fields {
+		if cause, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+			err = fmt.Errorf("%s: %w", entry.Message, cause)
+		}
+	}
+	t.spring(err)
+	runtime.Goexit()
+}
+
+func (t *trap) spring(err error) {
+	t.once.Do(func() {
+		t.err = err
+		close(t.sprung)
+	})
+}
+
+// failure returns what sprang the trap, or nil.
+func (t *trap) failure() error {
+	select {
+	case <-t.sprung:
+		return t.err
+	default:
+		return nil
+	}
+}
+
+// guard calls f on a goroutine of its own and makes an error of whatever ends it: a panic, a
+// fatal log entry, or a fault in the memory that a damaged database is mapped to.
+func (t *trap) guard(f func() error) (err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			if r := recover(); r != nil {
+				t.spring(fmt.Errorf("%v", r))
+			}
+			err = t.failure()
+		}()
+		debug.SetPanicOnFault(true)
+		err = f()
+		returned = true
+	}()
+	<-ended
+	return err
+}
+
+// newLogger returns etcd's logger: warnings and errors go to w, if there is one, and fatal entries
+// end in the trap.
+func newLogger(w io.Writer, t *trap) *zap.Logger {
+	core := zapcore.NewNopCore()
+	if w != nil {
+		encoder := zap.NewProductionEncoderConfig()
+		encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+		core = zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), zap.WarnLevel)
+	}
+	return zap.New(core, zap.WithFatalHook(t), zap.WithPanicHook(t)).Named("etcd")
+}
