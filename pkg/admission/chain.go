@@ -1,0 +1,142 @@
+package admission
+
+import (
+	"fmt"
+	"io"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
+	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/tracing"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
+)
+
+// Dependencies are what the plugins need of the server.
+type Dependencies struct {
+	// Client and DynamicClient talk to the server itself, as an administrator.
+	Client        kubernetes.Interface
+	DynamicClient dynamic.Interface
+	// Informers are started by the server, after New.
+	Informers  *Informers
+	Authorizer authorizer.Authorizer
+	// RESTMapper finds the resources that policies take their parameters from.
+	RESTMapper meta.RESTMapper
+
+	FeatureGates     featuregate.FeatureGate
+	EffectiveVersion compatibility.EffectiveVersion
+
+	// ServerID labels the metrics of static manifests.
+	ServerID string
+	// ManifestLoaders read static manifests of webhooks and policies; nil refuses a configuration
+	// that names such manifests.
+	ManifestLoaders *initializer.ManifestLoaders
+	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
+	// types; nil makes the plugin fetch the schemas from the server.
+	TypeConverter managedfields.TypeConverter
+
+	// Loopback is how the server is reached when a webhook names it, as service default/kubernetes.
+	Loopback *rest.Config
+	// TracerProvider traces calls of webhooks; nil doesn't.
+	TracerProvider trace.TracerProvider
+
+	// Drained is closed when no more requests come: the plugins' goroutines end then.
+	Drained <-chan struct{}
+}
+
+// notIntercepted are resources that policies and webhooks never see: reviews of who may do what
+// aren't stored, and intercepting them may break the cluster.
+var notIntercepted = []schema.GroupResource{
+	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
+	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+}
+
+// chain is what the constructors of plugins are given.
+type chain struct {
+	Dependencies
+	options *Options
+}
+
+// New builds the chain that the options choose. The informers that it needs are requested, not
+// started: the server starts them, and waits for [Informers.WaitForSync] before it says it is ready.
+func New(options *Options, dependencies Dependencies) (admission.Interface, error) {
+	c := &chain{Dependencies: dependencies, options: options}
+	if c.TracerProvider == nil {
+		c.TracerProvider = tracing.NewNoopTracerProvider()
+	}
+	configuration, err := readConfiguration(options.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+
+	// The registry of plugins is this chain's own: in the process-wide one, a name can be registered once.
+	plugins := admission.NewPlugins()
+	var names []string
+	for _, p := range options.enabled() {
+		names = append(names, p.name)
+		plugins.Register(p.name, func(config io.Reader) (admission.Interface, error) {
+			made, err := p.new(c, config)
+			if err != nil && config != nil {
+				return nil, fmt.Errorf("configuration in %s: %w", configuration.plugins[p.name].file, err)
+			}
+			return made, err
+		})
+	}
+	handler, err := plugins.NewFromPlugins(names, configuration, c.initializers(), admission.DecoratorFunc(admissionmetrics.WithControllerMetrics))
+	if err != nil {
+		return nil, err
+	}
+	return admissionmetrics.WithStepMetrics(handler), nil
+}
+
+// initializers give each plugin what it says it wants.
+func (c *chain) initializers() admission.PluginInitializers {
+	resolver := NewServiceResolver(c.options.Services, c.Client, c.Informers)
+	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, c.Loopback, c.TracerProvider)
+	return admission.PluginInitializers{
+		initializer.NewAPIServerIDInitializer(c.ServerID),
+		initializerFunc(c.initialize),
+		initializer.New(c.Client, c.DynamicClient, c.Informers, c.Authorizer, c.FeatureGates, c.EffectiveVersion, c.Drained, c.RESTMapper),
+		webhookinitializer.NewPluginInitializer(authentication, resolver),
+	}
+}
+
+// initialize gives a plugin what the library's initializers have no value for.
+func (c *chain) initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok {
+		wants.SetExcludedAdmissionResources(notIntercepted)
+	}
+	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {
+		wants.SetManifestLoaders(c.ManifestLoaders)
+	}
+}
+
+func (c *chain) policyEnvironment() policy.Environment {
+	return policy.Environment{
+		Observe:       c.Informers.Barrier().Observe,
+		Started:       c.Informers.addChecker,
+		TypeConverter: c.TypeConverter,
+	}
+}
+
+// initializerFunc is an admission.PluginInitializer.
+type initializerFunc func(admission.Interface)
+
+// Initialize implements admission.PluginInitializer.
+func (f initializerFunc) Initialize(plugin admission.Interface) { f(plugin) }

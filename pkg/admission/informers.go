@@ -1,0 +1,225 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/admissionregistration"
+	"k8s.io/client-go/informers/apiserverinternal"
+	"k8s.io/client-go/informers/apps"
+	"k8s.io/client-go/informers/autoscaling"
+	"k8s.io/client-go/informers/batch"
+	"k8s.io/client-go/informers/certificates"
+	"k8s.io/client-go/informers/coordination"
+	"k8s.io/client-go/informers/core"
+	"k8s.io/client-go/informers/discovery"
+	"k8s.io/client-go/informers/events"
+	"k8s.io/client-go/informers/extensions"
+	"k8s.io/client-go/informers/flowcontrol"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/informers/lifecycle"
+	"k8s.io/client-go/informers/networking"
+	"k8s.io/client-go/informers/node"
+	"k8s.io/client-go/informers/policy"
+	"k8s.io/client-go/informers/rbac"
+	"k8s.io/client-go/informers/resource"
+	"k8s.io/client-go/informers/scheduling"
+	"k8s.io/client-go/informers/storage"
+	"k8s.io/client-go/informers/storagemigration"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Informers is a SharedInformerFactory whose informers a [Barrier] observes. Where client-go's own
+// factory is expected, it can be passed instead.
+type Informers struct {
+	informers.SharedInformerFactory
+	barrier *Barrier
+
+	mu       sync.Mutex
+	checkers []cache.DoneChecker
+}
+
+var _ informers.SharedInformerFactory = &Informers{}
+
+// NewInformers returns a factory without resync, observed by the barrier.
+func NewInformers(client kubernetes.Interface, barrier *Barrier) *Informers {
+	return &Informers{
+		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
+		barrier:               barrier,
+	}
+}
+
+// Barrier returns the barrier that observes the informers.
+func (f *Informers) Barrier() *Barrier { return f.barrier }
+
+// WaitForSync returns when every started informer has its first list and every handler was called
+// with all of it. Started before the server says that it is ready, it spares the first requests the
+// 100 ms at which admission plugins poll their informers.
+func (f *Informers) WaitForSync(ctx context.Context) error {
+	f.mu.Lock()
+	checkers := append(f.barrier.checkers(), f.checkers...)
+	f.mu.Unlock()
+	if !cache.WaitFor(ctx, "", checkers...) {
+		return fmt.Errorf("informers of the admission chain did not sync: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// addChecker makes WaitForSync wait for something that is computed from the informers, too.
+func (f *Informers) addChecker(checker cache.DoneChecker) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.checkers = append(f.checkers, checker)
+}
+
+// InformerFor implements internalinterfaces.SharedInformerFactory.
+func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		informer := newFunc(client, resync)
+		resource, err := resourceOf(obj)
+		if err != nil {
+			return informer // not a type of the API: nobody can wait for a write of it
+		}
+		return f.barrier.Observe(resource, informer)
+	})
+}
+
+// ForResource implements informers.SharedInformerFactory.
+func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.GenericInformer, error) {
+	// The embedded factory would make an informer that is not observed. It finds the one made here
+	// under the same Go type.
+	if obj := objectFor(gvr); obj != nil {
+		if _, err := informers.NewSharedInformerFactory(nil, 0).ForResource(gvr); err != nil {
+			return nil, err
+		}
+		f.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			generic, _ := informers.NewSharedInformerFactory(client, resync).ForResource(gvr)
+			return generic.Informer()
+		})
+	}
+	return f.SharedInformerFactory.ForResource(gvr)
+}
+
+// resourceOf returns the resource of a type of client-go's scheme.
+func resourceOf(obj runtime.Object) (schema.GroupResource, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return schema.GroupResource{}, err
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kinds[0])
+	return plural.GroupResource(), nil
+}
+
+// objectFor returns an empty object of the type that the resource has, nil if there is none.
+func objectFor(gvr schema.GroupVersionResource) runtime.Object {
+	for kind, goType := range scheme.Scheme.KnownTypes(gvr.GroupVersion()) {
+		plural, _ := meta.UnsafeGuessKindToResource(gvr.GroupVersion().WithKind(kind))
+		if plural != gvr {
+			continue
+		}
+		if obj, ok := reflect.New(goType).Interface().(runtime.Object); ok {
+			return obj
+		}
+	}
+	return nil
+}
+
+// The accessors of client-go's factory hand themselves to the groups, so each is repeated here to
+// hand over this factory.
+
+// Admissionregistration implements informers.SharedInformerFactory.
+func (f *Informers) Admissionregistration() admissionregistration.Interface {
+	return admissionregistration.New(f, metav1.NamespaceAll, nil)
+}
+
+// Internal implements informers.SharedInformerFactory.
+func (f *Informers) Internal() apiserverinternal.Interface {
+	return apiserverinternal.New(f, metav1.NamespaceAll, nil)
+}
+
+// Apps implements informers.SharedInformerFactory.
+func (f *Informers) Apps() apps.Interface { return apps.New(f, metav1.NamespaceAll, nil) }
+
+// Autoscaling implements informers.SharedInformerFactory.
+func (f *Informers) Autoscaling() autoscaling.Interface {
+	return autoscaling.New(f, metav1.NamespaceAll, nil)
+}
+
+// Batch implements informers.SharedInformerFactory.
+func (f *Informers) Batch() batch.Interface { return batch.New(f, metav1.NamespaceAll, nil) }
+
+// Certificates implements informers.SharedInformerFactory.
+func (f *Informers) Certificates() certificates.Interface {
+	return certificates.New(f, metav1.NamespaceAll, nil)
+}
+
+// Coordination implements informers.SharedInformerFactory.
+func (f *Informers) Coordination() coordination.Interface {
+	return coordination.New(f, metav1.NamespaceAll, nil)
+}
+
+// Core implements informers.SharedInformerFactory.
+func (f *Informers) Core() core.Interface { return core.New(f, metav1.NamespaceAll, nil) }
+
+// Discovery implements informers.SharedInformerFactory.
+func (f *Informers) Discovery() discovery.Interface {
+	return discovery.New(f, metav1.NamespaceAll, nil)
+}
+
+// Events implements informers.SharedInformerFactory.
+func (f *Informers) Events() events.Interface { return events.New(f, metav1.NamespaceAll, nil) }
+
+// Extensions implements informers.SharedInformerFactory.
+func (f *Informers) Extensions() extensions.Interface {
+	return extensions.New(f, metav1.NamespaceAll, nil)
+}
+
+// Flowcontrol implements informers.SharedInformerFactory.
+func (f *Informers) Flowcontrol() flowcontrol.Interface {
+	return flowcontrol.New(f, metav1.NamespaceAll, nil)
+}
+
+// Lifecycle implements informers.SharedInformerFactory.
+func (f *Informers) Lifecycle() lifecycle.Interface {
+	return lifecycle.New(f, metav1.NamespaceAll, nil)
+}
+
+// Networking implements informers.SharedInformerFactory.
+func (f *Informers) Networking() networking.Interface {
+	return networking.New(f, metav1.NamespaceAll, nil)
+}
+
+// Node implements informers.SharedInformerFactory.
+func (f *Informers) Node() node.Interface { return node.New(f, metav1.NamespaceAll, nil) }
+
+// Policy implements informers.SharedInformerFactory.
+func (f *Informers) Policy() policy.Interface { return policy.New(f, metav1.NamespaceAll, nil) }
+
+// Rbac implements informers.SharedInformerFactory.
+func (f *Informers) Rbac() rbac.Interface { return rbac.New(f, metav1.NamespaceAll, nil) }
+
+// Resource implements informers.SharedInformerFactory.
+func (f *Informers) Resource() resource.Interface { return resource.New(f, metav1.NamespaceAll, nil) }
+
+// Scheduling implements informers.SharedInformerFactory.
+func (f *Informers) Scheduling() scheduling.Interface {
+	return scheduling.New(f, metav1.NamespaceAll, nil)
+}
+
+// Storage implements informers.SharedInformerFactory.
+func (f *Informers) Storage() storage.Interface { return storage.New(f, metav1.NamespaceAll, nil) }
+
+// Storagemigration implements informers.SharedInformerFactory.
+func (f *Informers) Storagemigration() storagemigration.Interface {
+	return storagemigration.New(f, metav1.NamespaceAll, nil)
+}

@@ -1,0 +1,106 @@
+package admission
+
+import (
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/always"
+	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
+)
+
+// plugin is one link of the chain.
+type plugin struct {
+	name string
+	// on says that the plugin runs unless it is disabled.
+	on bool
+	// new makes the plugin from its configuration, nil if it has none. A plugin of kube-apiserver that
+	// has no constructor here is accepted by name, with a warning.
+	new func(*chain, io.Reader) (admission.Interface, error)
+}
+
+const (
+	on  = true
+	off = false
+)
+
+// order is the chain: the plugins that mutate run from top to bottom, then those that validate. It is
+// kube-apiserver's order, and its choice of what is on, but for ServiceAccount, which needs a
+// controller that makes service accounts.
+var order = []plugin{
+	{"AlwaysAdmit", off, newAlwaysAdmit},
+	{"NamespaceAutoProvision", off, nil},
+	{lifecycle.PluginName, on, newNamespaceLifecycle},
+	{"NamespaceExists", off, nil},
+	{"LimitPodHardAntiAffinityTopology", off, nil},
+	{"LimitRanger", on, nil},
+	{"ServiceAccount", off, nil},
+	{"NodeRestriction", off, nil},
+	{"TaintNodesByCondition", on, nil},
+	{"AlwaysPullImages", off, nil},
+	{"ImagePolicyWebhook", off, nil},
+	{"PodSecurity", on, nil},
+	{"PodNodeSelector", off, nil},
+	{"Priority", on, nil},
+	{"DefaultTolerationSeconds", on, nil},
+	{"PodTolerationRestriction", off, nil},
+	{"EventRateLimit", off, nil},
+	{"ExtendedResourceToleration", off, nil},
+	{"DefaultStorageClass", on, nil},
+	{"StorageObjectInUseProtection", on, nil},
+	{"PodGroupProtection", on, nil},
+	{"OwnerReferencesPermissionEnforcement", off, nil},
+	{"PersistentVolumeClaimResize", on, nil},
+	{"RuntimeClass", on, nil},
+	{"CertificateApproval", on, nil},
+	{"CertificateSigning", on, nil},
+	{"ClusterTrustBundleAttest", on, nil},
+	{"CertificateSubjectRestriction", on, nil},
+	{"DefaultIngressClass", on, nil},
+	{"DenyServiceExternalIPs", off, nil},
+	{"PodTopologyLabels", on, nil},
+	{"PodGroupWorkloadExists", on, nil},
+	{"NodeDeclaredFeatureValidator", on, nil},
+	{"JobValidation", on, nil},
+	{"PodResizeValidator", on, nil},
+
+	// What users add comes after what changes or completes their objects …
+	{mutatingpolicy.PluginName, on, newMutatingPolicy},
+	{mutatingwebhook.PluginName, on, newMutatingWebhook},
+	{validatingpolicy.PluginName, on, newValidatingPolicy},
+	{validatingwebhook.PluginName, on, newValidatingWebhook},
+	// … and what counts comes last, so that nothing refuses a request that was counted.
+	{"ResourceQuota", on, nil},
+	{"AlwaysDeny", off, newAlwaysDeny},
+}
+
+func newAlwaysAdmit(*chain, io.Reader) (admission.Interface, error) { return always.Admit(), nil }
+
+func newAlwaysDeny(*chain, io.Reader) (admission.Interface, error) { return always.Deny(), nil }
+
+func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
+	return lifecycle.NewLifecycle(sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic))
+}
+
+func newMutatingWebhook(_ *chain, config io.Reader) (admission.Interface, error) {
+	return mutatingwebhook.NewMutatingWebhook(config)
+}
+
+func newValidatingWebhook(_ *chain, config io.Reader) (admission.Interface, error) {
+	return validatingwebhook.NewValidatingAdmissionWebhook(config)
+}
+
+func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {
+	return policy.NewMutating(config, c.policyEnvironment())
+}
+
+func newValidatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {
+	return policy.NewValidating(config, c.policyEnvironment())
+}

@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"fmt"
+	"sync"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// baseEnvironment is the CEL environment that every policy extends. It is immutable and takes
+// milliseconds to make, so that all servers of a process share it.
+var baseEnvironment = sync.OnceValue(func() *environment.EnvSet {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+})
+
+// newCompiler returns a compiler that knows the policy's variables, and which declarations its
+// expressions may use.
+func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admissionregistrationv1.Variable) (*cel.CompositedCompiler, cel.OptionalVariableDeclarations, error) {
+	declarations := cel.OptionalVariableDeclarations{HasParams: paramKind != nil, HasAuthorizer: true}
+	compiler, err := cel.NewCompositedCompiler(baseEnvironment())
+	if err != nil {
+		return nil, declarations, err
+	}
+	compiler.CompileAndStoreVariables(accessors(variables, func(v *admissionregistrationv1.Variable) cel.NamedExpressionAccessor {
+		return &validating.Variable{Name: v.Name, Expression: v.Expression}
+	}), declarations, environment.StoredExpressions)
+	return compiler, declarations, nil
+}
+
+// compileMatcher returns nil for a policy without match conditions, which matches always.
+func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVariableDeclarations, policy string, conditions []admissionregistrationv1.MatchCondition, failurePolicy *admissionregistrationv1.FailurePolicyType) matchconditions.Matcher {
+	if len(conditions) == 0 {
+		return nil
+	}
+	expressions := accessors(conditions, func(c *admissionregistrationv1.MatchCondition) cel.ExpressionAccessor {
+		return (*matchconditions.MatchCondition)(c)
+	})
+	// "validate" is what the library's metrics label both kinds of policy with.
+	return matchconditions.NewMatcher(compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), failurePolicy, "policy", "validate", policy)
+}
+
+// compileValidating compiles a policy. Errors in expressions are kept in the validator, and reported
+// by the requests that it judges.
+func compileValidating(policy *validating.Policy) validating.Validator {
+	spec := &policy.Spec
+	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
+	if err != nil {
+		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
+	}
+	// Messages must not depend on what the user may do.
+	messageDeclarations := declarations
+	messageDeclarations.HasAuthorizer = false
+
+	validations := accessors(spec.Validations, func(v *admissionregistrationv1.Validation) cel.ExpressionAccessor {
+		return &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason}
+	})
+	messages := accessors(spec.Validations, func(v *admissionregistrationv1.Validation) cel.ExpressionAccessor {
+		if v.MessageExpression == "" {
+			return nil
+		}
+		return &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+	})
+	annotations := accessors(spec.AuditAnnotations, func(a *admissionregistrationv1.AuditAnnotation) cel.ExpressionAccessor {
+		return &validating.AuditAnnotationCondition{Key: a.Key, ValueExpression: a.ValueExpression}
+	})
+	return validating.NewValidator(
+		compiler.CompileCondition(validations, declarations, environment.StoredExpressions),
+		compileMatcher(compiler, declarations, policy.Name, spec.MatchConditions, spec.FailurePolicy),
+		compiler.CompileCondition(annotations, declarations, environment.StoredExpressions),
+		compiler.CompileCondition(messages, messageDeclarations, environment.StoredExpressions),
+		spec.FailurePolicy,
+		nil,
+	)
+}
+
+// compileMutating compiles a policy, its mutations in their order. Errors in expressions are reported
+// by the requests that it mutates.
+func compileMutating(policy *mutating.Policy) mutating.PolicyEvaluator {
+	spec := &policy.Spec
+	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
+	if err != nil {
+		return mutating.PolicyEvaluator{Error: &apiservercel.Error{
+			Type:   apiservercel.ErrorTypeInternal,
+			Detail: fmt.Sprintf("failed to initialize CEL compiler: %v", err),
+		}}
+	}
+	patchDeclarations := declarations
+	patchDeclarations.HasPatchTypes = true
+
+	var patchers []patch.Patcher
+	for _, mutation := range spec.Mutations {
+		switch {
+		case mutation.PatchType == admissionregistrationv1.PatchTypeJSONPatch && mutation.JSONPatch != nil:
+			condition := &patch.JSONPatchCondition{Expression: mutation.JSONPatch.Expression}
+			patchers = append(patchers, patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(condition, patchDeclarations, environment.StoredExpressions)))
+		case mutation.PatchType == admissionregistrationv1.PatchTypeApplyConfiguration && mutation.ApplyConfiguration != nil:
+			condition := &patch.ApplyConfigurationCondition{Expression: mutation.ApplyConfiguration.Expression}
+			patchers = append(patchers, patch.NewApplyConfigurationPatcher(compiler.CompileMutatingEvaluator(condition, patchDeclarations, environment.StoredExpressions)))
+		}
+	}
+	return mutating.PolicyEvaluator{
+		Matcher:            compileMatcher(compiler, declarations, policy.Name, spec.MatchConditions, spec.FailurePolicy),
+		Mutators:           patchers,
+		CompositedCompiler: compiler,
+	}
+}
+
+// accessors converts a list of the API into what the compiler takes, position by position.
+func accessors[From, To any](list []From, convert func(*From) To) []To {
+	converted := make([]To, len(list))
+	for i := range list {
+		converted[i] = convert(&list[i])
+	}
+	return converted
+}

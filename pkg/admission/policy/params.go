@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// paramsSyncTimeout bounds how long the activation of a policy waits for the first list of its parameters.
+const paramsSyncTimeout = 2 * time.Second
+
+// paramKind is the kind that a policy takes its parameters from.
+type paramKind struct{ apiVersion, kind string }
+
+// params are the informers of the kinds that policies take their parameters from. They belong to one
+// source, under its lock.
+type params struct {
+	informers informers.SharedInformerFactory
+	client    dynamic.Interface
+	mapper    meta.RESTMapper
+	// observe hands an informer that isn't of the factory to the barrier; nil does nothing.
+	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
+
+	running map[paramKind]paramInformer
+}
+
+// paramInformer is a running informer.
+type paramInformer struct {
+	informer informers.GenericInformer
+	scope    meta.RESTScope
+	stop     context.CancelFunc
+}
+
+// get returns the informer of a kind, started and, unless that takes long, synced.
+func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInformer, meta.RESTScope, error) {
+	if running, ok := p.running[kind]; ok {
+		return running.informer, running.scope, nil
+	}
+	gv, err := schema.ParseGroupVersion(kind.apiVersion)
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to parse paramKind APIVersion: %w", err)
+	}
+	gvk := gv.WithKind(kind.kind)
+	mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gvk)
+	}
+
+	started := paramInformer{scope: mapping.Scope, stop: func() {}}
+	if started.informer, err = p.informers.ForResource(mapping.Resource); err == nil {
+		// A built-in type: the informer is shared, and lives as long as the server.
+		p.informers.StartWithContext(ctx)
+	} else {
+		var running context.Context
+		running, started.stop = context.WithCancel(ctx)
+		informer := dynamicinformer.NewFilteredDynamicInformer(p.client, mapping.Resource, metav1.NamespaceAll, 0,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, nil)
+		started.informer = informer
+		run := informer.Informer()
+		if p.observe != nil {
+			run = p.observe(mapping.Resource.GroupResource(), run)
+		}
+		go run.RunWithContext(running)
+	}
+	if p.running == nil {
+		p.running = map[paramKind]paramInformer{}
+	}
+	p.running[kind] = started
+
+	syncing, cancel := context.WithTimeout(ctx, paramsSyncTimeout)
+	defer cancel()
+	cache.WaitFor(syncing, "", started.informer.Informer().HasSyncedChecker())
+	return started.informer, started.scope, nil
+}
+
+// keep stops the informers of kinds that no policy uses any more.
+func (p *params) keep(used map[paramKind]bool) {
+	for kind, running := range p.running {
+		if !used[kind] {
+			running.stop()
+			delete(p.running, kind)
+		}
+	}
+}

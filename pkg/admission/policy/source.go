@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// retryInterval is how often policies whose paramKind isn't served are tried again, as in the
+// library: a CustomResourceDefinition may make it served at any time.
+const retryInterval = time.Second
+
+// object is what policies and bindings have in common.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// kind describes one of the two kinds of policy.
+type kind[P, B object, E generic.Evaluator] struct {
+	name            string
+	policyAccessor  func(P) generic.PolicyAccessor
+	bindingAccessor func(B) generic.BindingAccessor
+	compile         func(P) E
+}
+
+// source is a generic.Source that computes the active policies in the handlers of its two informers.
+type source[P, B object, E generic.Evaluator] struct {
+	kind     kind[P, B, E]
+	policies cache.SharedIndexInformer
+	bindings cache.SharedIndexInformer
+	params   *params
+
+	hooks  atomic.Pointer[[]generic.PolicyHook[P, B, E]]
+	synced chan struct{}
+	// err is why the source can't work, told by Run.
+	err error
+
+	mu sync.Mutex
+	// ctx is the context of Run, nil before both informers are synced.
+	ctx      context.Context
+	compiled map[string]compiled[E]
+	// incomplete is true while a policy's paramKind can't be resolved.
+	incomplete bool
+}
+
+// compiled is the evaluator of one version of a policy.
+type compiled[E generic.Evaluator] struct {
+	resourceVersion string
+	evaluator       E
+}
+
+func newSource[P, B object, E generic.Evaluator](kind kind[P, B, E], policies, bindings cache.SharedIndexInformer, params *params) *source[P, B, E] {
+	s := &source[P, B, E]{
+		kind:     kind,
+		policies: policies,
+		bindings: bindings,
+		params:   params,
+		synced:   make(chan struct{}),
+		compiled: map[string]compiled[E]{},
+	}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { s.refresh() },
+		UpdateFunc: func(any, any) { s.refresh() },
+		DeleteFunc: func(any) { s.refresh() },
+	}
+	for _, informer := range []cache.SharedIndexInformer{policies, bindings} {
+		_, err := informer.AddEventHandler(handler)
+		s.err = errors.Join(s.err, err)
+	}
+	return s
+}
+
+// Run implements generic.Source.
+func (s *source[P, B, E]) Run(ctx context.Context) error {
+	if s.err != nil {
+		return s.err
+	}
+	if !cache.WaitFor(ctx, "", s.policies.HasSyncedChecker(), s.bindings.HasSyncedChecker()) {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	s.ctx = ctx
+	s.mu.Unlock()
+	s.refresh()
+	close(s.synced)
+
+	retry := time.NewTicker(retryInterval)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-retry.C:
+			s.mu.Lock()
+			incomplete := s.incomplete
+			s.mu.Unlock()
+			if incomplete {
+				s.refresh()
+			}
+		}
+	}
+}
+
+// HasSynced implements generic.Source.
+func (s *source[P, B, E]) HasSynced() bool { return s.hooks.Load() != nil }
+
+// Hooks implements generic.Source.
+func (s *source[P, B, E]) Hooks() []generic.PolicyHook[P, B, E] {
+	if hooks := s.hooks.Load(); hooks != nil {
+		return *hooks
+	}
+	return nil
+}
+
+// Name implements cache.DoneChecker.
+func (s *source[P, B, E]) Name() string { return s.kind.name + " source" }
+
+// Done implements cache.DoneChecker.
+func (s *source[P, B, E]) Done() <-chan struct{} { return s.synced }
+
+// refresh computes the hooks from what the informers have stored.
+func (s *source[P, B, E]) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		return
+	}
+
+	bindings := map[string][]B{}
+	for _, stored := range s.bindings.GetStore().List() {
+		binding := stored.(B)
+		policy := s.kind.bindingAccessor(binding).GetPolicyName().Name
+		bindings[policy] = append(bindings[policy], binding)
+	}
+
+	hooks := make([]generic.PolicyHook[P, B, E], 0, len(bindings))
+	evaluators := make(map[string]compiled[E], len(bindings))
+	usedParams := map[paramKind]bool{}
+	s.incomplete = false
+	for _, stored := range s.policies.GetStore().List() {
+		policy := stored.(P)
+		bound := bindings[policy.GetName()]
+		if len(bound) == 0 {
+			continue // without a binding a policy has no effect
+		}
+		slices.SortFunc(bound, byName[B])
+		hook := generic.PolicyHook[P, B, E]{
+			Policy:        policy,
+			Bindings:      bound,
+			DynamicClient: s.params.client,
+			RESTMapper:    s.params.mapper,
+		}
+
+		evaluator, ok := s.compiled[policy.GetName()]
+		if !ok || evaluator.resourceVersion != policy.GetResourceVersion() {
+			evaluator = compiled[E]{policy.GetResourceVersion(), s.kind.compile(policy)}
+		}
+		evaluators[policy.GetName()] = evaluator
+		hook.Evaluator = evaluator.evaluator
+
+		if ref := s.kind.policyAccessor(policy).GetParamKind(); ref != nil {
+			used := paramKind{ref.APIVersion, ref.Kind}
+			usedParams[used] = true
+			hook.ParamInformer, hook.ParamScope, hook.ConfigurationError = s.params.get(s.ctx, used)
+			if hook.ConfigurationError != nil {
+				s.incomplete = true
+				klog.FromContext(s.ctx).V(2).Info("parameters of a policy can't be found yet", "policy", policy.GetName(), "err", hook.ConfigurationError)
+			}
+		}
+		hooks = append(hooks, hook)
+	}
+	slices.SortFunc(hooks, func(a, b generic.PolicyHook[P, B, E]) int { return byName(a.Policy, b.Policy) })
+
+	s.compiled = evaluators
+	s.params.keep(usedParams)
+	s.hooks.Store(&hooks)
+}
+
+func byName[T object](a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) }

@@ -1,0 +1,200 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+)
+
+// serviceLookupTimeout bounds the read of a service that the informer doesn't know.
+const serviceLookupTimeout = 5 * time.Second
+
+// ServicePort names a port of a service. Port 0 stands for every port.
+type ServicePort struct {
+	Namespace, Name string
+	Port            int32
+}
+
+// ServiceAddresses says where services are, whatever the API says of them. It is the value of a flag
+// that may be repeated.
+type ServiceAddresses map[ServicePort]string
+
+// String implements pflag.Value.
+func (a ServiceAddresses) String() string { return "" }
+
+// Type implements pflag.Value.
+func (a ServiceAddresses) Type() string { return "NAMESPACE/NAME[:PORT]=HOST:PORT" }
+
+// Set implements pflag.Value.
+func (a ServiceAddresses) Set(value string) error {
+	service, address, found := strings.Cut(value, "=")
+	namespace, name, qualified := strings.Cut(service, "/")
+	if !found || !qualified {
+		return fmt.Errorf("%q is not of the form %s", value, a.Type())
+	}
+	name, port, hasPort := strings.Cut(name, ":")
+	key := ServicePort{Namespace: namespace, Name: name}
+	if hasPort {
+		number, err := parsePort(port)
+		if err != nil {
+			return fmt.Errorf("%q is not of the form %s: port of the service: %w", value, a.Type(), err)
+		}
+		key.Port = number
+	}
+	if namespace == "" || name == "" {
+		return fmt.Errorf("%q is not of the form %s: namespace and name of the service are required", value, a.Type())
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not of the form %s: %w", value, a.Type(), err)
+	}
+	if _, err := parsePort(port); err != nil || host == "" {
+		return fmt.Errorf("%q is not of the form %s: address %q needs a host and a port", value, a.Type(), address)
+	}
+	if earlier, ok := a[key]; ok && earlier != address {
+		return fmt.Errorf("service %s has two addresses, %s and %s", service, earlier, address)
+	}
+	a[key] = address
+	return nil
+}
+
+func parsePort(text string) (int32, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return 0, fmt.Errorf("%q is not a port between 1 and 65535", text)
+	}
+	return int32(port), nil
+}
+
+func (a ServiceAddresses) find(namespace, name string, port int32) (string, bool) {
+	if address, ok := a[ServicePort{namespace, name, port}]; ok {
+		return address, true
+	}
+	address, ok := a[ServicePort{Namespace: namespace, Name: name}]
+	return address, ok
+}
+
+// ServiceResolver finds the address behind a service: what [ServiceAddresses] says, else its
+// ExternalName, else a ready address of its EndpointSlices or Endpoints. There is no service network
+// and no proxy here, so a cluster IP leads nowhere.
+type ServiceResolver struct {
+	addresses ServiceAddresses
+	client    kubernetes.Interface
+	services  corelisters.ServiceLister
+	slices    discoverylisters.EndpointSliceLister
+	endpoints corelisters.EndpointsLister
+}
+
+var _ webhook.ServiceResolver = &ServiceResolver{}
+
+// NewServiceResolver returns a resolver that reads services and their addresses from informers.
+func NewServiceResolver(addresses ServiceAddresses, client kubernetes.Interface, informers informers.SharedInformerFactory) *ServiceResolver {
+	return &ServiceResolver{
+		addresses: addresses,
+		client:    client,
+		services:  informers.Core().V1().Services().Lister(),
+		slices:    informers.Discovery().V1().EndpointSlices().Lister(),
+		endpoints: informers.Core().V1().Endpoints().Lister(),
+	}
+}
+
+// ResolveEndpoint implements webhook.ServiceResolver.
+func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if address, ok := r.addresses.find(namespace, name, port); ok {
+		return &url.URL{Scheme: "https", Host: address}, nil
+	}
+	service, err := r.service(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return &url.URL{Scheme: "https", Host: net.JoinHostPort(service.Spec.ExternalName, strconv.Itoa(int(port)))}, nil
+	}
+	for i := range service.Spec.Ports {
+		if service.Spec.Ports[i].Port == port {
+			host, err := r.endpoint(service, &service.Spec.Ports[i])
+			if err != nil {
+				return nil, err
+			}
+			return &url.URL{Scheme: "https", Host: host}, nil
+		}
+	}
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+}
+
+// service asks the server itself when the informer doesn't know the service: it may be of another
+// process that serves the same cluster.
+func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, error) {
+	service, err := r.services.Services(namespace).Get(name)
+	if !apierrors.IsNotFound(err) {
+		return service, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), serviceLookupTimeout)
+	defer cancel()
+	if live, liveErr := r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{}); liveErr == nil {
+		return live, nil
+	}
+	return nil, err // service "NAME" not found
+}
+
+// endpoint returns host and port of one ready endpoint, preferably of the service's first address family.
+func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.ServicePort) (string, error) {
+	slices, err := r.slices.EndpointSlices(service.Namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}))
+	if err != nil {
+		return "", err
+	}
+	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
+	switch {
+	case err == nil:
+		slices = append(slices, slicesOf(endpoints)...)
+	case !apierrors.IsNotFound(err):
+		return "", err
+	}
+	family := corev1.IPFamilyUnknown
+	if len(service.Spec.IPFamilies) > 0 {
+		family = service.Spec.IPFamilies[0]
+	}
+	return proxy.RandomEndpoint(service.Name, slices, port.Name, family, func(endpoint *discoveryv1.Endpoint) bool {
+		return len(endpoint.Addresses) > 0
+	})
+}
+
+// slicesOf does what a cluster's mirroring controller does: Endpoints count as well as EndpointSlices.
+func slicesOf(endpoints *corev1.Endpoints) []*discoveryv1.EndpointSlice {
+	slices := make([]*discoveryv1.EndpointSlice, 0, len(endpoints.Subsets))
+	for _, subset := range endpoints.Subsets {
+		slice := &discoveryv1.EndpointSlice{}
+		for i := range subset.Ports {
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &subset.Ports[i].Name, Port: &subset.Ports[i].Port})
+		}
+		for _, address := range subset.Addresses {
+			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address.IP}})
+			slice.AddressType = addressType(address.IP)
+		}
+		slices = append(slices, slice)
+	}
+	return slices
+}
+
+func addressType(ip string) discoveryv1.AddressType {
+	if strings.Contains(ip, ":") {
+		return discoveryv1.AddressTypeIPv6
+	}
+	return discoveryv1.AddressTypeIPv4
+}
