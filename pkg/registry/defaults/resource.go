@@ -37,9 +37,10 @@ func deviceClaim(c *resourcev1.DeviceClaim) {
 }
 
 // deviceCount asks for one device where nothing else is asked for.
-func deviceCount(mode *resourcev1.DeviceAllocationMode, count *int64) {
-	zero(mode, resourcev1.DeviceAllocationModeExactCount)
-	if *mode == resourcev1.DeviceAllocationModeExactCount {
+func deviceCount[Mode ~string](mode *Mode, count *int64) {
+	exact := Mode(resourcev1.DeviceAllocationModeExactCount)
+	zero(mode, exact)
+	if *mode == exact {
 		zero(count, 1)
 	}
 }
