@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -65,9 +66,9 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 	if err != nil {
 		return
 	}
-	version, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return // a dry run has no resourceVersion
+	version := versionOf(obj)
+	if version == 0 {
+		return // a dry run stores nothing
 	}
 
 	timeout, grace := time.NewTimer(b.timeout), time.NewTicker(barrierGrace)
@@ -114,13 +115,10 @@ func (b *Barrier) Observe(resource schema.GroupResource, informer cache.SharedIn
 func (b *Barrier) forget(informer *observedInformer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kept := make([]*observedInformer, 0, len(b.informers[informer.resource]))
-	for _, other := range b.informers[informer.resource] {
-		if other != informer {
-			kept = append(kept, other)
-		}
-	}
-	b.informers[informer.resource] = kept
+	// Waits may be reading the slice, so it is not changed in place.
+	b.informers[informer.resource] = slices.DeleteFunc(slices.Clone(b.informers[informer.resource]), func(other *observedInformer) bool {
+		return other == informer
+	})
 }
 
 // checkers returns what tells that each informer has its first list, and each handler was called
@@ -175,10 +173,16 @@ func (i *observedInformer) observed(w write) (<-chan struct{}, bool) {
 	return nil, true
 }
 
-// stored tells whether the store has seen the write, whatever the handlers were called with.
+// stored tells whether the store has seen the write, and no handler is at work on what the store has
+// seen.
 func (i *observedInformer) stored(w write) bool {
 	version, err := strconv.ParseUint(i.GetStore().LastStoreSyncResourceVersion(), 10, 64)
-	return err == nil && version >= w.version
+	if err != nil || version < w.version {
+		return false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return !slices.ContainsFunc(i.handlers, func(h *observedHandler) bool { return h.busy })
 }
 
 func (i *observedInformer) notifyLocked() {
@@ -251,13 +255,7 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 // RemoveEventHandler implements cache.SharedInformer.
 func (i *observedInformer) RemoveEventHandler(registration cache.ResourceEventHandlerRegistration) error {
 	i.mu.Lock()
-	kept := make([]*observedHandler, 0, len(i.handlers))
-	for _, handler := range i.handlers {
-		if handler.registration != registration {
-			kept = append(kept, handler)
-		}
-	}
-	i.handlers = kept
+	i.handlers = slices.DeleteFunc(i.handlers, func(h *observedHandler) bool { return h.registration == registration })
 	i.notifyLocked()
 	i.mu.Unlock()
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
@@ -270,6 +268,8 @@ type observedHandler struct {
 	informer     *observedInformer
 	registration cache.ResourceEventHandlerRegistration
 
+	// busy is true while the handler is being called.
+	busy bool
 	// version is the latest resourceVersion that the handler was called with.
 	version uint64
 	// lost are objects whose deletion was noticed only by their absence from a new list: the
@@ -287,55 +287,63 @@ func (h *observedHandler) observed(w write) bool {
 
 // OnAdd implements cache.ResourceEventHandler.
 func (h *observedHandler) OnAdd(obj any, isInInitialList bool) {
+	h.begin()
 	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
-	h.note(obj)
+	h.end(obj)
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (h *observedHandler) OnUpdate(oldObj, newObj any) {
+	h.begin()
 	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
-	h.note(newObj)
+	h.end(newObj)
 }
 
 // OnDelete implements cache.ResourceEventHandler.
 func (h *observedHandler) OnDelete(obj any) {
+	h.begin()
 	h.ResourceEventHandler.OnDelete(obj)
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		h.noteLost(tombstone.Obj)
-		return
-	}
-	h.note(obj)
+	h.end(obj)
 }
 
-func (h *observedHandler) note(obj any) {
+func (h *observedHandler) begin() {
+	h.informer.mu.Lock()
+	defer h.informer.mu.Unlock()
+	h.busy = true
+}
+
+// end notes which write the handler has been called with.
+func (h *observedHandler) end(obj any) {
+	h.informer.mu.Lock()
+	defer h.informer.mu.Unlock()
+	h.busy = false
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		if accessor, err := meta.Accessor(tombstone.Obj); err == nil {
+			if h.lost == nil {
+				h.lost = map[types.UID]struct{}{}
+			}
+			h.lost[accessor.GetUID()] = struct{}{}
+			h.informer.notifyLocked()
+		}
+		return
+	}
+	// A resync, or a list, may show older versions than were shown before.
+	if version := versionOf(obj); version > h.version {
+		h.version = version
+		h.lost = nil
+		h.informer.notifyLocked()
+	}
+}
+
+// versionOf returns the resourceVersion as a number, 0 if there is none.
+func versionOf(obj any) uint64 {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return
+		return 0
 	}
 	version, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return
+		return 0
 	}
-	h.informer.mu.Lock()
-	defer h.informer.mu.Unlock()
-	if version <= h.version {
-		return // a resync, or an unordered list
-	}
-	h.version = version
-	h.lost = nil
-	h.informer.notifyLocked()
-}
-
-func (h *observedHandler) noteLost(obj any) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return
-	}
-	h.informer.mu.Lock()
-	defer h.informer.mu.Unlock()
-	if h.lost == nil {
-		h.lost = map[types.UID]struct{}{}
-	}
-	h.lost[accessor.GetUID()] = struct{}{}
-	h.informer.notifyLocked()
+	return version
 }

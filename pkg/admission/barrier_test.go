@@ -1,0 +1,180 @@
+package admission
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+)
+
+// source is what the informer of the tests lists and watches. Each change takes the next resourceVersion.
+type source = cachetesting.FakeControllerSource
+
+func TestBarrierWait(t *testing.T) {
+	t.Parallel()
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	const second = time.Second
+
+	tests := []struct {
+		name, reason string
+		// handle is what the handler does with the object "b"; nil does nothing.
+		handle func()
+		// act writes objects after the informer has synced.
+		act func(*source)
+		// later happens while the write waits, after a second.
+		later func(source *source, cancel, stop func())
+		// resource and written are what is waited for.
+		resource schema.GroupResource
+		written  *corev1.ConfigMap
+		// unstarted leaves the informer unstarted.
+		unstarted bool
+
+		atLeast, atMost time.Duration
+	}{{
+		name:     "other resource",
+		reason:   "nobody has asked for an informer of it",
+		resource: schema.GroupResource{Resource: "secrets"},
+		written:  configMap("b", 2),
+	}, {
+		name:     "observed",
+		reason:   "the informer's watch brings the write at once",
+		act:      func(s *source) { s.Add(configMap("b", 0)) },
+		resource: configMaps,
+		written:  configMap("b", 2),
+	}, {
+		name:     "deleted",
+		reason:   "the event of a deletion carries its resourceVersion",
+		act:      func(s *source) { s.Delete(configMap("a", 0)) },
+		resource: configMaps,
+		written:  configMap("a", 2),
+	}, {
+		name:     "overtaken",
+		reason:   "a later write of another object shows that this one was observed",
+		act:      func(s *source) { s.Add(configMap("b", 0)); s.Add(configMap("c", 0)) },
+		resource: configMaps,
+		written:  configMap("b", 2),
+	}, {
+		name:     "dry run",
+		reason:   "an object that wasn't stored has no resourceVersion, and no event",
+		resource: configMaps,
+		written:  configMap("b", 0),
+	}, {
+		name:      "not started",
+		reason:    "the informer's first list will contain the write",
+		resource:  configMaps,
+		written:   configMap("b", 2),
+		unstarted: true,
+	}, {
+		name:     "slow handler",
+		reason:   "what the handler configures is in force when it returns, not when it is called",
+		handle:   func() { time.Sleep(3 * second) },
+		act:      func(s *source) { s.Add(configMap("b", 0)) },
+		resource: configMaps,
+		written:  configMap("b", 2),
+		atLeast:  3 * second, atMost: 3 * second,
+	}, {
+		name:     "never observed",
+		reason:   "a broken watch must not hold a write for ever",
+		resource: configMaps,
+		written:  configMap("b", 2),
+		atLeast:  barrierTimeout, atMost: barrierTimeout,
+	}, {
+		name:     "request ends",
+		reason:   "nobody waits for the answer any more",
+		later:    func(_ *source, cancel, _ func()) { cancel() },
+		resource: configMaps,
+		written:  configMap("b", 2),
+		atLeast:  second, atMost: second,
+	}, {
+		name:     "server ends",
+		reason:   "its informers have stopped, no event will come",
+		later:    func(_ *source, _, stop func()) { stop() },
+		resource: configMaps,
+		written:  configMap("b", 2),
+		atLeast:  second, atMost: second,
+	}, {
+		name:     "deletion seen by its absence",
+		reason:   "a new list after a lost watch tells of the deletion without its resourceVersion",
+		act:      func(s *source) { s.DeleteDropWatch(configMap("a", 0)) },
+		later:    func(s *source, _, _ func()) { s.ResetWatch() },
+		resource: configMaps,
+		written:  configMap("a", 2),
+		atLeast:  second, atMost: 5 * second,
+	}, {
+		name:   "came and went between two lists",
+		reason: "no handler ever hears of it, but the store is past it",
+		act: func(s *source) {
+			s.AddDropWatch(configMap("b", 0))
+			s.DeleteDropWatch(configMap("b", 0))
+		},
+		later:    func(s *source, _, _ func()) { s.ResetWatch() },
+		resource: configMaps,
+		written:  configMap("b", 2),
+		atLeast:  second, atMost: 5 * second,
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				source := cachetesting.NewFakeControllerSource()
+				source.Add(configMap("a", 0))
+
+				ctx, cancel := context.WithCancel(t.Context())
+				stopped := make(chan struct{})
+				barrier := NewBarrier(stopped)
+				informer := barrier.Observe(configMaps, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
+				if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+					if test.handle != nil && obj.(*corev1.ConfigMap).Name == "b" {
+						test.handle()
+					}
+				}}); err != nil {
+					t.Fatal(err)
+				}
+				running, stopInformer := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					if !test.unstarted {
+						informer.RunWithContext(running)
+					}
+				}()
+				if !test.unstarted && !cache.WaitFor(ctx, "", barrier.checkers()...) {
+					t.Fatal("the informer did not sync")
+				}
+				if test.act != nil {
+					test.act(source)
+				}
+				if test.later != nil {
+					time.AfterFunc(second, func() { test.later(source, cancel, func() { close(stopped) }) })
+				}
+
+				start := time.Now()
+				barrier.Wait(ctx, test.resource, test.written)
+				if took := time.Since(start); took < test.atLeast || took > test.atMost {
+					t.Errorf("%s: the wait took %v, want %v to %v", test.reason, took, test.atLeast, test.atMost)
+				}
+				cancel()
+				stopInformer()
+				<-ended
+				source.Broadcaster.Shutdown()
+			})
+		})
+	}
+}
+
+// configMap returns an object that the tests know by its name; version 0 leaves the resourceVersion out.
+func configMap(name string, version int) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)}}
+	if version > 0 {
+		object.ResourceVersion = strconv.Itoa(version)
+	}
+	return object
+}

@@ -1,0 +1,168 @@
+package admission
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/compatibility"
+)
+
+// TestPolicyInForce shows decision 6 of the design: after the barrier, the next request is judged by
+// what was configured, without the library's poll.
+func TestPolicyInForce(t *testing.T) {
+	t.Parallel()
+	server := newFakeServer(t, "ValidatingAdmissionPolicy")
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-secrets"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+				MatchPolicy: new(admissionregistrationv1.Equivalent),
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression:        "object.metadata.name != params.data.name",
+				MessageExpression: "'not ' + params.data.name",
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-secrets"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        "no-secrets",
+			ParamRef:          &admissionregistrationv1.ParamRef{Namespace: "default", Name: "forbidden", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	params := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forbidden"}, Data: map[string]string{"name": "a"}}
+
+	server.wantSecret("a", "")
+	server.write("configmaps", params)
+	server.write("validatingadmissionpolicies", policy)
+	server.wantSecret("a", "") // a policy without a binding has no effect
+	server.write("validatingadmissionpolicybindings", binding)
+	server.wantSecret("a", "not a")
+	server.wantSecret("b", "")
+
+	params.Data = map[string]string{"name": "b"}
+	server.write("configmaps", params)
+	server.wantSecret("a", "")
+	server.wantSecret("b", "not b")
+
+	policy.Spec.Validations[0] = admissionregistrationv1.Validation{Expression: "false", Message: "nothing"}
+	server.write("validatingadmissionpolicies", policy)
+	server.wantSecret("c", "nothing")
+}
+
+// fakeServer is a chain over a client that stores objects, without any server.
+type fakeServer struct {
+	*testing.T
+	client  *fake.Clientset
+	barrier *Barrier
+	chain   admission.Interface
+	version atomic.Int64
+}
+
+func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
+	t.Helper()
+	s := &fakeServer{T: t, client: fake.NewClientset(), barrier: NewBarrier(t.Context().Done())}
+	informers := NewInformers(s.client, s.barrier)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+
+	options := NewOptions()
+	options.Only = plugins
+	var err error
+	s.chain, err = New(options, Dependencies{
+		Client:           s.client,
+		DynamicClient:    dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
+		Informers:        informers,
+		Authorizer:       authorizerfactory.NewAlwaysAllowAuthorizer(),
+		RESTMapper:       mapper,
+		FeatureGates:     utilfeature.DefaultFeatureGate,
+		EffectiveVersion: compatibility.NewEffectiveVersionFromString("1.37", "1.36", "1.36"),
+		Loopback:         &rest.Config{},
+		Drained:          t.Context().Done(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("namespaces", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	informers.StartWithContext(t.Context())
+	if err := informers.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// write stores an object and passes the barrier.
+func (s *fakeServer) write(resource string, obj runtime.Object) {
+	s.Helper()
+	gvr := s.prepare(resource, obj)
+	accessor, _ := meta.Accessor(obj)
+	tracker := s.client.Tracker()
+	_, err := tracker.Get(gvr, accessor.GetNamespace(), accessor.GetName())
+	if err != nil {
+		err = tracker.Create(gvr, obj.DeepCopyObject(), accessor.GetNamespace())
+	} else {
+		err = tracker.Update(gvr, obj.DeepCopyObject(), accessor.GetNamespace())
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.barrier.Wait(s.Context(), gvr.GroupResource(), obj)
+}
+
+// prepare gives the object the next resourceVersion.
+func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVersionResource {
+	s.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		s.Fatal(err)
+	}
+	accessor, _ := meta.Accessor(obj)
+	accessor.SetResourceVersion(strconv.FormatInt(s.version.Add(1), 10))
+	return kinds[0].GroupVersion().WithResource(resource)
+}
+
+// wantSecret creates a secret and checks that it is refused with a message that contains want, or
+// admitted if want is empty.
+func (s *fakeServer) wantSecret(name, want string) {
+	s.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	gv := corev1.SchemeGroupVersion
+	attributes := admission.NewAttributesRecord(secret, nil, gv.WithKind("Secret"), "default", name, gv.WithResource("secrets"), "",
+		admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{Name: "test"})
+	objects := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+	err := s.chain.(admission.MutationInterface).Admit(context.Background(), attributes, objects)
+	if err == nil {
+		err = s.chain.(admission.ValidationInterface).Validate(context.Background(), attributes, objects)
+	}
+	switch {
+	case want == "" && err != nil:
+		s.Errorf("secret %q: %v", name, err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		s.Errorf("secret %q: error %v, want one with %q", name, err, want)
+	}
+}

@@ -1,0 +1,102 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestServiceResolver(t *testing.T) {
+	t.Parallel()
+	meta := metav1.ObjectMeta{Namespace: "hooks", Name: "hook"}
+	sliceMeta := metav1.ObjectMeta{Namespace: "hooks", Name: "hook-x7", Labels: map[string]string{discoveryv1.LabelServiceName: "hook"}}
+	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		Type:  corev1.ServiceTypeClusterIP,
+		Ports: []corev1.ServicePort{{Name: "metrics", Port: 8080}, {Name: "https", Port: 443, TargetPort: intstr.FromString("webhook")}},
+	}}
+	ports := []discoveryv1.EndpointPort{{Name: new("metrics"), Port: new(int32(18080))}, {Name: new("https"), Port: new(int32(9443))}}
+	ready := discoveryv1.Endpoint{Addresses: []string{"127.0.0.1"}}
+	unready := discoveryv1.Endpoint{Addresses: []string{"127.0.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}}
+
+	tests := []struct {
+		name, reason string
+		objects      []runtime.Object
+		addresses    ServiceAddresses
+		port         int32
+		want, err    string
+	}{{
+		name:      "flag",
+		reason:    "the flag counts, whether there is such a service or not",
+		addresses: ServiceAddresses{{"hooks", "hook", 0}: "localhost:1", {"hooks", "hook", 443}: "localhost:2"},
+		port:      443,
+		want:      "https://localhost:2",
+	}, {
+		name:    "slice",
+		reason:  "the slice's port is found by the name of the service's, the address must be ready",
+		objects: []runtime.Object{service, &discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, Ports: ports, Endpoints: []discoveryv1.Endpoint{unready, ready}}},
+		port:    443,
+		want:    "https://127.0.0.1:9443",
+	}, {
+		name:   "endpoints",
+		reason: "no controller mirrors Endpoints here, so they are read too",
+		objects: []runtime.Object{service, &corev1.Endpoints{ObjectMeta: meta, Subsets: []corev1.EndpointSubset{{
+			Addresses:         []corev1.EndpointAddress{{IP: "::1"}},
+			NotReadyAddresses: []corev1.EndpointAddress{{IP: "127.0.0.3"}},
+			Ports:             []corev1.EndpointPort{{Name: "https", Port: 9443}},
+		}}}},
+		port: 443,
+		want: "https://[::1]:9443",
+	}, {
+		name:    "external name",
+		reason:  "it needs no ports",
+		objects: []runtime.Object{&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}}},
+		port:    8443,
+		want:    "https://hooks.example.com:8443",
+	}, {
+		name:    "no ready endpoint",
+		reason:  "what isn't ready isn't called",
+		objects: []runtime.Object{service, &discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, Ports: ports, Endpoints: []discoveryv1.Endpoint{unready}}},
+		port:    443,
+		err:     `no endpoints available for service "hook"`,
+	}, {
+		name:    "no such port",
+		reason:  "the webhook's port is the service's, not the endpoint's",
+		objects: []runtime.Object{service},
+		port:    9443,
+		err:     `no service port 9443 found for service "hook"`,
+	}, {
+		name:   "no service",
+		reason: "neither the informer nor the server knows it",
+		port:   443,
+		err:    `service "hook" not found`,
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			client := fake.NewClientset(test.objects...)
+			informers := NewInformers(client, NewBarrier(t.Context().Done()))
+			resolver := NewServiceResolver(test.addresses, client, informers)
+			informers.StartWithContext(t.Context())
+			if err := informers.WaitForSync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := resolver.ResolveEndpoint("hooks", "hook", test.port)
+			switch {
+			case test.err != "":
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("%s: error %v, want %q", test.reason, err, test.err)
+				}
+			case err != nil:
+				t.Errorf("%s: %v", test.reason, err)
+			case got.String() != test.want:
+				t.Errorf("%s: %s, want %s", test.reason, got, test.want)
+			}
+		})
+	}
+}
