@@ -1,0 +1,85 @@
+package printers
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+var (
+	webhooksColumn   = number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration")
+	paramKindColumn  = text("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy")
+	policyNameColumn = text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to")
+	paramRefColumn   = text("ParamRef", "ParamRef indicates the param resource which sets the configration param")
+)
+
+// MutatingWebhookConfiguration and the further kinds of the group are shown by how many
+// webhooks or expressions they have.
+var (
+	MutatingWebhookConfiguration = of(
+		[]column{nameColumn, webhooksColumn, ageColumn},
+		func(c *admissionregistrationv1.MutatingWebhookConfiguration) []any {
+			return []any{c.Name, int64(len(c.Webhooks)), since(c.CreationTimestamp)}
+		})
+
+	ValidatingWebhookConfiguration = of(
+		[]column{nameColumn, webhooksColumn, ageColumn},
+		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) []any {
+			return []any{c.Name, int64(len(c.Webhooks)), since(c.CreationTimestamp)}
+		})
+
+	ValidatingAdmissionPolicy = of(
+		[]column{
+			nameColumn,
+			number("Validations", "Validations indicates the number of validation rules defined in this configuration"),
+			paramKindColumn,
+			ageColumn,
+		},
+		func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []any {
+			return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind), since(p.CreationTimestamp)}
+		})
+
+	MutatingAdmissionPolicy = of(
+		[]column{
+			nameColumn,
+			number("Mutations", "Mutation indicates the number of mutations rules defined in this configuration"),
+			paramKindColumn,
+			ageColumn,
+		},
+		func(p *admissionregistrationv1.MutatingAdmissionPolicy) []any {
+			return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind), since(p.CreationTimestamp)}
+		})
+
+	ValidatingAdmissionPolicyBinding = of(
+		[]column{nameColumn, policyNameColumn, paramRefColumn, ageColumn},
+		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) []any {
+			return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), since(b.CreationTimestamp)}
+		})
+
+	MutatingAdmissionPolicyBinding = of(
+		[]column{nameColumn, policyNameColumn, paramRefColumn, ageColumn},
+		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) []any {
+			return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), since(b.CreationTimestamp)}
+		})
+)
+
+func paramKind(k *admissionregistrationv1.ParamKind) string {
+	if k == nil {
+		return unset
+	}
+	return k.APIVersion + "/" + k.Kind
+}
+
+// paramRef is the parameter by name or by selector. Whether it has a namespace can't be
+// told from a name alone: "*" stands for it.
+func paramRef(r *admissionregistrationv1.ParamRef) string {
+	switch {
+	case r == nil:
+		return unset
+	case r.Name != "" && r.Namespace != "":
+		return r.Namespace + "/" + r.Name
+	case r.Name != "":
+		return "*/" + r.Name
+	case r.Selector != nil:
+		return r.Selector.String()
+	}
+	return unset
+}

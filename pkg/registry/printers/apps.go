@@ -1,0 +1,120 @@
+package printers
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+)
+
+// Deployment and the other workloads are shown by how many of their pods there are.
+var (
+	Deployment = of(
+		[]column{
+			nameColumn,
+			text("Ready", "Number of the pod with ready state"),
+			text("Up-to-date", doc(extensionsv1beta1.DeploymentStatus{}, "updatedReplicas")),
+			text("Available", doc(extensionsv1beta1.DeploymentStatus{}, "availableReplicas")),
+			ageColumn,
+			wide(containersColumn),
+			wide(imagesColumn),
+			wide(text("Selector", doc(extensionsv1beta1.DeploymentSpec{}, "selector"))),
+		},
+		func(d *appsv1.Deployment) []any {
+			containers := d.Spec.Template.Spec.Containers
+			// Unlike those of other workloads, an empty selector is shown as such.
+			selector := "<invalid>"
+			if s, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil {
+				selector = s.String()
+			}
+			return []any{
+				d.Name, fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, ptr.Deref(d.Spec.Replicas, 0)),
+				int64(d.Status.UpdatedReplicas), int64(d.Status.AvailableReplicas), since(d.CreationTimestamp),
+				containerNames(containers), containerImages(containers), selector,
+			}
+		})
+
+	ReplicaSet = of(
+		[]column{
+			nameColumn,
+			number("Desired", doc(extensionsv1beta1.ReplicaSetSpec{}, "replicas")),
+			number("Current", doc(extensionsv1beta1.ReplicaSetStatus{}, "replicas")),
+			number("Ready", doc(extensionsv1beta1.ReplicaSetStatus{}, "readyReplicas")),
+			ageColumn,
+			wide(containersColumn),
+			wide(imagesColumn),
+			wide(text("Selector", doc(extensionsv1beta1.ReplicaSetSpec{}, "selector"))),
+		},
+		func(rs *appsv1.ReplicaSet) []any {
+			containers := rs.Spec.Template.Spec.Containers
+			return []any{
+				rs.Name, int64(ptr.Deref(rs.Spec.Replicas, 0)), int64(rs.Status.Replicas), int64(rs.Status.ReadyReplicas),
+				since(rs.CreationTimestamp),
+				containerNames(containers), containerImages(containers), metav1.FormatLabelSelector(rs.Spec.Selector),
+			}
+		})
+
+	StatefulSet = of(
+		[]column{
+			nameColumn,
+			text("Ready", "Number of the pod with ready state"),
+			ageColumn,
+			wide(containersColumn),
+			wide(imagesColumn),
+		},
+		func(s *appsv1.StatefulSet) []any {
+			containers := s.Spec.Template.Spec.Containers
+			return []any{
+				s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0)), since(s.CreationTimestamp),
+				containerNames(containers), containerImages(containers),
+			}
+		})
+
+	DaemonSet = of(
+		[]column{
+			nameColumn,
+			number("Desired", doc(extensionsv1beta1.DaemonSetStatus{}, "desiredNumberScheduled")),
+			number("Current", doc(extensionsv1beta1.DaemonSetStatus{}, "currentNumberScheduled")),
+			number("Ready", doc(extensionsv1beta1.DaemonSetStatus{}, "numberReady")),
+			number("Up-to-date", doc(extensionsv1beta1.DaemonSetStatus{}, "updatedNumberScheduled")),
+			number("Available", doc(extensionsv1beta1.DaemonSetStatus{}, "numberAvailable")),
+			text("Node Selector", doc(corev1.PodSpec{}, "nodeSelector")),
+			ageColumn,
+			wide(containersColumn),
+			wide(imagesColumn),
+			wide(text("Selector", doc(extensionsv1beta1.DaemonSetSpec{}, "selector"))),
+		},
+		func(d *appsv1.DaemonSet) []any {
+			pod := d.Spec.Template.Spec
+			return []any{
+				d.Name, int64(d.Status.DesiredNumberScheduled), int64(d.Status.CurrentNumberScheduled),
+				int64(d.Status.NumberReady), int64(d.Status.UpdatedNumberScheduled), int64(d.Status.NumberAvailable),
+				labels.FormatLabels(pod.NodeSelector), since(d.CreationTimestamp),
+				containerNames(pod.Containers), containerImages(pod.Containers), metav1.FormatLabelSelector(d.Spec.Selector),
+			}
+		})
+)
+
+// ControllerRevision is shown by whose revision it is, and which.
+var ControllerRevision = of(
+	[]column{
+		nameColumn,
+		text("Controller", "Controller of the object"),
+		text("Revision", doc(appsv1.ControllerRevision{}, "revision")),
+		ageColumn,
+	},
+	func(r *appsv1.ControllerRevision) []any {
+		controller := ""
+		if owner := metav1.GetControllerOf(r); owner != nil {
+			kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+			controller = strings.ToLower(kind.String()) + "/" + owner.Name
+		}
+		return []any{r.Name, cmp.Or(controller, none), r.Revision, since(r.CreationTimestamp)}
+	})

@@ -1,0 +1,51 @@
+package printers
+
+import (
+	"cmp"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// CertificateSigningRequest is shown by who asks whom, and how far it is.
+var CertificateSigningRequest = of(
+	[]column{
+		nameColumn,
+		ageColumn,
+		text("SignerName", doc(certificatesv1.CertificateSigningRequestSpec{}, "signerName")),
+		text("Requestor", doc(certificatesv1.CertificateSigningRequestSpec{}, "request")),
+		text("RequestedDuration", doc(certificatesv1.CertificateSigningRequestSpec{}, "expirationSeconds")),
+		text("Condition", doc(certificatesv1.CertificateSigningRequestStatus{}, "conditions")),
+	},
+	func(r *certificatesv1.CertificateSigningRequest) []any {
+		requested := none
+		if s := r.Spec.ExpirationSeconds; s != nil {
+			requested = duration.HumanDuration(time.Duration(*s) * time.Second)
+		}
+		return []any{
+			r.Name, since(r.CreationTimestamp), cmp.Or(r.Spec.SignerName, none), r.Spec.Username, requested, requestStatus(r),
+		}
+	})
+
+// requestStatus is the decision, and what came of it.
+func requestStatus(r *certificatesv1.CertificateSigningRequest) string {
+	has := map[certificatesv1.RequestConditionType]bool{}
+	for _, condition := range r.Status.Conditions {
+		has[condition.Type] = true
+	}
+	status := "Pending"
+	switch {
+	case has[certificatesv1.CertificateDenied]:
+		status = "Denied"
+	case has[certificatesv1.CertificateApproved]:
+		status = "Approved"
+	}
+	if has[certificatesv1.CertificateFailed] {
+		status += ",Failed"
+	}
+	if len(r.Status.Certificate) > 0 {
+		status += ",Issued"
+	}
+	return status
+}

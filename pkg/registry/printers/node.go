@@ -1,0 +1,11 @@
+package printers
+
+import (
+	nodev1 "k8s.io/api/node/v1"
+)
+
+// RuntimeClass is shown by its handler. The column has no description, in
+// kube-apiserver neither.
+var RuntimeClass = of(
+	[]column{nameColumn, text("Handler", ""), ageColumn},
+	func(c *nodev1.RuntimeClass) []any { return []any{c.Name, c.Handler, since(c.CreationTimestamp)} })
