@@ -6,13 +6,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// CPUUtilizationTarget is what an autoscaler without metrics aims at, in percent.
+const CPUUtilizationTarget = 80
+
 // HorizontalPodAutoscaler sets the defaults of an autoscaling/v2
 // HorizontalPodAutoscaler.
 func HorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
-	dropRoundTripAnnotations(h.Annotations)
+	DropAutoscalerAnnotations(h.Annotations)
 	pointer(&h.Spec.MinReplicas, 1)
 	if len(h.Spec.Metrics) == 0 {
-		h.Spec.Metrics = []autoscalingv2.MetricSpec{CPUUtilization(80)}
+		h.Spec.Metrics = []autoscalingv2.MetricSpec{CPUUtilization(CPUUtilizationTarget)}
 	}
 	if b := h.Spec.Behavior; b != nil {
 		b.ScaleUp = scalingRules(b.ScaleUp, autoscalingv2.HPAScalingRules{
@@ -30,8 +33,8 @@ func HorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-// CPUUtilization is the metric of autoscalers that name none: the average CPU
-// utilization of the pods, in percent of what they request.
+// CPUUtilization is a metric: the average CPU utilization of the pods, in percent
+// of what they request.
 func CPUUtilization(percent int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,
@@ -60,11 +63,26 @@ func scalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscalingv2.HPAS
 	return rules
 }
 
-// dropRoundTripAnnotations removes what autoscaling/v1 carries fields of v2 in:
-// in v2 they are fields, and an annotation would be a stale copy.
-func dropRoundTripAnnotations(annotations map[string]string) {
-	for _, name := range [...]string{"metrics", "current-metrics", "behavior", "conditions"} {
-		delete(annotations, "autoscaling.alpha.kubernetes.io/"+name)
+// Annotations in which autoscaling/v1 carries what are fields in autoscaling/v2.
+const (
+	MetricsAnnotation        = "autoscaling.alpha.kubernetes.io/metrics"
+	CurrentMetricsAnnotation = "autoscaling.alpha.kubernetes.io/current-metrics"
+	ConditionsAnnotation     = "autoscaling.alpha.kubernetes.io/conditions"
+	BehaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
+)
+
+// DropAutoscalerAnnotations removes the annotations that stand for fields: beside
+// the fields themselves they would be stale copies.
+func DropAutoscalerAnnotations(annotations map[string]string) {
+	for _, name := range [...]string{
+		MetricsAnnotation,
+		CurrentMetricsAnnotation,
+		ConditionsAnnotation,
+		BehaviorAnnotation,
+		"autoscaling.alpha.kubernetes.io/scale-down-tolerance",
+		"autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+	} {
+		delete(annotations, name)
 	}
 }
 

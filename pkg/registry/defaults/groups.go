@@ -1,6 +1,8 @@
 package defaults
 
 import (
+	"slices"
+
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -102,27 +104,27 @@ func RuntimeClass(c *nodev1.RuntimeClass) {
 	}
 }
 
-// pdbV1beta1Label stands in selectors for what policy/v1beta1 means by an empty one.
-const pdbV1beta1Label = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+// EmptySelectorLabel stands in the selectors of PodDisruptionBudgets for what an
+// empty one means in the other version: nothing in policy/v1beta1, all in v1.
+const EmptySelectorLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
-// PodDisruptionBudget takes the label that stands for an empty selector of
+// PodDisruptionBudget takes the label that stands for the empty selector of
 // policy/v1beta1 out of selectors that say more than that.
 func PodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	s := b.Spec.Selector
-	if s == nil || len(s.MatchExpressions) == 0 {
+	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 1 && s.MatchExpressions[0].Operator == metav1.LabelSelectorOpExists {
 		return
 	}
-	if only := s.MatchExpressions[0]; len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 1 &&
-		only.Key == pdbV1beta1Label && only.Operator == metav1.LabelSelectorOpExists && len(only.Values) == 0 {
-		return
+	DropEmptySelectorLabel(s)
+}
+
+// DropEmptySelectorLabel removes every requirement about EmptySelectorLabel.
+func DropEmptySelectorLabel(s *metav1.LabelSelector) {
+	if s != nil {
+		s.MatchExpressions = slices.DeleteFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
+			return r.Key == EmptySelectorLabel
+		})
 	}
-	kept := s.MatchExpressions[:0]
-	for _, e := range s.MatchExpressions {
-		if e.Key != pdbV1beta1Label {
-			kept = append(kept, e)
-		}
-	}
-	s.MatchExpressions = kept
 }
 
 // ClusterRoleBinding sets the defaults of a ClusterRoleBinding.
