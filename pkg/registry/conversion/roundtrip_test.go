@@ -1,0 +1,167 @@
+package conversion
+
+import (
+	"encoding/json"
+	"math/rand"
+	"path"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
+	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/randfill"
+)
+
+// newScheme returns a scheme with the types of every hub and spoke, and the
+// conversions between them.
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, h := range hubs {
+		for _, add := range append([]adder{h.hub}, h.spokes...) {
+			if err := add(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := Register(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Nothing that a client writes in any version may be lost in the hub, since all
+// versions are stored as that.
+func TestRoundTripThroughHub(t *testing.T) {
+	t.Parallel()
+	s := newScheme(t)
+	kinds, err := pairs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range kinds {
+		t.Run(path.Base(path.Dir(p.spoke.PkgPath()))+"/"+path.Base(p.spoke.PkgPath())+"/"+p.spoke.Name(), func(t *testing.T) {
+			t.Parallel()
+			const seed = 1
+			fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, validValues), rand.NewSource(seed), serializer.NewCodecFactory(s)).
+				NumElements(1, 2).MaxDepth(30)
+			for range 10 {
+				in := reflect.New(p.spoke).Interface()
+				fill.Fill(in)
+				before := asMap(t, in)
+				hub, out := reflect.New(p.hub).Interface(), reflect.New(p.spoke).Interface()
+				if err := s.Convert(in, hub, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Convert(hub, out, nil); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(before, asMap(t, out)); diff != "" {
+					t.Fatalf("changed on the way through %v (-before +after):\n%s", p.hub, diff)
+				}
+			}
+		})
+	}
+}
+
+// asMap returns an object as JSON has it, without version and kind.
+func asMap(t *testing.T, obj any) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	delete(m, "apiVersion")
+	delete(m, "kind")
+	return m
+}
+
+// validValues are fillers for types where not every value is one that a client
+// can mean.
+func validValues(serializer.CodecFactory) []any {
+	return []any{
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = *resource.NewMilliQuantity(c.Int63n(1000), resource.DecimalSI)
+			_ = q.String()
+		},
+		func(v *intstr.IntOrString, c randfill.Continue) {
+			*v = intstr.FromInt32(c.Int31())
+			if c.Bool() {
+				*v = intstr.FromString("port")
+			}
+		},
+		func(e *runtime.RawExtension, _ randfill.Continue) {
+			e.Raw = []byte(`{"a":1}`)
+		},
+		// Both forms of a selector say the same.
+		func(s *extensionsv1beta1.ScaleStatus, _ randfill.Continue) {
+			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
+		},
+		func(s *appsv1beta1.ScaleStatus, _ randfill.Continue) {
+			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
+		},
+		func(s *appsv1beta2.ScaleStatus, _ randfill.Continue) {
+			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
+		},
+		// The node's name is in the topology, and both agree.
+		func(e *discoveryv1beta1.Endpoint, c randfill.Continue) {
+			c.FillNoCustom(e)
+			e.NodeName = nil
+			if e.Topology != nil {
+				node := c.String(0)
+				e.NodeName, e.Topology["kubernetes.io/hostname"] = &node, node
+				e.Topology["topology.kubernetes.io/zone"] = c.String(0)
+			}
+		},
+		// Without a target, the default is filled in; the current value alone is
+		// carried in an annotation too.
+		func(h *autoscalingv1.HorizontalPodAutoscaler, c randfill.Continue) {
+			c.FillNoCustom(h)
+			percent := c.Int31n(100)
+			h.Spec.TargetCPUUtilizationPercentage, h.Status.CurrentCPUUtilizationPercentage = &percent, nil
+		},
+		// There is no request without a signer.
+		func(r *certificatesv1beta1.CertificateSigningRequestSpec, c randfill.Continue) {
+			c.FillNoCustom(r)
+			signer := c.String(0)
+			r.SignerName = &signer
+		},
+		// v1 has no fields for the key outside of the request.
+		func(r *certificatesv1beta1.PodCertificateRequestSpec, c randfill.Continue) {
+			c.FillNoCustom(r)
+			r.PKIXPublicKey, r.ProofOfPossession = nil, nil
+		},
+		// A device has exactly one kind of content.
+		func(d *resourcev1beta1.Device, c randfill.Continue) {
+			c.Fill(&d.Name)
+			d.Basic = &resourcev1beta1.BasicDevice{}
+			c.Fill(d.Basic)
+		},
+		func(s *rbacv1alpha1.Subject, c randfill.Continue) {
+			s.Kind, s.APIVersion, s.Name = "User", rbacv1alpha1.SchemeGroupVersion.String(), c.String(0)
+		},
+		// Shares of zero need the annotation, which is not theirs alone.
+		func(l *flowcontrolv1beta3.LimitedPriorityLevelConfiguration, c randfill.Continue) {
+			c.FillNoCustom(l)
+			l.NominalConcurrencyShares = 1 + c.Int31n(100)
+		},
+	}
+}
