@@ -1,0 +1,140 @@
+// Package plugintest runs an admission plugin in a test, without a chain or a server.
+package plugintest
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/component-base/compatibility"
+)
+
+// Request is what the plugin is asked to admit. Kind and resource follow from the objects.
+type Request struct {
+	Operation   admission.Operation
+	Object, Old runtime.Object
+	Options     runtime.Object
+	Subresource string
+	User        user.Info
+	DryRun      bool
+}
+
+// Create is a request that creates the object.
+func Create(object runtime.Object) Request {
+	return Request{Operation: admission.Create, Object: object, Options: &metav1.CreateOptions{}}
+}
+
+// Update is a request that replaces the object.
+func Update(old, object runtime.Object) Request {
+	return Request{Operation: admission.Update, Object: object, Old: old, Options: &metav1.UpdateOptions{}}
+}
+
+// Delete is a request that deletes the object.
+func Delete(old runtime.Object) Request {
+	return Request{Operation: admission.Delete, Old: old, Options: &metav1.DeleteOptions{}}
+}
+
+// Of returns the request on a subresource.
+func (r Request) Of(subresource string) Request {
+	r.Subresource = subresource
+	return r
+}
+
+// By returns the request as made by a user.
+func (r Request) By(info user.Info) Request {
+	r.User = info
+	return r
+}
+
+// Attributes returns what the plugin is given.
+func (r Request) Attributes(t *testing.T) admission.Attributes {
+	t.Helper()
+	object := r.Object
+	if object == nil {
+		object = r.Old
+	}
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kinds[0])
+	if r.User == nil {
+		r.User = &user.DefaultInfo{Name: "alice"}
+	}
+	return admission.NewAttributesRecord(r.Object, r.Old, kinds[0], accessor.GetNamespace(), accessor.GetName(), plural,
+		r.Subresource, r.Operation, r.Options, r.DryRun, r.User)
+}
+
+// Start gives the plugin what it wants, over a client that has the objects. Its authorizer allows what
+// allowed allows; nil allows all.
+func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authorizer, objects ...runtime.Object) {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	if allowed == nil {
+		allowed = authorizerfactory.NewAlwaysAllowAuthorizer()
+	}
+	mapper := meta.NewDefaultRESTMapper(scheme.Scheme.PrioritizedVersionsAllGroups())
+	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		for kind := range scheme.Scheme.KnownTypes(gv) {
+			mapper.Add(gv.WithKind(kind), meta.RESTScopeNamespace)
+		}
+	}
+	initializer.New(client, nil, factory, allowed, utilfeature.DefaultFeatureGate,
+		compatibility.NewEffectiveVersionFromString("1.37", "1.36", "1.36"), t.Context().Done(), mapper).Initialize(plugin)
+	if err := admission.ValidateInitialization(plugin); err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(t.Context())
+	if err := factory.WaitForCacheSyncWithContext(t.Context()).AsError(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run asks the plugin to admit the request, then to validate it. A refusal must contain want; an empty
+// want means that the request must be admitted.
+func Run(t *testing.T, plugin admission.Interface, request Request, want string) {
+	t.Helper()
+	err := run(t, plugin, request)
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case want != "" && err == nil:
+		t.Errorf("admitted, want a refusal with %q", want)
+	case want != "" && !strings.Contains(err.Error(), want):
+		t.Errorf("refused with %q, want %q", err, want)
+	}
+}
+
+func run(t *testing.T, plugin admission.Interface, request Request) error {
+	t.Helper()
+	if !plugin.Handles(request.Operation) {
+		return nil
+	}
+	attributes := request.Attributes(t)
+	objects := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+	if mutation, ok := plugin.(admission.MutationInterface); ok {
+		if err := mutation.Admit(t.Context(), attributes, objects); err != nil {
+			return err
+		}
+	}
+	if validation, ok := plugin.(admission.ValidationInterface); ok {
+		return validation.Validate(t.Context(), attributes, objects)
+	}
+	return nil
+}
