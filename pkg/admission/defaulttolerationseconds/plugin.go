@@ -1,0 +1,67 @@
+// Package defaulttolerationseconds has the DefaultTolerationSeconds plugin: pods that say nothing of
+// nodes that are not ready or unreachable tolerate them for a while (five minutes by default).
+package defaulttolerationseconds
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// Name is the plugin's name.
+const Name = "DefaultTolerationSeconds"
+
+// DefaultSeconds is for how long pods tolerate both conditions, if no flag says otherwise.
+const DefaultSeconds = 300
+
+// New returns the plugin, which adds tolerations of the given seconds.
+func New(notReadySeconds, unreachableSeconds int64) admission.MutationInterface {
+	return &plugin{
+		Handler: admission.NewHandler(admission.Create, admission.Update),
+		added: []corev1.Toleration{
+			toleration(corev1.TaintNodeNotReady, notReadySeconds),
+			toleration(corev1.TaintNodeUnreachable, unreachableSeconds),
+		},
+	}
+}
+
+type plugin struct {
+	*admission.Handler
+	added []corev1.Toleration
+}
+
+func toleration(key string, seconds int64) corev1.Toleration {
+	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}
+}
+
+// Admit implements admission.MutationInterface.
+func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return errors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
+	}
+	// An empty key is that of every taint, so both are judged by what the user wrote.
+	given := pod.Spec.Tolerations
+	for _, added := range p.added {
+		if !mentioned(given, added.Key) {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, *added.DeepCopy())
+		}
+	}
+	return nil
+}
+
+// mentioned tells whether a toleration is about the taint's eviction of pods.
+func mentioned(tolerations []corev1.Toleration, key string) bool {
+	for _, t := range tolerations {
+		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {
+			return true
+		}
+	}
+	return false
+}
