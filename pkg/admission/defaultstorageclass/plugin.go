@@ -1,0 +1,87 @@
+// Package defaultstorageclass has the DefaultStorageClass plugin: claims that ask for no storage
+// class get the one that is marked as default.
+package defaultstorageclass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+)
+
+// Name is the plugin's name.
+const Name = "DefaultStorageClass"
+
+// The annotations that mark a class as default.
+const (
+	isDefaultClass     = "storageclass.kubernetes.io/is-default-class"
+	isDefaultClassBeta = "storageclass.beta.kubernetes.io/is-default-class"
+)
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+}
+
+// Plugin sets the storage class of claims.
+type Plugin struct {
+	*admission.Handler
+	classes storagelisters.StorageClassLister
+}
+
+var _ admission.MutationInterface = &Plugin{}
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	classes := f.Storage().V1().StorageClasses()
+	p.classes = classes.Lister()
+	p.SetReadyFunc(classes.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.classes == nil {
+		return errors.New("missing storage class lister")
+	}
+	return nil
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("persistentvolumeclaims") || a.GetSubresource() != "" {
+		return nil
+	}
+	claim, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return nil
+	}
+	if _, asked := claim.Annotations[corev1.BetaStorageClassAnnotation]; asked || claim.Spec.StorageClassName != nil {
+		return nil // the empty class is asked for, too
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	classes, err := p.classes.List(labels.Everything())
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	classes = slices.DeleteFunc(classes, func(c *storagev1.StorageClass) bool {
+		return c.Annotations[isDefaultClass] != "true" && c.Annotations[isDefaultClassBeta] != "true"
+	})
+	if len(classes) > 0 {
+		// Of several the newest counts, so that a default can be replaced without a gap.
+		claim.Spec.StorageClassName = new(slices.MinFunc(classes, newestFirst).Name)
+	}
+	return nil
+}
+
+func newestFirst(a, b *storagev1.StorageClass) int {
+	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
