@@ -1,0 +1,80 @@
+// Package persistentvolumeclaimresize has the PersistentVolumeClaimResize plugin: a claim may grow
+// once it is bound, if its storage class allows that.
+package persistentvolumeclaimresize
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+)
+
+// Name is the plugin's name.
+const Name = "PersistentVolumeClaimResize"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Update)}
+}
+
+// Plugin judges which claims may grow.
+type Plugin struct {
+	*admission.Handler
+	classes storagelisters.StorageClassLister
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	classes := f.Storage().V1().StorageClasses()
+	p.classes = classes.Lister()
+	p.SetReadyFunc(classes.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.classes == nil {
+		return errors.New("missing storage class lister")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("persistentvolumeclaims") || a.GetSubresource() != "" {
+		return nil
+	}
+	claim, isClaim := a.GetObject().(*corev1.PersistentVolumeClaim)
+	old, wasClaim := a.GetOldObject().(*corev1.PersistentVolumeClaim)
+	if !isClaim || !wasClaim {
+		return nil
+	}
+	if claim.Spec.Resources.Requests.Storage().Cmp(*old.Spec.Resources.Requests.Storage()) <= 0 {
+		return nil
+	}
+	if old.Status.Phase != corev1.ClaimBound {
+		return admission.NewForbidden(a, errors.New("Only bound persistent volume claims can be expanded"))
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	if !p.allowsExpansion(claim, old) {
+		return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and "+
+			"the storageclass that provisions the pvc must support resize"))
+	}
+	return nil
+}
+
+func (p *Plugin) allowsExpansion(claim, old *corev1.PersistentVolumeClaim) bool {
+	name := storagehelpers.GetPersistentVolumeClaimClass(claim)
+	if name == "" || name != storagehelpers.GetPersistentVolumeClaimClass(old) {
+		return false
+	}
+	class, err := p.classes.Get(name)
+	return err == nil && class.AllowVolumeExpansion != nil && *class.AllowVolumeExpansion
+}
