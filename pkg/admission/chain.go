@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/admission"
@@ -40,9 +41,8 @@ type Dependencies struct {
 
 	// ServerID labels the metrics of static manifests.
 	ServerID string
-	// ManifestLoaders read static manifests of webhooks and policies; nil refuses a configuration
-	// that names such manifests.
-	ManifestLoaders *initializer.ManifestLoaders
+	// Scheme sets the defaults of static manifests of webhooks and policies.
+	Scheme *runtime.Scheme
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
 	// types; nil makes the plugin fetch the schemas from the server.
 	TypeConverter managedfields.TypeConverter
@@ -70,7 +70,8 @@ var notIntercepted = []schema.GroupResource{
 // chain is what the constructors of plugins are given.
 type chain struct {
 	Dependencies
-	options *Options
+	options   *Options
+	manifests *initializer.ManifestLoaders
 }
 
 // New builds the chain that the options choose. The informers that it needs are requested, not
@@ -83,6 +84,10 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 	configuration, err := readConfiguration(options.ConfigFile)
 	if err != nil {
 		return nil, err
+	}
+
+	if c.manifests, err = manifestLoaders(c.Scheme); err != nil {
+		return nil, fmt.Errorf("static admission manifests: %w", err)
 	}
 
 	// The registry of plugins is this chain's own: in the process-wide one, a name can be registered once.
@@ -123,7 +128,7 @@ func (c *chain) initialize(plugin admission.Interface) {
 		wants.SetExcludedAdmissionResources(notIntercepted)
 	}
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {
-		wants.SetManifestLoaders(c.ManifestLoaders)
+		wants.SetManifestLoaders(c.manifests)
 	}
 }
 

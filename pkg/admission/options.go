@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
 )
 
 // Options choose the plugins of the chain and configure them.
@@ -19,11 +21,19 @@ type Options struct {
 	ConfigFile string
 	// Services says where services are that webhooks name, whatever the API says of them.
 	Services ServiceAddresses
+
+	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are for how long pods tolerate a node
+	// in that condition, unless they say something else.
+	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
 }
 
 // NewOptions returns the options that kube-apiserver has by default.
 func NewOptions() *Options {
-	return &Options{Services: ServiceAddresses{}}
+	return &Options{
+		Services:                     ServiceAddresses{},
+		NotReadyTolerationSeconds:    defaulttolerationseconds.DefaultSeconds,
+		UnreachableTolerationSeconds: defaulttolerationseconds.DefaultSeconds,
+	}
 }
 
 // AddFlags adds the flags that set the options, under kube-apiserver's names where it has them.
@@ -40,6 +50,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	_ = flags.MarkDeprecated("admission-control", "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.")
 	flags.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
 		"File with admission control configuration.")
+	flags.Int64Var(&o.NotReadyTolerationSeconds, "default-not-ready-toleration-seconds", o.NotReadyTolerationSeconds,
+		"Indicates the tolerationSeconds of the toleration for notReady:NoExecute that is added by default to every pod that does not already have such a toleration.")
+	flags.Int64Var(&o.UnreachableTolerationSeconds, "default-unreachable-toleration-seconds", o.UnreachableTolerationSeconds,
+		"Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not already have such a toleration.")
 	flags.Var(o.Services, "webhook-service",
 		"where a service that webhooks name is, instead of what the API says; the certificate must still be NAME.NAMESPACE.svc's. May be repeated.")
 }

@@ -13,7 +13,14 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/always"
+	"github.com/miniapi-dev/miniapi/pkg/admission/defaultingressclass"
+	"github.com/miniapi-dev/miniapi/pkg/admission/defaultstorageclass"
+	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
+	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
+	"github.com/miniapi-dev/miniapi/pkg/admission/priority"
+	"github.com/miniapi-dev/miniapi/pkg/admission/storageobjectinuseprotection"
+	"github.com/miniapi-dev/miniapi/pkg/admission/taintnodesbycondition"
 )
 
 // plugin is one link of the chain.
@@ -35,7 +42,7 @@ const (
 // kube-apiserver's order, and its choice of what is on, but for ServiceAccount, which needs a
 // controller that makes service accounts.
 var order = []plugin{
-	{"AlwaysAdmit", off, newAlwaysAdmit},
+	{"AlwaysAdmit", off, unconfigured(always.Admit)},
 	{"NamespaceAutoProvision", off, nil},
 	{lifecycle.PluginName, on, newNamespaceLifecycle},
 	{"NamespaceExists", off, nil},
@@ -43,27 +50,27 @@ var order = []plugin{
 	{"LimitRanger", on, nil},
 	{"ServiceAccount", off, nil},
 	{"NodeRestriction", off, nil},
-	{"TaintNodesByCondition", on, nil},
+	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
 	{"AlwaysPullImages", off, nil},
 	{"ImagePolicyWebhook", off, nil},
 	{"PodSecurity", on, nil},
 	{"PodNodeSelector", off, nil},
-	{"Priority", on, nil},
-	{"DefaultTolerationSeconds", on, nil},
+	{priority.Name, on, unconfigured(priority.New)},
+	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds},
 	{"PodTolerationRestriction", off, nil},
 	{"EventRateLimit", off, nil},
 	{"ExtendedResourceToleration", off, nil},
-	{"DefaultStorageClass", on, nil},
-	{"StorageObjectInUseProtection", on, nil},
+	{defaultstorageclass.Name, on, unconfigured(defaultstorageclass.New)},
+	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New)},
 	{"PodGroupProtection", on, nil},
 	{"OwnerReferencesPermissionEnforcement", off, nil},
-	{"PersistentVolumeClaimResize", on, nil},
+	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New)},
 	{"RuntimeClass", on, nil},
 	{"CertificateApproval", on, nil},
 	{"CertificateSigning", on, nil},
 	{"ClusterTrustBundleAttest", on, nil},
 	{"CertificateSubjectRestriction", on, nil},
-	{"DefaultIngressClass", on, nil},
+	{defaultingressclass.Name, on, unconfigured(defaultingressclass.New)},
 	{"DenyServiceExternalIPs", off, nil},
 	{"PodTopologyLabels", on, nil},
 	{"PodGroupWorkloadExists", on, nil},
@@ -78,12 +85,13 @@ var order = []plugin{
 	{validatingwebhook.PluginName, on, newValidatingWebhook},
 	// … and what counts comes last, so that nothing refuses a request that was counted.
 	{"ResourceQuota", on, nil},
-	{"AlwaysDeny", off, newAlwaysDeny},
+	{"AlwaysDeny", off, unconfigured(always.Deny)},
 }
 
-func newAlwaysAdmit(*chain, io.Reader) (admission.Interface, error) { return always.Admit(), nil }
-
-func newAlwaysDeny(*chain, io.Reader) (admission.Interface, error) { return always.Deny(), nil }
+// unconfigured is the constructor of a plugin that takes no configuration.
+func unconfigured[Plugin admission.Interface](new func() Plugin) func(*chain, io.Reader) (admission.Interface, error) {
+	return func(*chain, io.Reader) (admission.Interface, error) { return new(), nil }
+}
 
 func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
 	return lifecycle.NewLifecycle(sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic))
@@ -103,4 +111,8 @@ func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) 
 
 func newValidatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {
 	return policy.NewValidating(config, c.policyEnvironment())
+}
+
+func newDefaultTolerationSeconds(c *chain, _ io.Reader) (admission.Interface, error) {
+	return defaulttolerationseconds.New(c.options.NotReadyTolerationSeconds, c.options.UnreachableTolerationSeconds), nil
 }

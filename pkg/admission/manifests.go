@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	policyloader "k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
+	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// manifestLoaders read static admission manifests (KEP-5793): webhook configurations and policies
+// from files, in the v1 API, with the defaults of a scheme and the validation that the API has.
+func manifestLoaders(defaults *runtime.Scheme) (*initializer.ManifestLoaders, error) {
+	// The files are v1 alone, whatever the server knows.
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Version: "v1", Kind: "List"}, &metav1.List{})
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+
+	validatingWebhooks := manifestsOf(defaults, "ValidatingWebhookConfiguration", validation.ValidatingWebhookConfiguration,
+		func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) []admissionregistrationv1.ValidatingWebhookConfiguration {
+			return l.Items
+		})
+	mutatingWebhooks := manifestsOf(defaults, "MutatingWebhookConfiguration", validation.MutatingWebhookConfiguration,
+		func(l *admissionregistrationv1.MutatingWebhookConfigurationList) []admissionregistrationv1.MutatingWebhookConfiguration {
+			return l.Items
+		})
+	validatingPolicies := manifestsOf(defaults, "ValidatingAdmissionPolicy", validation.ValidatingAdmissionPolicy,
+		func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) []admissionregistrationv1.ValidatingAdmissionPolicy {
+			return l.Items
+		})
+	validatingBindings := manifestsOf(defaults, "ValidatingAdmissionPolicyBinding", validation.ValidatingAdmissionPolicyBinding,
+		func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+			return l.Items
+		})
+	mutatingPolicies := manifestsOf(defaults, "MutatingAdmissionPolicy", validation.MutatingAdmissionPolicy,
+		func(l *admissionregistrationv1.MutatingAdmissionPolicyList) []admissionregistrationv1.MutatingAdmissionPolicy {
+			return l.Items
+		})
+	mutatingBindings := manifestsOf(defaults, "MutatingAdmissionPolicyBinding", validation.MutatingAdmissionPolicyBinding,
+		func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
+			return l.Items
+		})
+
+	return &initializer.ManifestLoaders{
+		LoadValidatingWebhookManifests: func(dir string) ([]*admissionregistrationv1.ValidatingWebhookConfiguration, string, error) {
+			return webhookloader.LoadManifests(dir, decoder, validatingWebhooks)
+		},
+		LoadMutatingWebhookManifests: func(dir string) ([]*admissionregistrationv1.MutatingWebhookConfiguration, string, error) {
+			return webhookloader.LoadManifests(dir, decoder, mutatingWebhooks)
+		},
+		LoadValidatingPolicyManifests: func(dir string) ([]*admissionregistrationv1.ValidatingAdmissionPolicy, []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, string, error) {
+			return policyloader.LoadPolicyManifests(dir, decoder, validatingPolicies, validatingBindings,
+				func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
+		},
+		LoadMutatingPolicyManifests: func(dir string) ([]*admissionregistrationv1.MutatingAdmissionPolicy, []*admissionregistrationv1.MutatingAdmissionPolicyBinding, string, error) {
+			return policyloader.LoadPolicyManifests(dir, decoder, mutatingPolicies, mutatingBindings,
+				func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
+		},
+	}, nil
+}
+
+// manifestsOf returns a function that takes the objects of one kind, or of its list, out of what was
+// decoded, defaulted and validated.
+func manifestsOf[T any, Object interface {
+	*T
+	runtime.Object
+	metav1.Object
+}, List any](defaults *runtime.Scheme, kind string, validate func(Object) field.ErrorList, items func(List) []T) func(runtime.Object) ([]Object, error) {
+	return func(decoded runtime.Object) ([]Object, error) {
+		var objects []Object
+		switch manifest := any(decoded).(type) {
+		case Object:
+			objects = []Object{manifest}
+		case List:
+			list := items(manifest)
+			for i := range list {
+				objects = append(objects, &list[i])
+			}
+		default:
+			return nil, fmt.Errorf("%T is not a %s: %w", decoded, kind, policyloader.ErrUnrecognizedType)
+		}
+		for _, object := range objects {
+			defaults.Default(object)
+			if errs := validate(object); len(errs) > 0 {
+				return nil, fmt.Errorf("invalid %s %q: %w", kind, object.GetName(), errs.ToAggregate())
+			}
+		}
+		return objects, nil
+	}
+}
