@@ -1,0 +1,68 @@
+// Command miniapi is a Kubernetes-style API server for people who write admission
+// webhooks, controllers and operators. Called by the name kube-apiserver or etcd it is
+// that subcommand.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args)) }
+
+// run is main with the arguments given: it returns the exit code.
+func run(args []string) int {
+	// The gates of logging are added by each main: libraries must not.
+	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		return exitFailed
+	}
+	root := newRootCommand()
+	root.SetArgs(subcommandByName(args))
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "Error:", oneLine(err))
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// subcommandByName gives the arguments after the program's name; a link's name stands
+// for its subcommand.
+func subcommandByName(args []string) []string {
+	switch name := filepath.Base(args[0]); name {
+	case "kube-apiserver", "etcd":
+		return append([]string{name}, args[1:]...)
+	}
+	return args[1:]
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "miniapi",
+		Short:         "A Kubernetes API server for webhooks, controllers and operators under development",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usageArgs(cobra.NoArgs),
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newVersionCommand())
+	return root
+}

@@ -1,0 +1,72 @@
+package registry
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// apps is what keeps pods running.
+var apps = Group{
+	Name: "apps",
+	Versions: []Version{
+		{Name: "v1", AddToScheme: appsv1.AddToScheme},
+		{Name: "v1beta2", AddToScheme: appsv1beta2.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, Legacy: true},
+	},
+	Types: []runtime.Object{&autoscalingv1.Scale{}},
+	Kinds: []Kind{
+		{
+			Resource:   "controllerrevisions",
+			Namespaced: true,
+			Object:     &appsv1.ControllerRevision{}, List: &appsv1.ControllerRevisionList{},
+		},
+		{
+			Resource:   "daemonsets",
+			ShortNames: []string{"ds"},
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
+			Status:     true,
+			Generation: true,
+		},
+		{
+			Resource:   "deployments",
+			ShortNames: []string{"deploy"},
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &appsv1.Deployment{}, List: &appsv1.DeploymentList{},
+			Status:     true,
+			Generation: true,
+			Subresources: []Subresource{scaleSubresource(func(d *appsv1.Deployment) scaled {
+				return scaled{&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector}
+			})},
+		},
+		{
+			Resource:   "replicasets",
+			ShortNames: []string{"rs"},
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &appsv1.ReplicaSet{}, List: &appsv1.ReplicaSetList{},
+			Status:     true,
+			Generation: true,
+			Subresources: []Subresource{scaleSubresource(func(r *appsv1.ReplicaSet) scaled {
+				return scaled{&r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector}
+			})},
+		},
+		{
+			Resource:   "statefulsets",
+			ShortNames: []string{"sts"},
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &appsv1.StatefulSet{}, List: &appsv1.StatefulSetList{},
+			Status:     true,
+			Generation: true,
+			Subresources: []Subresource{scaleSubresource(func(s *appsv1.StatefulSet) scaled {
+				return scaled{&s.Spec.Replicas, s.Status.Replicas, s.Spec.Selector}
+			})},
+		},
+	},
+}

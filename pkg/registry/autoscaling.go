@@ -1,0 +1,28 @@
+package registry
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// autoscalingGroup is stored as v2; v1 keeps what it can't say in annotations.
+var autoscalingGroup = Group{
+	Name: "autoscaling",
+	Versions: []Version{
+		{Name: "v2", AddToScheme: autoscalingv2.AddToScheme},
+		{Name: "v1", AddToScheme: autoscalingv1.AddToScheme},
+	},
+	Types: []runtime.Object{&autoscalingv1.Scale{}},
+	Kinds: []Kind{
+		{
+			Resource:   "horizontalpodautoscalers",
+			ShortNames: []string{"hpa"},
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &autoscalingv2.HorizontalPodAutoscaler{}, List: &autoscalingv2.HorizontalPodAutoscalerList{},
+			Status:     true,
+			Generation: true,
+		},
+	},
+}

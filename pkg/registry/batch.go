@@ -1,0 +1,35 @@
+package registry
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	batchv1beta1 "k8s.io/api/batch/v1beta1"
+)
+
+// batch is jobs, once and by the clock.
+var batch = Group{
+	Name: "batch",
+	Versions: []Version{
+		{Name: "v1", AddToScheme: batchv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: batchv1beta1.AddToScheme, Legacy: true},
+	},
+	Kinds: []Kind{
+		{
+			Resource:   "cronjobs",
+			ShortNames: []string{"cj"},
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &batchv1.CronJob{}, List: &batchv1.CronJobList{},
+			Status:     true,
+			Generation: true,
+		},
+		{
+			Resource:   "jobs",
+			Categories: []string{"all"},
+			Namespaced: true,
+			Object:     &batchv1.Job{}, List: &batchv1.JobList{},
+			Status:           true,
+			Generation:       true,
+			OrphanDependents: true,
+		},
+	},
+}

@@ -1,0 +1,67 @@
+package registry
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+)
+
+// Dependencies are what the storages need of the server around them.
+type Dependencies struct {
+	// RESTOptions says how each resource is stored. Required.
+	RESTOptions generic.RESTOptionsGetter
+
+	// Written is called after each write that was stored, before its answer, with
+	// the object as stored (or, for a deletion, as last stored).
+	Written func(schema.GroupResource, runtime.Object)
+
+	// EventTTL is how long events are kept (--event-ttl).
+	EventTTL time.Duration
+
+	// Authenticator judges tokens for TokenReviews, Audiences are this server's own.
+	Authenticator authenticator.Request
+	Audiences     authenticator.Audiences
+	// Authorizer and RuleResolver answer access reviews.
+	Authorizer   authorizer.Authorizer
+	RuleResolver authorizer.RuleResolver
+	// Escalation refuses roles and bindings that grant more than their author has;
+	// nil allows them.
+	Escalation Escalation
+
+	// Tokens signs service account tokens.
+	Tokens TokenIssuer
+
+	// ServiceNets are the ranges of cluster IPs, one for each IP family, the
+	// preferred one first. NodePorts is the range of node ports.
+	ServiceNets []*net.IPNet
+	NodePorts   utilnet.PortRange
+
+	// Kubelet is how kubelets are reached.
+	Kubelet Kubelet
+
+	// storeOf finds the storage of another row. Build sets it.
+	storeOf func(schema.GroupResource) (*Storage, error)
+}
+
+// Kubelet is how kubelets are reached.
+type Kubelet struct {
+	// Transport authenticates this server to kubelets.
+	Transport http.RoundTripper
+	// AddressTypes is the order in which a node's addresses are preferred.
+	AddressTypes []string
+}
+
+// Escalation checks that a user may grant what a role or a binding grants.
+type Escalation interface {
+	// Check returns an error for an object of rbac.authorization.k8s.io that the
+	// user of ctx may not write. The old object is nil on create.
+	Check(ctx context.Context, obj, old runtime.Object) error
+}

@@ -1,0 +1,24 @@
+package registry
+
+import (
+	discoveryv1 "k8s.io/api/discovery/v1"
+	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
+)
+
+// discovery is where services' endpoints are.
+var discovery = Group{
+	Name: "discovery.k8s.io",
+	Versions: []Version{
+		{Name: "v1", AddToScheme: discoveryv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, Legacy: true},
+	},
+	Kinds: []Kind{
+		{
+			Resource:   "endpointslices",
+			Namespaced: true,
+			Object:     &discoveryv1.EndpointSlice{}, List: &discoveryv1.EndpointSliceList{},
+			Generation:     true,
+			CreateOnUpdate: true,
+		},
+	},
+}

@@ -1,0 +1,110 @@
+package registry
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Hooks are what a kind adds to the one strategy. HooksOf implements it.
+type Hooks interface {
+	prepareForCreate(ctx context.Context, obj runtime.Object)
+	prepareForUpdate(ctx context.Context, obj, old runtime.Object)
+	prepareForStatusUpdate(ctx context.Context, obj, old runtime.Object)
+	validate(ctx context.Context, obj runtime.Object) field.ErrorList
+	validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
+	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
+	warnings(ctx context.Context, obj, old runtime.Object) []string
+	specChanged(obj, old runtime.Object) bool
+	gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool
+}
+
+// HooksOf are the hooks of kind T, each of them optional. Defaults are not among them:
+// they belong to each version, and package defaults has them all.
+type HooksOf[T runtime.Object] struct {
+	// PrepareForCreate runs before validation, after the shared preparation
+	// (an empty status, a generation of 1).
+	PrepareForCreate func(context.Context, T)
+	// PrepareForUpdate runs before validation, after the shared preparation (the
+	// old status) and before the generation is counted.
+	PrepareForUpdate func(ctx context.Context, obj, old T)
+	// PrepareForStatusUpdate is the same for the status subresource.
+	PrepareForStatusUpdate func(ctx context.Context, obj, old T)
+
+	Validate             func(T) field.ErrorList
+	ValidateUpdate       func(obj, old T) field.ErrorList
+	ValidateStatusUpdate func(obj, old T) field.ErrorList
+
+	// Warnings are returned to the client with the answer; old is nil on create.
+	Warnings func(ctx context.Context, obj, old T) []string
+
+	// SpecChanged says whether an update is one that generation counts. Its default
+	// compares everything but metadata and status.
+	SpecChanged func(obj, old T) bool
+
+	// GracefulDelete says whether a deletion waits for a grace period, and sets it in
+	// the options.
+	GracefulDelete func(ctx context.Context, obj T, options *metav1.DeleteOptions) bool
+}
+
+var _ Hooks = HooksOf[runtime.Object]{}
+
+func (h HooksOf[T]) prepareForCreate(ctx context.Context, obj runtime.Object) {
+	if h.PrepareForCreate != nil {
+		h.PrepareForCreate(ctx, obj.(T))
+	}
+}
+
+func (h HooksOf[T]) prepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	if h.PrepareForUpdate != nil {
+		h.PrepareForUpdate(ctx, obj.(T), old.(T))
+	}
+}
+
+func (h HooksOf[T]) prepareForStatusUpdate(ctx context.Context, obj, old runtime.Object) {
+	if h.PrepareForStatusUpdate != nil {
+		h.PrepareForStatusUpdate(ctx, obj.(T), old.(T))
+	}
+}
+
+func (h HooksOf[T]) validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	if h.Validate == nil {
+		return nil
+	}
+	return h.Validate(obj.(T))
+}
+
+func (h HooksOf[T]) validateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	if h.ValidateUpdate == nil {
+		return nil
+	}
+	return h.ValidateUpdate(obj.(T), old.(T))
+}
+
+func (h HooksOf[T]) validateStatusUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	if h.ValidateStatusUpdate == nil {
+		return nil
+	}
+	return h.ValidateStatusUpdate(obj.(T), old.(T))
+}
+
+func (h HooksOf[T]) warnings(ctx context.Context, obj, old runtime.Object) []string {
+	if h.Warnings == nil {
+		return nil
+	}
+	o, _ := old.(T)
+	return h.Warnings(ctx, obj.(T), o)
+}
+
+func (h HooksOf[T]) specChanged(obj, old runtime.Object) bool {
+	if h.SpecChanged == nil {
+		return desiredStateDiffers(obj, old)
+	}
+	return h.SpecChanged(obj.(T), old.(T))
+}
+
+func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
+	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
+}

@@ -1,0 +1,139 @@
+package registry
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+)
+
+// Group is an API group: its versions in order of preference, and its kinds.
+type Group struct {
+	// Name is the full name; the core group's is "".
+	Name string
+	// Versions, the preferred one first.
+	Versions []Version
+	// Kinds are the group's rows. Their Go types, those of the preferred version, are
+	// the hub that every version converts through.
+	Kinds []Kind
+	// Types are further types of the hub, which no row is made of.
+	Types []runtime.Object
+	// Borrowed are resources whose rows another group owns: every version of this
+	// group that has the kind serves it too, from the same store, as
+	// extensions/v1beta1 serves the deployments of apps.
+	Borrowed []schema.GroupResource
+}
+
+// Version is one version of a group.
+type Version struct {
+	Name string
+	// AddToScheme registers the version's Go types.
+	AddToScheme func(*runtime.Scheme) error
+	// OnDemand versions are served when --runtime-config asks for them.
+	OnDemand bool
+	// Legacy versions are on demand, and "api/legacy" asks for all of them: those
+	// that k8s.io/api has and today's kube-apiserver no longer serves.
+	Legacy bool
+}
+
+// Kind is one row of the table: a kind, and all that makes it differ from others.
+type Kind struct {
+	// Resource is the plural name, in lower case.
+	Resource string
+	// Singular defaults to the kind's name in lower case.
+	Singular   string
+	ShortNames []string
+	Categories []string
+	Namespaced bool
+
+	// Object and List are prototypes of the hub's Go types. A List of nil says that
+	// objects of this kind are never stored.
+	Object, List runtime.Object
+
+	// StoragePrefix is where objects are kept below the etcd prefix. Its default is
+	// the resource's name.
+	StoragePrefix string
+
+	// Hooks are the kind's own preparation, validation and warnings.
+	Hooks Hooks
+	// Fields are the field selectors that the kind supports besides metadata.name
+	// and metadata.namespace.
+	Fields Fields
+	// Printer shows the kind as a table. Its default is Name and Age.
+	Printer *printers.Printer
+
+	// Status gives the kind a status subresource: the main endpoint then ignores
+	// status, and the status endpoint everything else.
+	Status bool
+	// StatusKeepsMetadata makes the status endpoint leave metadata as it was, too.
+	StatusKeepsMetadata bool
+	// Generation counts changes of the object's desired state in metadata.generation.
+	Generation bool
+	// CreateOnUpdate lets an update create what is not there.
+	CreateOnUpdate bool
+	// ConditionalUpdate refuses updates without a resourceVersion.
+	ConditionalUpdate bool
+	// OrphanDependents is the default of a deletion that names no policy.
+	OrphanDependents bool
+	// ReturnDeleted makes a deletion answer with the object instead of a Status.
+	ReturnDeleted bool
+
+	// TTL, if set, is how many seconds an object is kept.
+	TTL func(Dependencies) uint64
+
+	// Subresources other than status.
+	Subresources []Subresource
+	// Answer, for a kind that is never stored, makes an object of it a question.
+	Answer func(Dependencies) answerFunc
+	// Storage, where the kind needs more than the one storage, builds it.
+	Storage func(*Storage, Dependencies) (rest.Storage, error)
+}
+
+// Subresource is a named subresource of a row.
+type Subresource struct {
+	Name string
+	// Storage builds what serves it, on the row's own storage.
+	Storage func(*Storage, Dependencies) (rest.Storage, error)
+}
+
+// kindName is the name of the kind, which is that of its hub's Go type.
+func (k *Kind) kindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
+
+func (k *Kind) singular() string {
+	if k.Singular != "" {
+		return k.Singular
+	}
+	return strings.ToLower(k.kindName())
+}
+
+func (k *Kind) storagePrefix() string {
+	if k.StoragePrefix != "" {
+		return k.StoragePrefix
+	}
+	return k.Resource
+}
+
+func (k *Kind) printer() printers.Printer {
+	if k.Printer != nil {
+		return *k.Printer
+	}
+	return printers.Default
+}
+
+// hooks returns the row's hooks, or ones that do nothing.
+func (k *Kind) hooks() Hooks {
+	if k.Hooks != nil {
+		return k.Hooks
+	}
+	return HooksOf[runtime.Object]{}
+}
+
+// newOf returns a constructor of the prototype's type.
+func newOf(prototype runtime.Object) func() runtime.Object {
+	t := reflect.TypeOf(prototype).Elem()
+	return func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
+}

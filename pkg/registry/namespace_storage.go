@@ -1,0 +1,206 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+)
+
+// namespaceStorage deletes in two steps: a deletion marks the namespace terminating,
+// and it goes when its content, and with that its spec.finalizers, are gone. It has
+// no deletecollection.
+type namespaceStorage struct {
+	namespaceVerbs
+	store *genericregistry.Store
+}
+
+// namespaceVerbs are the verbs that namespaces share with every kind.
+type namespaceVerbs interface {
+	rest.Getter
+	rest.Lister
+	rest.CreaterUpdater
+	rest.Watcher
+	rest.ShortNamesProvider
+	rest.SingularNameProvider
+	rest.ResetFieldsStrategy
+	rest.StorageWithReadiness
+	NamespaceScoped() bool
+}
+
+var (
+	_ rest.GracefulDeleter            = &namespaceStorage{}
+	_ rest.MayReturnFullObjectDeleter = &namespaceStorage{}
+)
+
+func newNamespaceStorage(main *Storage, _ Dependencies) (rest.Storage, error) {
+	main.ShouldDeleteDuringUpdate = func(_ context.Context, _ string, obj, _ runtime.Object) bool {
+		return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0
+	}
+	return &namespaceStorage{main, main.Store}, nil
+}
+
+// DeleteReturnsDeletedObject says what a successful deletion answers with.
+func (r *namespaceStorage) DeleteReturnsDeletedObject() bool { return true }
+
+// Delete marks the namespace as terminating, or removes it if nothing holds it.
+func (r *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	found, err := r.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	namespace := found.(*corev1.Namespace)
+	if options == nil {
+		options = metav1.NewDeleteOptions(0)
+	}
+	preconditions := namespacePreconditions(options)
+	if err := checkNamespacePreconditions(namespace, preconditions); err != nil {
+		return nil, false, err
+	}
+	if namespace.DeletionTimestamp.IsZero() {
+		terminating, err := r.terminate(ctx, name, validate, options, preconditions)
+		return terminating, false, err
+	}
+	if len(namespace.Spec.Finalizers) != 0 {
+		return namespace, false, nil
+	}
+	return r.store.Delete(ctx, name, validate, options)
+}
+
+// terminate sets the deletion timestamp, the phase, and what the deletion asks of
+// the garbage collector.
+func (r *namespaceStorage) terminate(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, preconditions *storage.Preconditions) (runtime.Object, error) {
+	key, err := r.store.KeyFunc(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out := r.store.New()
+	resource := r.store.DefaultQualifiedResource
+	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
+		namespace, ok := existing.(*corev1.Namespace)
+		if !ok {
+			return nil, fmt.Errorf("expected a Namespace, not %T", existing)
+		}
+		if err := validate(ctx, namespace); err != nil {
+			return nil, err
+		}
+		if namespace.DeletionTimestamp.IsZero() {
+			now := metav1.Now()
+			namespace.DeletionTimestamp = &now
+		}
+		namespace.Status.Phase = corev1.NamespaceTerminating
+		namespace.Finalizers = propagationFinalizers(namespace.Finalizers, options)
+		return namespace, nil
+	}), dryrun.IsDryRun(options.DryRun), nil)
+	if err != nil {
+		err = storeerr.InterpretGetError(err, resource, name)
+		err = storeerr.InterpretUpdateError(err, resource, name)
+		if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // the library's own errors are never wrapped
+			err = apierrors.NewInternalError(err)
+		}
+		return nil, err
+	}
+	if r.store.AfterUpdate != nil {
+		r.store.AfterUpdate(out, &metav1.UpdateOptions{DryRun: options.DryRun})
+	}
+	return out, nil
+}
+
+func namespacePreconditions(options *metav1.DeleteOptions) *storage.Preconditions {
+	if options.Preconditions == nil {
+		return &storage.Preconditions{}
+	}
+	return &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
+}
+
+func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Preconditions) error {
+	resource := corev1.Resource("namespaces")
+	if p.UID != nil && *p.UID != namespace.UID {
+		return apierrors.NewConflict(resource, namespace.Name,
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, namespace.UID)) //nolint:staticcheck // the reference's words
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != namespace.ResourceVersion {
+		return apierrors.NewConflict(resource, namespace.Name,
+			fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, namespace.ResourceVersion)) //nolint:staticcheck // the reference's words
+	}
+	return nil
+}
+
+// propagationFinalizers is what a deletion makes of an object's finalizers: those of
+// the garbage collector follow the options, which may be the deprecated
+// orphanDependents or propagationPolicy.
+func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
+	want := map[string]bool{}
+	for _, f := range finalizers {
+		want[f] = true
+	}
+	if options.OrphanDependents != nil {
+		want[metav1.FinalizerOrphanDependents] = *options.OrphanDependents
+	}
+	if policy := options.PropagationPolicy; policy != nil {
+		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan
+		want[metav1.FinalizerDeleteDependents] = *policy == metav1.DeletePropagationForeground
+	}
+	var kept []string
+	for _, f := range finalizers {
+		if want[f] {
+			kept = append(kept, f)
+			delete(want, f)
+		}
+	}
+	for _, f := range []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents} {
+		if want[f] {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// finalizeStrategy is the strategy of namespaces/finalize, which changes
+// spec.finalizers and nothing else.
+type finalizeStrategy struct{ strategy }
+
+func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	copyField(obj, old, statusField)
+}
+
+// newFinalize is the storage of namespaces/finalize, which takes updates alone.
+func newFinalize(main *Storage, _ Dependencies) (rest.Storage, error) {
+	return onlyUpdate{subresource{main.with(finalizeStrategy{main.strategy})}}, nil
+}
+
+// onlyUpdate hides everything of a subresource but update.
+type onlyUpdate struct{ s subresource }
+
+var _ rest.Updater = onlyUpdate{}
+
+func (o onlyUpdate) New() runtime.Object { return o.s.New() }
+
+// Destroy does nothing: the store is the main endpoint's.
+func (o onlyUpdate) Destroy() {}
+
+func (o onlyUpdate) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return o.s.Update(ctx, name, objInfo, createValidation, updateValidation, force, options)
+}
+
+var namespaceHooks = HooksOf[*corev1.Namespace]{
+	PrepareForCreate: func(_ context.Context, n *corev1.Namespace) {
+		n.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+		for _, f := range n.Spec.Finalizers {
+			if f == corev1.FinalizerKubernetes {
+				return
+			}
+		}
+		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
+	},
+	PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+}

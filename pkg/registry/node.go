@@ -1,0 +1,21 @@
+package registry
+
+import (
+	nodev1 "k8s.io/api/node/v1"
+	nodev1beta1 "k8s.io/api/node/v1beta1"
+)
+
+// node is how containers are run on nodes.
+var node = Group{
+	Name: "node.k8s.io",
+	Versions: []Version{
+		{Name: "v1", AddToScheme: nodev1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, Legacy: true},
+	},
+	Kinds: []Kind{
+		{
+			Resource: "runtimeclasses",
+			Object:   &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
+		},
+	},
+}

@@ -1,0 +1,41 @@
+package registry
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+)
+
+// resource is dynamic resource allocation.
+var resource = Group{
+	Name: "resource.k8s.io",
+	Versions: []Version{
+		{Name: "v1", AddToScheme: resourcev1.AddToScheme},
+		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, OnDemand: true},
+	},
+	Kinds: []Kind{
+		{
+			Resource: "deviceclasses",
+			Object:   &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
+			Generation: true,
+		},
+		{
+			Resource:   "resourceclaims",
+			Namespaced: true,
+			Object:     &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
+			Status:              true,
+			StatusKeepsMetadata: true,
+		},
+		{
+			Resource:   "resourceclaimtemplates",
+			Namespaced: true,
+			Object:     &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
+		},
+		{
+			Resource: "resourceslices",
+			Object:   &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
+			Generation: true,
+		},
+	},
+}

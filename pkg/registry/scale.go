@@ -1,0 +1,189 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+)
+
+// scaled is what a Scale shows of an object, and where it is set.
+type scaled struct {
+	replicas **int32
+	current  int32
+	selector *metav1.LabelSelector
+}
+
+// scaleSubresource serves the scale of kind T.
+func scaleSubresource[T runtime.Object](of func(T) scaled) Subresource {
+	return Subresource{Name: "scale", Storage: func(main *Storage, _ Dependencies) (rest.Storage, error) {
+		return &scaleREST{store: main.Store, versions: main.strategy.versions, of: func(o runtime.Object) scaled { return of(o.(T)) }}, nil
+	}}
+}
+
+type scaleREST struct {
+	store    *genericregistry.Store
+	versions []schema.GroupVersion
+	of       func(runtime.Object) scaled
+}
+
+var (
+	_ rest.Patcher                  = &scaleREST{}
+	_ rest.GroupVersionKindProvider = &scaleREST{}
+	_ rest.TableConvertor           = &scaleREST{}
+)
+
+func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
+
+// Destroy does nothing: the store is the main endpoint's.
+func (r *scaleREST) Destroy() {}
+
+// GroupVersionKind gives old versions the Scale of their own group.
+func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
+	switch containing {
+	case schema.GroupVersion{Group: "extensions", Version: "v1beta1"},
+		schema.GroupVersion{Group: "apps", Version: "v1beta1"},
+		schema.GroupVersion{Group: "apps", Version: "v1beta2"}:
+		return containing.WithKind("Scale")
+	}
+	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+}
+
+func (r *scaleREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return printers.TableConvertor(printers.Default).ConvertToTable(ctx, object, options)
+}
+
+func (r *scaleREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	obj, err := r.store.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	return r.scale(obj)
+}
+
+func (r *scaleREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	obj, _, err := r.store.Update(ctx, name, &scaleObjectInfo{rest: r, scale: objInfo},
+		func(ctx context.Context, obj runtime.Object) error {
+			scale, err := r.scale(obj)
+			if err != nil {
+				return err
+			}
+			return createValidation(ctx, scale)
+		},
+		func(ctx context.Context, obj, old runtime.Object) error {
+			scale, err := r.scale(obj)
+			if err != nil {
+				return err
+			}
+			oldScale, err := r.scale(old)
+			if err != nil {
+				return err
+			}
+			return updateValidation(ctx, scale, oldScale)
+		}, false, options)
+	if err != nil {
+		return nil, false, err
+	}
+	scale, err := r.scale(obj)
+	return scale, false, err
+}
+
+// scale is what the object looks like through its scale subresource.
+func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
+	s, m := r.of(obj), objectMeta(obj)
+	selector, err := metav1.LabelSelectorAsSelector(s.selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector of %s: %w", m.GetName(), err)
+	}
+	scale := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
+			ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
+		},
+		Status: autoscalingv1.ScaleStatus{Replicas: s.current, Selector: selector.String()},
+	}
+	if *s.replicas != nil {
+		scale.Spec.Replicas = **s.replicas
+	}
+	managed, err := r.managedFields(m).ToSubresource()
+	scale.ManagedFields = managed
+	return scale, err
+}
+
+// managedFields translates who manages the number of replicas, in both directions.
+func (r *scaleREST) managedFields(m metav1.Object) *managedfields.ScaleHandler {
+	paths := managedfields.ResourcePathMappings{}
+	for _, gv := range r.versions {
+		paths[gv.String()] = fieldpath.MakePathOrDie("spec", "replicas")
+	}
+	return managedfields.NewScaleHandler(m.GetManagedFields(), r.versions[0], paths)
+}
+
+// scaleObjectInfo applies an updated Scale to the object that it scales.
+type scaleObjectInfo struct {
+	rest  *scaleREST
+	scale rest.UpdatedObjectInfo
+}
+
+func (i *scaleObjectInfo) Preconditions() *metav1.Preconditions { return i.scale.Preconditions() }
+
+func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	obj := old.DeepCopyObject()
+	oldScale, err := i.rest.scale(obj)
+	if err != nil {
+		return nil, err
+	}
+	updated, err := i.scale.UpdatedObject(ctx, oldScale)
+	if err != nil {
+		return nil, err
+	}
+	scale, ok := updated.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", updated))
+	}
+	if errs := validateScale(scale, genericapirequest.NamespaceValue(ctx)); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, scale.Name, errs)
+	}
+	m := objectMeta(obj)
+	if scale.UID != "" && scale.UID != m.GetUID() {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: autoscalingv1.GroupName, Resource: "scales"}, m.GetName(),
+			fmt.Errorf("precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, m.GetUID()))
+	}
+	handler := i.rest.managedFields(m)
+	*i.rest.of(obj).replicas = &scale.Spec.Replicas
+	if scale.ResourceVersion != "" {
+		m.SetResourceVersion(scale.ResourceVersion)
+	}
+	managed, err := handler.ToParent(scale.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	m.SetManagedFields(managed)
+	return obj, nil
+}
+
+func validateScale(scale *autoscalingv1.Scale, namespace string) field.ErrorList {
+	errs := validation.ValidateObjectMeta(&scale.ObjectMeta, namespace != "", validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	if scale.Spec.Replicas < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"))
+	}
+	return errs
+}
+
+// selectorOf is the label selector that a plain set of labels stands for.
+func selectorOf(set labels.Set) *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: set} }

@@ -1,0 +1,129 @@
+package registry
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+)
+
+// Scheme knows every version of every row, with the hub's types as "__internal".
+// It is built once a process, at its first use, and must not be changed.
+func Scheme() *runtime.Scheme { return built().scheme }
+
+// Codecs are the serializers of Scheme: JSON, YAML and protobuf.
+func Codecs() serializer.CodecFactory { return built().codecs }
+
+// ParameterCodec decodes query parameters into options, those of connect
+// subresources included.
+func ParameterCodec() runtime.ParameterCodec { return built().parameters }
+
+type schemes struct {
+	scheme     *runtime.Scheme
+	codecs     serializer.CodecFactory
+	parameters runtime.ParameterCodec
+}
+
+var built = sync.OnceValue(func() schemes {
+	s := runtime.NewScheme()
+	utilruntime.Must(addToScheme(s, Table()))
+	return schemes{
+		scheme:     s,
+		codecs:     serializer.NewCodecFactory(s),
+		parameters: runtime.NewParameterCodec(s),
+	}
+})
+
+func addToScheme(s *runtime.Scheme, groups []Group) error {
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	for i := range groups {
+		if err := groups[i].addVersions(s); err != nil {
+			return fmt.Errorf("registering the types of %q: %w", groups[i].Name, err)
+		}
+	}
+	for i := range groups {
+		if err := groups[i].addHub(s, groups); err != nil {
+			return fmt.Errorf("registering the hub of %q: %w", groups[i].Name, err)
+		}
+	}
+	if err := addConnectOptions(s); err != nil {
+		return fmt.Errorf("registering connect options: %w", err)
+	}
+	defaults.AddToScheme(s)
+	return conversion.Register(s)
+}
+
+func (g *Group) addVersions(s *runtime.Scheme) error {
+	var priority []schema.GroupVersion
+	for _, v := range g.Versions {
+		if err := v.AddToScheme(s); err != nil {
+			return err
+		}
+		priority = append(priority, schema.GroupVersion{Group: g.Name, Version: v.Name})
+	}
+	return s.SetVersionPriority(priority...)
+}
+
+// addHub registers the hub's types as "__internal", and what the rows say of them.
+func (g *Group) addHub(s *runtime.Scheme, table []Group) error {
+	internal := schema.GroupVersion{Group: g.Name, Version: runtime.APIVersionInternal}
+	kinds := g.rows(table)
+	for _, k := range kinds {
+		s.AddKnownTypes(internal, k.Object)
+		if k.List != nil {
+			s.AddKnownTypes(internal, k.List)
+		}
+	}
+	s.AddKnownTypes(internal, g.Types...)
+	if len(g.Kinds) > 0 {
+		preferred := schema.GroupVersion{Group: g.Name, Version: g.Versions[0].Name}
+		for name, t := range s.KnownTypes(preferred) {
+			if s.Recognizes(internal.WithKind(name)) || !strings.HasPrefix(t.PkgPath(), "k8s.io/api/") {
+				continue
+			}
+			s.AddKnownTypeWithName(internal.WithKind(name), reflect.New(t).Interface().(runtime.Object))
+		}
+	}
+	for _, k := range kinds {
+		for _, v := range g.Versions {
+			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
+			if !s.Recognizes(gvk) {
+				continue
+			}
+			if err := s.AddFieldLabelConversionFunc(gvk, k.convertFieldLabel); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rows are the group's own kinds and the borrowed ones.
+func (g *Group) rows(table []Group) []*Kind {
+	var kinds []*Kind
+	for i := range g.Kinds {
+		kinds = append(kinds, &g.Kinds[i])
+	}
+	for _, b := range g.Borrowed {
+		for i := range table {
+			if table[i].Name != b.Group {
+				continue
+			}
+			for j := range table[i].Kinds {
+				if table[i].Kinds[j].Resource == b.Resource {
+					kinds = append(kinds, &table[i].Kinds[j])
+				}
+			}
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,117 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+)
+
+// Storage is the one storage of every row.
+type Storage struct {
+	*genericregistry.Store
+	kind     *Kind
+	strategy strategy
+}
+
+var (
+	_ rest.StandardStorage    = &Storage{}
+	_ rest.ShortNamesProvider = &Storage{}
+	_ rest.CategoriesProvider = &Storage{}
+)
+
+// newStorage opens the store of a row, which every version that has it shares.
+func newStorage(group string, s strategy, deps Dependencies) (*Storage, error) {
+	kind := s.kind
+	resource := schema.GroupResource{Group: group, Resource: kind.Resource}
+	written := func(obj runtime.Object, dryRun []string) {
+		if len(dryRun) == 0 {
+			deps.Written(resource, obj)
+		}
+	}
+	store := &genericregistry.Store{
+		NewFunc:                   newOf(kind.Object),
+		NewListFunc:               newOf(kind.List),
+		DefaultQualifiedResource:  resource,
+		SingularQualifiedResource: schema.GroupResource{Group: group, Resource: kind.singular()},
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ResetFieldsStrategy:       s,
+		ReturnDeletedObject:       kind.ReturnDeleted,
+		TableConvertor:            printers.TableConvertor(kind.printer()),
+		AfterCreate:               func(obj runtime.Object, o *metav1.CreateOptions) { written(obj, o.DryRun) },
+		AfterUpdate:               func(obj runtime.Object, o *metav1.UpdateOptions) { written(obj, o.DryRun) },
+		AfterDelete:               func(obj runtime.Object, o *metav1.DeleteOptions) { written(obj, o.DryRun) },
+	}
+	if kind.TTL != nil {
+		store.TTLFunc = func(runtime.Object, uint64, bool) (uint64, error) { return kind.TTL(deps), nil }
+	}
+	options := &generic.StoreOptions{RESTOptions: deps.RESTOptions, AttrFunc: kind.attributes}
+	if err := store.CompleteWithOptions(options); err != nil {
+		return nil, fmt.Errorf("storage of %s: %w", resource, err)
+	}
+	return &Storage{Store: store, kind: kind, strategy: s}, nil
+}
+
+// ShortNames implements rest.ShortNamesProvider.
+func (s *Storage) ShortNames() []string { return s.kind.ShortNames }
+
+// Categories implements rest.CategoriesProvider.
+func (s *Storage) Categories() []string { return s.kind.Categories }
+
+// with returns the store as it is but with another update strategy, as subresources
+// have it. It shares the underlying storage.
+func (s *Storage) with(strategy interface {
+	rest.RESTUpdateStrategy
+	rest.ResetFieldsStrategy
+}) *genericregistry.Store {
+	store := *s.Store
+	store.UpdateStrategy = strategy
+	store.ResetFieldsStrategy = strategy
+	return &store
+}
+
+// subresource serves get and update of an object through a store with an update
+// strategy of its own: status, and whatever else is a part of the object.
+type subresource struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Patcher             = subresource{}
+	_ rest.ResetFieldsStrategy = subresource{}
+	_ rest.TableConvertor      = subresource{}
+)
+
+// newStatus is the storage of a row's status subresource.
+func newStatus(s *Storage) rest.Storage { return subresource{s.with(statusStrategy{s.strategy})} }
+
+func (s subresource) New() runtime.Object { return s.store.New() }
+
+// Destroy does nothing: the underlying storage is the main endpoint's.
+func (s subresource) Destroy() {}
+
+func (s subresource) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return s.store.Get(ctx, name, options)
+}
+
+func (s subresource) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	// A subresource never creates its object.
+	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+}
+
+func (s subresource) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.store.GetResetFields()
+}
+
+func (s subresource) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return s.store.ConvertToTable(ctx, object, options)
+}

@@ -1,0 +1,211 @@
+package registry
+
+import (
+	"context"
+	"reflect"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// strategy is how every row's objects are created, updated and deleted. What a row
+// does differently comes from its fields and Hooks.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	kind     *Kind
+	versions []schema.GroupVersion
+}
+
+var (
+	_ rest.RESTCreateStrategy              = strategy{}
+	_ rest.RESTUpdateStrategy              = strategy{}
+	_ rest.RESTGracefulDeleteStrategy      = strategy{}
+	_ rest.GarbageCollectionDeleteStrategy = strategy{}
+	_ rest.ResetFieldsStrategy             = strategy{}
+)
+
+func newStrategy(typer runtime.ObjectTyper, kind *Kind, versions []schema.GroupVersion) strategy {
+	return strategy{typer, names.SimpleNameGenerator, kind, versions}
+}
+
+func (s strategy) NamespaceScoped() bool { return s.kind.Namespaced }
+
+func (s strategy) AllowCreateOnUpdate(context.Context) bool { return s.kind.CreateOnUpdate }
+
+func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.kind.ConditionalUpdate }
+
+func (s strategy) Canonicalize(runtime.Object) {}
+
+func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	if s.kind.Status {
+		clearField(obj, statusField)
+	}
+	if s.kind.Generation {
+		objectMeta(obj).SetGeneration(1)
+	}
+	s.kind.hooks().prepareForCreate(ctx, obj)
+}
+
+func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	if s.kind.Status {
+		copyField(obj, old, statusField)
+	}
+	s.kind.hooks().prepareForUpdate(ctx, obj, old)
+	if !s.kind.Generation {
+		return
+	}
+	generation := objectMeta(old).GetGeneration()
+	if s.kind.hooks().specChanged(obj, old) {
+		generation++
+	}
+	objectMeta(obj).SetGeneration(generation)
+}
+
+func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	return s.kind.hooks().validate(ctx, obj)
+}
+
+func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.kind.hooks().validateUpdate(ctx, obj, old)
+}
+
+func (s strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
+	return s.kind.hooks().warnings(ctx, obj, nil)
+}
+
+func (s strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	return s.kind.hooks().warnings(ctx, obj, old)
+}
+
+func (s strategy) CheckGracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
+	return s.kind.hooks().gracefulDelete(ctx, obj, options)
+}
+
+func (s strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+	if s.kind.OrphanDependents {
+		return rest.OrphanDependents
+	}
+	return rest.DeleteDependents
+}
+
+// GetResetFields names the fields that an apply on the main endpoint never owns.
+func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	if !s.kind.Status {
+		return nil
+	}
+	return s.resetFields(fieldpath.MakePathOrDie("status"))
+}
+
+func (s strategy) resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
+	fields := make(map[fieldpath.APIVersion]*fieldpath.Set, len(s.versions))
+	for _, gv := range s.versions {
+		fields[fieldpath.APIVersion(gv.String())] = fieldpath.NewSet(paths...)
+	}
+	return fields
+}
+
+// statusStrategy is the strategy of the status subresource, on which only status
+// (and, unless the row says otherwise, metadata) can change.
+type statusStrategy struct{ strategy }
+
+func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	copyAllBut(obj, old, metaField, typeField, statusField)
+	m, oldMeta := objectMeta(obj), objectMeta(old)
+	m.SetGeneration(oldMeta.GetGeneration())
+	if s.kind.StatusKeepsMetadata {
+		managed := m.GetManagedFields()
+		copyField(obj, old, metaField)
+		objectMeta(obj).SetManagedFields(managed)
+	}
+	s.kind.hooks().prepareForStatusUpdate(ctx, obj, old)
+}
+
+func (s statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	if errs := validation.ValidateObjectMetaAccessorUpdate(objectMeta(obj), objectMeta(old), field.NewPath("metadata")); len(errs) > 0 {
+		return errs
+	}
+	return s.kind.hooks().validateStatusUpdate(ctx, obj, old)
+}
+
+func (s statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+func (s statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	paths := []fieldpath.Path{fieldpath.MakePathOrDie("spec")}
+	if s.kind.StatusKeepsMetadata {
+		paths = append(paths, fieldpath.MakePathOrDie("metadata"))
+	}
+	return s.resetFields(paths...)
+}
+
+// The fields that every kind of k8s.io/api has under the same Go names.
+const (
+	typeField   = "TypeMeta"
+	metaField   = "ObjectMeta"
+	statusField = "Status"
+)
+
+func objectMeta(obj runtime.Object) metav1.Object {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		// Every row's type has ObjectMeta: TestTable proves it.
+		return &metav1.ObjectMeta{}
+	}
+	return m
+}
+
+func clearField(obj runtime.Object, name string) {
+	if f := reflect.ValueOf(obj).Elem().FieldByName(name); f.IsValid() {
+		f.SetZero()
+	}
+}
+
+func copyField(obj, old runtime.Object, name string) {
+	if f := reflect.ValueOf(obj).Elem().FieldByName(name); f.IsValid() {
+		f.Set(reflect.ValueOf(old).Elem().FieldByName(name))
+	}
+}
+
+// copyAllBut makes every field of obj that of old, except those named.
+func copyAllBut(obj, old runtime.Object, except ...string) {
+	for _, name := range fieldsBut(obj, except...) {
+		copyField(obj, old, name)
+	}
+}
+
+// desiredStateDiffers compares all but type, metadata and status.
+func desiredStateDiffers(obj, old runtime.Object) bool {
+	a, b := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
+	for _, name := range fieldsBut(obj, metaField, typeField, statusField) {
+		if !apiequality.Semantic.DeepEqual(a.FieldByName(name).Interface(), b.FieldByName(name).Interface()) {
+			return true
+		}
+	}
+	return false
+}
+
+func fieldsBut(obj runtime.Object, except ...string) []string {
+	t := reflect.TypeOf(obj).Elem()
+	var names []string
+next:
+	for i := range t.NumField() {
+		name := t.Field(i).Name
+		for _, e := range except {
+			if name == e {
+				continue next
+			}
+		}
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// answer serves a kind that is never stored: a create is a question, and what it
+// returns is the answer.
+type answer struct {
+	kind *Kind
+	to   answerFunc
+}
+
+// answerFunc answers one question, after admission has let it through.
+type answerFunc func(ctx context.Context, question runtime.Object) (runtime.Object, error)
+
+var (
+	_ rest.Creater              = &answer{}
+	_ rest.Scoper               = &answer{}
+	_ rest.SingularNameProvider = &answer{}
+)
+
+func (a *answer) New() runtime.Object     { return newOf(a.kind.Object)() }
+func (a *answer) NamespaceScoped() bool   { return a.kind.Namespaced }
+func (a *answer) GetSingularName() string { return a.kind.singular() }
+
+// Destroy does nothing: nothing is stored.
+func (a *answer) Destroy() {}
+
+// Create answers. Admission is asked first, so that it sees who asks what.
+func (a *answer) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	if validate != nil {
+		if err := validate(ctx, obj.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	return a.to(ctx, obj)
+}

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/util/webhook"
+	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/component-base/tracing"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+)
+
+func (c *Config) buildAdmission(context.Context) error {
+	loopback := c.generic.LoopbackClientConfig
+	// What custom resources there are changes while the server runs: groupDiscovery
+	// resets the mapper.
+	c.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(c.client.Discovery()))
+	chain, err := admission.New(c.options.Admission, admission.Dependencies{
+		Client:           c.client,
+		DynamicClient:    c.dynamicClient,
+		Informers:        c.informers,
+		Authorizer:       c.generic.Authorization.Authorizer,
+		RESTMapper:       c.restMapper,
+		FeatureGates:     c.generic.FeatureGate,
+		EffectiveVersion: c.generic.EffectiveVersion,
+		ServerID:         c.generic.APIServerID,
+		TypeConverter:    typeConverter{},
+		Loopback:         loopback,
+		Drained:          c.life.Done(),
+	})
+	if err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	c.generic.AdmissionControl = chain
+	// Webhooks that convert custom resources are reached as those of admission are.
+	c.services = admission.NewServiceResolver(c.options.Admission.Services, c.client, c.informers)
+	c.webhookAuth = webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, loopback, tracing.NewNoopTracerProvider())
+	return nil
+}

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// Config is a server about to be built: etcd runs, the port is taken, and everything
+// that serves requests is there but the resources. Close releases it if no server is
+// built from it.
+type Config struct {
+	options CompletedOptions
+	generic *genericapiserver.Config
+	// life ends when the server has stopped, after its last request.
+	life   context.Context
+	end    context.CancelFunc
+	member *storage.Member
+
+	loopback      *loopback
+	client        kubernetes.Interface
+	dynamicClient dynamic.Interface
+	informers     *admission.Informers
+
+	authority      *authority
+	authentication *authentication.Applied
+	escalation     registry.Escalation
+	restMapper     *restmapper.DeferredDiscoveryRESTMapper
+	services       utilwebhook.ServiceResolver
+	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
+}
+
+// Config starts what a server depends on: etcd, unless one is elsewhere, and the
+// listener. What it has started is stopped again if it fails.
+func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	c := &Config{options: o, life: life, end: end}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close(ctx))
+		}
+	}()
+	c.generic = genericapiserver.NewConfig(registry.Codecs())
+	steps := []func(context.Context) error{
+		c.applyServerRun, c.startStorage, c.listen, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Close stops what Config started.
+func (c *Config) Close(ctx context.Context) error {
+	c.end()
+	var errs []error
+	if c.generic != nil && c.generic.SecureServing != nil && c.generic.SecureServing.Listener != nil {
+		if err := c.generic.SecureServing.Listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if c.member != nil {
+		errs = append(errs, c.member.Stop(context.WithoutCancel(ctx)))
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+func (c *Config) applyServerRun(context.Context) error {
+	o := c.options
+	if err := o.ServerRun.ApplyTo(c.generic); err != nil {
+		return err
+	}
+	if err := o.Features.ApplyTo(c.generic, nil, nil); err != nil {
+		return err
+	}
+	if err := o.Tracing.ApplyTo(nil, c.generic); err != nil {
+		return fmt.Errorf("--tracing-config-file: %w", err)
+	}
+	c.generic.EffectiveVersion = effectiveVersion{c.generic.EffectiveVersion}
+	c.generic.MergedResourceConfig = o.apis
+	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	// Both are served by installOpenAPI, when first asked for; apiextensions needs
+	// its own to be set.
+	c.generic.SkipOpenAPIInstallation = true
+	return nil
+}
+
+func (c *Config) startStorage(ctx context.Context) error {
+	o := c.options
+	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(registry.Scheme(), c.generic.EffectiveVersion)
+	factory := serverstorage.NewDefaultStorageFactory(o.Etcd.StorageConfig, o.Etcd.DefaultStorageMediaType,
+		registry.Codecs(), encoding, o.apis, registry.StoragePrefixes())
+	for _, resources := range registry.Cohabiting() {
+		factory.AddCohabitatingResources(resources...)
+	}
+	o.Etcd.StorageConfig.StorageObjectCountTracker = c.generic.StorageObjectCountTracker
+	if !o.embedded() {
+		if err := storage.CheckExternal(ctx, o.Etcd.StorageConfig.Transport); err != nil {
+			return fmt.Errorf("--etcd-servers: %w", err)
+		}
+		return o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic)
+	}
+	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir})
+	if err != nil {
+		return err
+	}
+	c.member = member
+	o.Etcd.SkipHealthEndpoints = true
+	if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
+		return err
+	}
+	c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
+	check := healthz.NamedCheck("etcd", func(r *http.Request) error { return member.Healthy(r.Context()) })
+	c.generic.HealthzChecks = append(c.generic.HealthzChecks, check)
+	c.generic.ReadyzChecks = append(c.generic.ReadyzChecks, check)
+	c.generic.LivezChecks = append(c.generic.LivezChecks, check)
+	return nil
+}
+
+// stored puts what a getter says to store onto the embedded member, if there is one.
+func (c *Config) stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	if c.member == nil {
+		return getter
+	}
+	return c.member.RESTOptionsGetter(getter)
+}
+
+func (c *Config) listen(context.Context) error {
+	o := c.options
+	var err error
+	if c.authority, err = newAuthority("miniapi"); err != nil {
+		return fmt.Errorf("creating the certificate authority: %w", err)
+	}
+	serving := *o.Serving
+	if serving.BindPort == 0 && serving.Listener == nil {
+		// The library takes port 0 to mean "don't serve".
+		address := net.JoinHostPort(serving.BindAddress.String(), "0")
+		if serving.Listener, err = net.Listen("tcp", address); err != nil {
+			return fmt.Errorf("--bind-address %s: %w", serving.BindAddress, err)
+		}
+	}
+	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
+		if err := c.provideServingCertificate(&serving); err != nil {
+			return err
+		}
+	}
+	if err := serving.ApplyTo(&c.generic.SecureServing); err != nil {
+		return fmt.Errorf("--bind-address %s --secure-port %d: %w", o.Serving.BindAddress, o.Serving.BindPort, err)
+	}
+	if c.generic.PublicAddress == nil {
+		c.generic.PublicAddress = serving.BindAddress
+	}
+	c.loopback = &loopback{life: c.life}
+	c.generic.LoopbackClientConfig = &rest.Config{
+		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
+		Transport: c.loopback,
+		// Reached without a port, it is still authenticated like everybody else.
+		BearerToken: uuid.NewString(),
+		QPS:         -1,
+		ContentConfig: rest.ContentConfig{
+			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
+		},
+	}
+	return nil
+}
+
+func (c *Config) buildClients(context.Context) error {
+	client, err := kubernetes.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	// Dynamic clients speak JSON.
+	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
+		Host: c.generic.LoopbackClientConfig.Host, Transport: c.loopback, BearerToken: c.generic.LoopbackClientConfig.BearerToken, QPS: -1,
+	})
+	if err != nil {
+		return err
+	}
+	c.client, c.dynamicClient = client, dynamicClient
+	c.informers = admission.NewInformers(client, admission.NewBarrier(c.life.Done()))
+	return nil
+}
+
+func (c *Config) buildAuthentication(context.Context) error {
+	ca, err := dynamiccertificates.NewStaticCAContent("miniapi", c.authority.pem)
+	if err != nil {
+		return err
+	}
+	c.authentication, err = c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
+		Client: c.client.CoreV1(), ClientCA: ca, APIServerID: c.generic.APIServerID,
+	})
+	return err
+}
+
+func (c *Config) buildAuthorization(context.Context) error {
+	built, err := c.options.Authorization.Build(c.informers)
+	if err != nil {
+		return err
+	}
+	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
+	if slices.Contains(built.Modes, authorization.ModeRBAC) {
+		// The informers of the authorizer may be behind for a moment; this must not be.
+		c.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.client.RbacV1()), built.Authorizer)
+	}
+	return nil
+}
+
+func (c *Config) buildAudit(context.Context) error {
+	if err := c.options.Audit.ApplyTo(c.generic); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// customResources is the configuration of apiextensions-apiserver, which serves
+// custom resources behind the same chain.
+func (c *Config) customResources() *crdserver.Config {
+	g := *c.generic
+	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
+	g.OpenAPIV3Config = crdOpenAPIV3Config()
+	g.SkipOpenAPIInstallation = true
+
+	etcd := *c.options.Etcd
+	etcd.StorageConfig.Codec = crdserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)
+	etcd.StorageConfig.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
+	factory := &genericoptions.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
+	g.RESTOptionsGetter = c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers))
+	return &crdserver.Config{
+		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},
+		ExtraConfig: crdserver.ExtraConfig{
+			CRDRESTOptionsGetter: c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker)),
+			MasterCount:          1,
+			ServiceResolver:      c.services,
+			AuthResolverWrapper:  c.webhookAuth,
+		},
+	}
+}

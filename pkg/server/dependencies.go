@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/notfoundhandler"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+)
+
+// dependencies are what the registry's storages need of this server.
+func (c *Config) dependencies() (registry.Dependencies, error) {
+	kubelet, err := c.kubelet()
+	if err != nil {
+		return registry.Dependencies{}, err
+	}
+	o := c.options
+	return registry.Dependencies{
+		RESTOptions:   c.generic.RESTOptionsGetter,
+		Written:       c.written,
+		EventTTL:      o.EventTTL,
+		Authenticator: c.generic.Authentication.Authenticator,
+		Audiences:     c.generic.Authentication.APIAudiences,
+		Authorizer:    c.generic.Authorization.Authorizer,
+		RuleResolver:  c.generic.RuleResolver,
+		Escalation:    c.escalation,
+		Tokens:        c.authentication.Tokens,
+		ServiceNets:   o.serviceRange,
+		NodePorts:     o.ServiceNodePortRange,
+		Kubelet:       kubelet,
+	}, nil
+}
+
+// written is the registry's hook: what was written is in effect when it returns.
+func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
+	c.informers.Barrier().Wait(c.life, resource, obj)
+}
+
+func (c *Config) kubelet() (registry.Kubelet, error) {
+	k := c.options.Kubelet
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
+	}})
+	if err != nil {
+		return registry.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
+	}
+	return registry.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
+}
+
+// bootstrap says what the objects that every cluster has depend on.
+func (s *Server) bootstrap() bootstrap.Config {
+	return bootstrap.Config{}
+}
+
+// notFound answers requests that no part of the server knows, with a Status.
+func notFound(config *genericapiserver.Config) http.Handler {
+	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
+}
+
+// installTokenDiscovery serves the OpenID documents that verify service account
+// tokens. Like kube-apiserver it goes without for an issuer that can't be discovered.
+func (c *Config) installTokenDiscovery(s *genericapiserver.GenericAPIServer) error {
+	discovery, err := c.authentication.Discovery(c.generic.ExternalAddress)
+	if err != nil {
+		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)
+		return nil
+	}
+	s.Handler.NonGoRestfulMux.Handle(serviceaccount.ConfigurationPath, discovery.Configuration())
+	s.Handler.NonGoRestfulMux.Handle(serviceaccount.JWKSPath, discovery.JWKS())
+	return nil
+}

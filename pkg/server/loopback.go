@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// loopback is a RoundTripper that calls the server's own handler, whole chain
+// included, without a connection: the server's own clients and informers use it. It
+// needs no certificate, and every request on it ends when the server stops.
+type loopback struct {
+	handler atomic.Pointer[http.Handler]
+	// life ends with the server.
+	life context.Context
+}
+
+var errLoopbackClosed = errors.New("the server has stopped")
+
+// serve sets the handler; requests that come before are refused.
+func (l *loopback) serve(h http.Handler) { l.handler.Store(&h) }
+
+// RoundTrip implements http.RoundTripper. The response is returned with its header,
+// and the body follows as the handler writes it, so watches stream.
+func (l *loopback) RoundTrip(req *http.Request) (*http.Response, error) {
+	handler := l.handler.Load()
+	if handler == nil {
+		return nil, errors.New("the server isn't serving yet")
+	}
+	if l.life.Err() != nil {
+		return nil, errLoopbackClosed
+	}
+
+	ctx, cancel := context.WithCancelCause(req.Context())
+	body, out := io.Pipe()
+	w := &loopbackWriter{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
+	in := req.Clone(ctx)
+	in.RequestURI = req.URL.RequestURI()
+	in.RemoteAddr = "127.0.0.1:0"
+	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/2.0", 2, 0
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	if in.Host == "" {
+		in.Host = req.URL.Host
+	}
+
+	release := context.AfterFunc(l.life, func() { cancel(errLoopbackClosed) })
+	go func() {
+		defer release()
+		defer w.finish()
+		(*handler).ServeHTTP(w, in)
+	}()
+
+	select {
+	case <-w.started:
+	case <-ctx.Done():
+		cancel(nil)
+		// The handler may still be at work: what it writes from now on is dropped.
+		_ = body.CloseWithError(context.Cause(ctx))
+		return nil, context.Cause(ctx)
+	}
+	return &http.Response{
+		Status: http.StatusText(w.code), StatusCode: w.code,
+		Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: w.sent, Body: &loopbackBody{body, cancel}, ContentLength: -1, Request: req,
+	}, nil
+}
+
+// loopbackBody cancels the request when the client closes the response.
+type loopbackBody struct {
+	*io.PipeReader
+	cancel context.CancelCauseFunc
+}
+
+func (b *loopbackBody) Close() error {
+	b.cancel(nil)
+	return b.PipeReader.Close()
+}
+
+// loopbackWriter is the http.ResponseWriter of a loopback request. The handler
+// chain wants what an HTTP/2 writer has: Flusher and CloseNotifier.
+type loopbackWriter struct {
+	request *http.Request
+	header  http.Header
+	body    *io.PipeReader
+	out     *io.PipeWriter
+	gone    chan bool
+
+	start   sync.Once
+	started chan struct{}
+	code    int
+	sent    http.Header
+}
+
+func (w *loopbackWriter) Header() http.Header { return w.header }
+
+func (w *loopbackWriter) WriteHeader(code int) {
+	w.start.Do(func() {
+		w.code, w.sent = code, w.header.Clone()
+		close(w.started)
+	})
+}
+
+func (w *loopbackWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.out.Write(p)
+}
+
+func (w *loopbackWriter) Flush() { w.WriteHeader(http.StatusOK) }
+
+// CloseNotify never says anything: the request's context does.
+func (w *loopbackWriter) CloseNotify() <-chan bool { return w.gone }
+
+func (w *loopbackWriter) finish() {
+	// A handler that aborts its connection panics with http.ErrAbortHandler.
+	if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // a panic value, not a wrapped error
+		_ = w.out.CloseWithError(errors.New("the handler panicked"))
+		panic(p)
+	} else if p != nil {
+		_ = w.out.CloseWithError(io.ErrUnexpectedEOF)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	_ = w.out.Close()
+}

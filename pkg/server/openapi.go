@@ -1,0 +1,211 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/emicklei/go-restful/v3"
+	crdhelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/builder"
+	"k8s.io/kube-openapi/pkg/builder3"
+	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/util"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+)
+
+// The OpenAPI definitions depend on the table alone. They are made at their first
+// use, once a process, and shared by all its servers.
+var (
+	openAPIConfig   = sync.OnceValue(newOpenAPIConfig)
+	openAPIV3Config = sync.OnceValue(newOpenAPIV3Config)
+	sharedConverter = sync.OnceValues(newTypeConverter)
+)
+
+func definitionName() func(string) (string, spec.Extensions) {
+	namer := openapi.NewDefinitionNamer(registry.Scheme())
+	return func(name string) (string, spec.Extensions) {
+		name, extensions := namer.GetDefinitionName(name)
+		return name, withoutInternal(extensions)
+	}
+}
+
+// withoutInternal drops the hub's "__internal" from the kinds of a definition: no
+// client has heard of it.
+func withoutInternal(extensions spec.Extensions) spec.Extensions {
+	const key = "x-kubernetes-group-version-kind"
+	kinds, ok := extensions[key].([]any)
+	if !ok {
+		return extensions
+	}
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind any) bool {
+		return kind.(map[string]any)["version"] == runtime.APIVersionInternal
+	})
+	if len(kinds) == 0 {
+		return nil
+	}
+	return spec.Extensions{key: kinds}
+}
+
+func newOpenAPIConfig() *common.Config {
+	namer := openapi.NewDefinitionNamer(registry.Scheme())
+	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, namer)
+	config.GetDefinitionName = definitionName()
+	config.Info.Title = "Kubernetes"
+	return config
+}
+
+func newOpenAPIV3Config() *common.OpenAPIV3Config {
+	namer := openapi.NewDefinitionNamer(registry.Scheme())
+	config := genericapiserver.DefaultOpenAPIV3Config(definitions.GetOpenAPIDefinitions, namer)
+	config.GetDefinitionName = definitionName()
+	config.Info.Title = "Kubernetes"
+	return config
+}
+
+// typeConverter is the process's shared managedfields.TypeConverter, made at its
+// first use: server-side apply and the tracking of managed fields need it.
+type typeConverter struct{}
+
+var _ managedfields.TypeConverter = typeConverter{}
+
+func newTypeConverter() (managedfields.TypeConverter, error) {
+	var names []string
+	scheme := registry.Scheme()
+	for gvk := range scheme.AllKnownTypes() {
+		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") {
+			continue
+		}
+		obj, err := scheme.New(gvk)
+		if err != nil {
+			return nil, err
+		}
+		if name := util.GetCanonicalTypeName(obj); openAPIV3Config().Definitions[name].Schema.Type != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(openAPIV3Config(), names...)
+	if err != nil {
+		return nil, fmt.Errorf("building the OpenAPI definitions: %w", err)
+	}
+	return managedfields.NewTypeConverter(schemas, false)
+}
+
+func (typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	c, err := sharedConverter()
+	if err != nil {
+		return nil, err
+	}
+	return c.ObjectToTyped(obj, options...)
+}
+
+func (typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	c, err := sharedConverter()
+	if err != nil {
+		return nil, err
+	}
+	return c.TypedToObject(value)
+}
+
+// installOpenAPI serves /openapi/v2 and /openapi/v3, both built when first asked for.
+// Custom resources are merged into v2 here; for v3 the returned service is also
+// apiextensions' own to update.
+func installOpenAPI(s *genericapiserver.GenericAPIServer, crds crdlisters.CustomResourceDefinitionLister) (*handler3.OpenAPIService, error) {
+	services := s.Handler.GoRestfulContainer.RegisteredWebServices()
+	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
+		swagger, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), openAPIConfig())
+		if err != nil {
+			return nil, "", fmt.Errorf("building /openapi/v2: %w", err)
+		}
+		swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
+		return swagger, "static", nil
+	}))
+	v2 := handler.NewOpenAPIServiceLazy(cached.MergeList(func(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
+		if parts[0].Err != nil {
+			return nil, "", parts[0].Err
+		}
+		if parts[1].Err != nil || parts[1].Value == nil {
+			return parts[0].Value, parts[0].Etag, nil
+		}
+		merged, err := crdopenapi.MergeSpecs(parts[0].Value, parts[1].Value)
+		return merged, parts[0].Etag + parts[1].Etag, err
+	}, []cached.Value[*spec.Swagger]{static, customResources(crds)}))
+	v2.RegisterOpenAPIVersionedService("/openapi/v2", s.Handler.NonGoRestfulMux)
+
+	v3 := handler3.NewOpenAPIService()
+	if err := v3.RegisterOpenAPIV3VersionedService("/openapi/v3", s.Handler.NonGoRestfulMux); err != nil {
+		return nil, err
+	}
+	for _, service := range services {
+		path := strings.TrimPrefix(service.RootPath(), "/")
+		v3.UpdateGroupVersionLazy(path, cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
+			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), openAPIV3Config())
+			return doc, "static", err
+		})))
+	}
+	return v3, nil
+}
+
+// customResources is the v2 spec of the established custom resources, rebuilt when
+// one of them has changed.
+func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Value[*spec.Swagger] {
+	var mu sync.Mutex
+	var built *spec.Swagger
+	var builtOf string
+	return cached.Func(func() (*spec.Swagger, string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		all, err := crds.List(labels.Everything())
+		if err != nil {
+			return nil, "", err
+		}
+		slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+		var specs []*spec.Swagger
+		var etag strings.Builder
+		for _, crd := range all {
+			fmt.Fprint(&etag, ",", crd.UID, crd.ResourceVersion)
+		}
+		if etag.String() == builtOf {
+			return built, builtOf, nil
+		}
+		for _, crd := range all {
+			if !crdhelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+				continue
+			}
+			for _, v := range crd.Spec.Versions {
+				if !v.Served {
+					continue
+				}
+				// A schema that can't be published is left out, as the reference does.
+				if swagger, err := crdopenapi.BuildOpenAPIV2(crd, v.Name, crdopenapi.Options{V2: true, StripValueValidation: false, StripNullable: true, AllowNonStructural: false}); err == nil {
+					specs = append(specs, swagger)
+				}
+			}
+		}
+		built, builtOf = nil, etag.String()
+		if len(specs) > 0 {
+			if built, err = crdopenapi.MergeSpecs(specs[0], specs[1:]...); err != nil {
+				return nil, "", err
+			}
+		}
+		return built, builtOf, nil
+	})
+}

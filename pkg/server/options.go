@@ -1,0 +1,281 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/server/resourceconfig"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/component-base/cli/flag"
+	netutils "k8s.io/utils/net"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+)
+
+// Options are everything about a server that flags can say, under kube-apiserver's
+// own names wherever miniapi has the feature.
+type Options struct {
+	ServerRun      *genericoptions.ServerRunOptions
+	Etcd           *genericoptions.EtcdOptions
+	Serving        *genericoptions.SecureServingOptions
+	Audit          *genericoptions.AuditOptions
+	Features       *genericoptions.FeatureOptions
+	APIs           *genericoptions.APIEnablementOptions
+	Tracing        *genericoptions.TracingOptions
+	Authentication *authentication.Options
+	Authorization  *authorization.Options
+	Admission      *admission.Options
+
+	// DataDir is where an embedded etcd keeps its data. Without it, and without
+	// Etcd.StorageConfig.Transport.ServerList, data is gone when the server stops.
+	DataDir string
+	// ServiceClusterIPRange is the range that cluster IPs are taken from, in CIDR
+	// notation, or two of them separated by a comma.
+	ServiceClusterIPRange string
+	// ServiceNodePortRange is the range of node ports.
+	ServiceNodePortRange utilnet.PortRange
+	// EventTTL is how long events are kept.
+	EventTTL time.Duration
+	// AllowPrivileged allows privileged containers.
+	AllowPrivileged bool
+	// EndpointReconcilerType is how the endpoints of the service "kubernetes" are kept.
+	EndpointReconcilerType string
+	// ProxyClientCertFile and ProxyClientKeyFile prove to what is proxied to who asks.
+	ProxyClientCertFile, ProxyClientKeyFile string
+	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
+	EnableAggregatorRouting bool
+	// Kubelet is how kubelets are reached.
+	Kubelet KubeletOptions
+}
+
+// KubeletOptions are how kubelets are reached for logs, exec, attach and port-forward.
+type KubeletOptions struct {
+	CAFile, CertFile, KeyFile string
+	PreferredAddressTypes     []string
+	Timeout                   time.Duration
+}
+
+// NewOptions returns the defaults of "miniapi serve".
+func NewOptions() *Options {
+	globals := newGlobals()
+	o := &Options{
+		ServerRun:              genericoptions.NewServerRunOptionsForComponent(componentName, globals),
+		Etcd:                   genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil)),
+		Serving:                genericoptions.NewSecureServingOptions(),
+		Audit:                  genericoptions.NewAuditOptions(),
+		Features:               genericoptions.NewFeatureOptions(),
+		APIs:                   genericoptions.NewAPIEnablementOptions(),
+		Tracing:                genericoptions.NewTracingOptions(),
+		Authentication:         authentication.NewOptions(),
+		Authorization:          authorization.NewOptions(),
+		Admission:              admission.NewOptions(),
+		ServiceClusterIPRange:  "10.0.0.0/24",
+		ServiceNodePortRange:   utilnet.PortRange{Base: 30000, Size: 2768},
+		EventTTL:               time.Hour,
+		AllowPrivileged:        true,
+		EndpointReconcilerType: "lease",
+		Kubelet: KubeletOptions{
+			PreferredAddressTypes: []string{"Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"},
+			Timeout:               5 * time.Second,
+		},
+	}
+	o.Serving.BindAddress = netutils.ParseIPSloppy("127.0.0.1")
+	o.Serving.BindPort = 6443
+	o.Serving.ServerCert.CertDirectory = ""
+	o.Etcd.DefaultStorageMediaType = "application/vnd.kubernetes.protobuf"
+	o.Etcd.DeleteCollectionWorkers = 10
+	// Priority and fairness costs every request, and one developer has no tenants.
+	o.Features.EnablePriorityAndFairness = false
+	return o
+}
+
+// AddFlags adds the flags by section.
+func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
+	o.ServerRun.AddUniversalFlags(fss.FlagSet("generic"))
+	o.Etcd.AddFlags(fss.FlagSet("etcd"))
+	o.Serving.AddFlags(fss.FlagSet("secure serving"))
+	o.Audit.AddFlags(fss.FlagSet("auditing"))
+	o.Features.AddFlags(fss.FlagSet("features"))
+	o.APIs.AddFlags(fss.FlagSet("API enablement"))
+	o.Tracing.AddFlags(fss.FlagSet("traces"))
+	o.Authentication.AddFlags(fss.FlagSet("authentication"))
+	o.Authorization.AddFlags(fss.FlagSet("authorization"))
+	o.Admission.AddFlags(fss.FlagSet("admission"))
+	o.addOwnFlags(fss.FlagSet("misc"))
+}
+
+func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder to keep the data in, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
+	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange, "A CIDR notation IP range from which to assign service cluster IPs; two of them, separated by a comma, for dual stack.")
+	fs.Var(&o.ServiceNodePortRange, "service-node-port-range", "A port range to reserve for services with NodePort visibility, inclusive at both ends.")
+	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Amount of time to retain events.")
+	fs.BoolVar(&o.AllowPrivileged, "allow-privileged", o.AllowPrivileged, "If true, allow privileged containers.")
+	fs.StringVar(&o.EndpointReconcilerType, "endpoint-reconciler-type", o.EndpointReconcilerType, "Whether the endpoints of the service \"kubernetes\" are written: lease, master-count or none.")
+	fs.StringVar(&o.ProxyClientCertFile, "proxy-client-cert-file", o.ProxyClientCertFile, "Client certificate that proves this server's identity when it calls out during a request.")
+	fs.StringVar(&o.ProxyClientKeyFile, "proxy-client-key-file", o.ProxyClientKeyFile, "Private key for --proxy-client-cert-file.")
+	fs.BoolVar(&o.EnableAggregatorRouting, "enable-aggregator-routing", o.EnableAggregatorRouting, "Route requests to the endpoints of a service rather than to its cluster IP. miniapi always does.")
+	fs.StringVar(&o.Kubelet.CAFile, "kubelet-certificate-authority", o.Kubelet.CAFile, "Path to a cert file for the certificate authority of kubelets. Without it, their certificates aren't verified.")
+	fs.StringVar(&o.Kubelet.CertFile, "kubelet-client-certificate", o.Kubelet.CertFile, "Path to a client cert file for TLS to kubelets.")
+	fs.StringVar(&o.Kubelet.KeyFile, "kubelet-client-key", o.Kubelet.KeyFile, "Path to a client key file for TLS to kubelets.")
+	fs.StringSliceVar(&o.Kubelet.PreferredAddressTypes, "kubelet-preferred-address-types", o.Kubelet.PreferredAddressTypes, "The node address types to use for kubelet connections, the preferred one first.")
+	fs.DurationVar(&o.Kubelet.Timeout, "kubelet-timeout", o.Kubelet.Timeout, "Timeout for kubelet operations.")
+}
+
+// CompletedOptions can build a Config.
+type CompletedOptions struct{ *completedOptions }
+
+type completedOptions struct {
+	Options
+	apis         *serverstorage.ResourceConfig
+	serviceRange []*net.IPNet
+}
+
+// embedded says that etcd runs in this process.
+func (o *completedOptions) embedded() bool {
+	return len(o.Etcd.StorageConfig.Transport.ServerList) == 0
+}
+
+// Complete checks the options, all at once, and fills in what they leave open. The
+// error names the flags.
+func (o *Options) Complete() (CompletedOptions, error) {
+	completed := &completedOptions{Options: *o}
+	errs := o.validate()
+	var err error
+	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
+		errs = append(errs, err)
+	}
+	if completed.apis, err = o.enabledAPIs(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return CompletedOptions{}, utilerrors.NewAggregate(errs)
+	}
+	if err := o.ServerRun.Complete(); err != nil {
+		return CompletedOptions{}, err
+	}
+	return CompletedOptions{completed}, nil
+}
+
+func (o *Options) validate() []error {
+	var errs []error
+	for _, part := range []func() []error{
+		o.ServerRun.Validate, o.Serving.Validate, o.Audit.Validate, o.Features.Validate, o.Tracing.Validate,
+		o.Authentication.Validate, o.Authorization.Validate, o.Admission.Validate, o.validateEtcd, o.validateOwn,
+	} {
+		errs = append(errs, part()...)
+	}
+	return errs
+}
+
+// validateEtcd checks what there is to check when no external etcd is named.
+func (o *Options) validateEtcd() []error {
+	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
+		errs := o.Etcd.Validate()
+		if o.DataDir != "" {
+			errs = append(errs, errors.New("--data-dir is where an embedded etcd keeps its data: it can't be used together with --etcd-servers"))
+		}
+		return errs
+	}
+	withServers := *o.Etcd
+	withServers.StorageConfig.Transport.ServerList = []string{"embedded"}
+	return withServers.Validate()
+}
+
+func (o *Options) validateOwn() []error {
+	var errs []error
+	if o.EventTTL <= 0 {
+		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
+	}
+	if o.ServiceNodePortRange.Size < 1 {
+		errs = append(errs, fmt.Errorf("--service-node-port-range %q: must hold at least one port, as 30000-32767 does", o.ServiceNodePortRange.String()))
+	}
+	switch o.EndpointReconcilerType {
+	case "lease", "master-count", "none":
+	default:
+		errs = append(errs, fmt.Errorf("--endpoint-reconciler-type %q: must be lease, master-count or none", o.EndpointReconcilerType))
+	}
+	if (o.ProxyClientCertFile == "") != (o.ProxyClientKeyFile == "") {
+		errs = append(errs, errors.New("--proxy-client-cert-file and --proxy-client-key-file must be given together"))
+	}
+	return errs
+}
+
+func parseServiceRange(value string) ([]*net.IPNet, error) {
+	var ranges []*net.IPNet
+	for _, s := range strings.Split(value, ",") {
+		_, ipNet, err := netutils.ParseCIDRSloppy(strings.TrimSpace(s))
+		if err != nil {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: must be a CIDR such as 10.0.0.0/24, or two of them: %w", value, err)
+		}
+		ranges = append(ranges, ipNet)
+	}
+	if len(ranges) > 2 {
+		return nil, fmt.Errorf("--service-cluster-ip-range %q: must not have more than two ranges", value)
+	}
+	if len(ranges) == 2 && netutils.IsIPv6CIDR(ranges[0]) == netutils.IsIPv6CIDR(ranges[1]) {
+		return nil, fmt.Errorf("--service-cluster-ip-range %q: two ranges must be of different IP families", value)
+	}
+	return ranges, nil
+}
+
+// enabledAPIs merges --runtime-config into the defaults. "api/legacy" stands for all
+// the legacy versions.
+func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
+	config := flag.ConfigurationMap{}
+	for key, value := range o.APIs.RuntimeConfig {
+		if key != "api/legacy" {
+			config[key] = value
+			continue
+		}
+		if value != "true" && value != "false" && value != "" {
+			return nil, fmt.Errorf("--runtime-config api/legacy=%s: must be true or false", value)
+		}
+		for _, gv := range registry.LegacyAPIs() {
+			if _, explicit := o.APIs.RuntimeConfig[gv.String()]; !explicit {
+				config[gv.String()] = value
+			}
+		}
+	}
+	groups := &genericoptions.APIEnablementOptions{RuntimeConfig: config}
+	if errs := groups.Validate(registry.Scheme(), crdserver.Scheme); len(errs) > 0 {
+		return nil, fmt.Errorf("--runtime-config: %w", utilerrors.NewAggregate(errs))
+	}
+	apis := registry.DefaultAPIs()
+	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
+	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, registry.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("--runtime-config: %w", err)
+	}
+	// "api/all" and "api/beta" mean the versions of today.
+	for _, gv := range registry.LegacyAPIs() {
+		if !apis.VersionExplicitlyEnabled(gv) {
+			apis.DisableVersions(gv)
+		}
+	}
+	return apis, nil
+}
+
+// NewKubeAPIServerOptions returns the defaults of kube-apiserver itself, for command
+// lines that were written for it.
+func NewKubeAPIServerOptions() *Options {
+	o := NewOptions()
+	o.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
+	o.Authentication.Anonymous.DefaultPaths = nil
+	o.Serving.BindAddress = netutils.ParseIPSloppy("0.0.0.0")
+	o.Serving.ServerCert.CertDirectory = "/var/run/kubernetes"
+	o.AllowPrivileged = false
+	return o
+}

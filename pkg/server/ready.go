@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+)
+
+// startTimeout bounds what a start waits for: none of it depends on anything but
+// this process and its etcd.
+const startTimeout = time.Minute
+
+// syncInformers starts the informers of admission, authorization and custom
+// resources, and waits until each has seen what is stored.
+func (s *Server) syncInformers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	life := s.config.life.Done()
+	s.config.informers.Start(life)
+	s.crds.Informers.Start(life)
+	if err := s.config.informers.WaitForSync(ctx); err != nil {
+		return fmt.Errorf("waiting for informers: %w", err)
+	}
+	for informer, synced := range s.crds.Informers.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// becomeReady creates what every cluster has, and waits until /readyz is content.
+func (s *Server) becomeReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := bootstrap.Ensure(ctx, s.config.client, s.bootstrap()); err != nil {
+		return fmt.Errorf("creating what every cluster has: %w", err)
+	}
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		last = s.config.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for /readyz: %w (the last answer: %w)", err, last)
+	}
+	return nil
+}

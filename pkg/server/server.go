@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Server is a server that can run, once.
+type Server struct {
+	config *Config
+	main   *genericapiserver.GenericAPIServer
+	crds   *crdserver.CustomResourceDefinitions
+	admin  keyPair
+	ready  chan struct{}
+}
+
+// New builds the server. If it fails, the Config is closed.
+func (c *Config) New(ctx context.Context) (_ *Server, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close(ctx))
+		}
+	}()
+	s := &Server{config: c, ready: make(chan struct{})}
+	if s.admin, err = c.authority.client("system:admin", "system:masters"); err != nil {
+		return nil, fmt.Errorf("creating the admin's certificate: %w", err)
+	}
+	if err := s.buildCustomResources(); err != nil {
+		return nil, fmt.Errorf("serving custom resources: %w", err)
+	}
+	if err := s.buildMain(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) buildCustomResources() error {
+	last := genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(s.config.generic))
+	var err error
+	s.crds, err = s.config.customResources().Complete().New(last)
+	return err
+}
+
+func (s *Server) buildMain() error {
+	config := s.config.generic
+	completed := config.Complete(s.config.informers)
+	main, err := completed.New("miniapi", s.crds.GenericAPIServer)
+	if err != nil {
+		return err
+	}
+	s.main = main
+	deps, err := s.config.dependencies()
+	if err != nil {
+		return err
+	}
+	groups, err := registry.Build(config.MergedResourceConfig, deps)
+	if err != nil {
+		return err
+	}
+	if err := install(main, config, groups); err != nil {
+		return err
+	}
+	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	v3, err := installOpenAPI(main, definitions.Lister())
+	if err != nil {
+		return err
+	}
+	// apiextensions publishes its schemas in the one service, once it has both.
+	s.crds.GenericAPIServer.OpenAPIV3VersionedService = v3
+	s.crds.GenericAPIServer.StaticOpenAPISpec = &spec.Swagger{}
+
+	own := map[string]bool{}
+	for _, g := range groups {
+		own[g.Name] = true
+	}
+	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, mapper: s.config.restMapper, own: own}
+	if err := discovery.start(); err != nil {
+		return err
+	}
+	return s.config.installTokenDiscovery(main)
+}
+
+// Ready is closed when every request is served as it will be from then on.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Run serves until ctx ends, and returns when everything that the server and its
+// Config started is stopped and released.
+func (s *Server) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
+	prepared := s.main.PrepareRun()
+	s.config.loopback.serve(s.main.Handler)
+	if err := s.syncInformers(ctx); err != nil {
+		s.main.Destroy()
+		return err
+	}
+
+	// From here on ctx must not end what the library starts: a hook that fails ends
+	// the process, and a hook whose context has ended fails. So it gets ready first.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	stopped := make(chan error, 1)
+	go func() { stopped <- prepared.RunWithContext(serving) }()
+	if err := s.becomeReady(serving); err != nil {
+		s.config.end()
+		stop()
+		return errors.Join(err, <-stopped)
+	}
+	close(s.ready)
+	select {
+	case <-ctx.Done():
+	case err := <-stopped:
+		return err
+	}
+	s.config.end()
+	stop()
+	return <-stopped
+}
+
+// Address is where the server listens, as HOST:PORT.
+func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
+
+// url is how local clients reach the server, whatever it is bound to.
+func (s *Server) url() string {
+	address := s.config.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
+	host := address.IP.String()
+	if address.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
+}
+
+// AdminConfig is a client configuration for the superuser.
+func (s *Server) AdminConfig() *rest.Config {
+	return &rest.Config{
+		Host: s.url(),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: s.config.servingCA(), CertData: s.admin.cert, KeyData: s.admin.key,
+		},
+	}
+}
+
+// UserConfig is a client configuration for a user with a certificate.
+func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
+	pair, err := s.config.authority.client(name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	config := s.AdminConfig()
+	config.CertData, config.KeyData = pair.cert, pair.key
+	return config, nil
+}
+
+// Kubeconfig is AdminConfig as a kubeconfig whose one context is "miniapi".
+func (s *Server) Kubeconfig() *clientcmdapi.Config {
+	const name = "miniapi"
+	admin := s.AdminConfig()
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	config.CurrentContext = name
+	return config
+}
