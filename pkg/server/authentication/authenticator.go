@@ -1,0 +1,269 @@
+package authentication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	requestunion "k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
+	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+)
+
+// Environment is what authentication needs of the server that it is part of.
+type Environment struct {
+	// Client reads the objects that tokens are bound to. It is called while requests are authenticated, not
+	// before, so it may be a client of this very server.
+	Client corev1client.CoreV1Interface
+	// ClientCA are authorities for client certificates beside those of --client-ca-file, such as one of the
+	// server's own that signs its admin's certificate. May be nil.
+	ClientCA dynamiccertificates.CAContentProvider
+	// APIServerID tells apart the metrics of several servers.
+	APIServerID string
+}
+
+// Applied is what the rest of a server needs of authentication.
+type Applied struct {
+	// Tokens makes service account tokens for the serviceaccounts/token subresource.
+	Tokens *serviceaccount.TokenGenerator
+	// Keys verify service account tokens.
+	Keys serviceaccount.KeySet
+	// RequestHeader is how a front proxy is trusted, nil if none is.
+	RequestHeader *authenticatorfactory.RequestHeaderConfig
+	// SecurityDefinitions go into the OpenAPI document.
+	SecurityDefinitions *spec.SecurityDefinitions
+
+	clientCAs []dynamiccertificates.CAContentProvider
+	jwksURI   string
+}
+
+// ClientCA is the authorities for client certificates, nil if there are none.
+func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
+	switch len(a.clientCAs) {
+	case 0:
+		return nil
+	case 1:
+		return a.clientCAs[0]
+	}
+	return dynamiccertificates.NewUnionCAContentProvider(a.clientCAs...)
+}
+
+// Discovery is what is served at the paths of package serviceaccount. It fails if the issuer can't be
+// discovered; kube-apiserver goes on without these paths then.
+func (a *Applied) Discovery(externalAddress string) (*serviceaccount.Discovery, error) {
+	return serviceaccount.NewDiscovery(a.Tokens.Issuer, a.jwksURI, externalAddress, a.Keys)
+}
+
+// ApplyTo builds the authenticator and puts it into a server's configuration. Authenticators that fetch keys
+// in the background end with ctx, which must last as long as the server.
+func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.AuthenticationInfo, serving *genericapiserver.SecureServingInfo, env Environment) (*Applied, error) {
+	applied := &Applied{jwksURI: o.ServiceAccounts.JWKSURI}
+	var err error
+	if applied.Tokens, applied.Keys, err = o.serviceAccountTokens(); err != nil {
+		return nil, err
+	}
+	if applied.clientCAs, err = o.loadClientCAs(env.ClientCA); err != nil {
+		return nil, err
+	}
+	if applied.RequestHeader, err = o.RequestHeader.ToAuthenticationRequestHeaderConfig(); err != nil {
+		return nil, fmt.Errorf("--requestheader-client-ca-file: %w", err)
+	}
+	config, err := o.configuration()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := o.tokenAuthenticators(ctx, config, applied.Keys, env)
+	if err != nil {
+		return nil, err
+	}
+
+	info.APIAudiences = o.audiences()
+	info.RequestHeaderConfig = applied.RequestHeader
+	info.Authenticator, applied.SecurityDefinitions = o.request(applied, tokens, config.Anonymous)
+	trusted := slices.Clone(applied.clientCAs)
+	if applied.RequestHeader != nil {
+		trusted = append(trusted, applied.RequestHeader.CAContentProvider)
+	}
+	for _, provider := range trusted {
+		if err := info.ApplyClientCert(provider, serving); err != nil {
+			return nil, fmt.Errorf("set client certificate authority: %w", err)
+		}
+	}
+	return applied, nil
+}
+
+// request joins everything in kube-apiserver's order.
+func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) (authenticator.Request, *spec.SecurityDefinitions) {
+	var requests []authenticator.Request
+	definitions := spec.SecurityDefinitions{}
+	if proxy := applied.RequestHeader; proxy != nil {
+		requests = append(requests, authenticator.WrapAudienceAgnosticRequest(o.audiences(), headerrequest.NewDynamicVerifyOptionsSecure(
+			proxy.CAContentProvider.VerifyOptions, proxy.AllowedClientNames,
+			proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders, proxy.ExtraHeaderPrefixes)))
+	}
+	// One each: the union of several parses all of them anew for every request.
+	for _, authority := range applied.clientCAs {
+		requests = append(requests, x509.NewDynamic(authority.VerifyOptions, x509.CommonNameUserConversion))
+	}
+	if len(tokens) > 0 {
+		token := tokenunion.New(tokens...)
+		if o.TokenSuccessCacheTTL > 0 {
+			token = tokencache.New(token, true, o.TokenSuccessCacheTTL, 0)
+		}
+		requests = append(requests, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
+		definitions["BearerToken"] = &spec.SecurityScheme{SecuritySchemeProps: spec.SecuritySchemeProps{
+			Type: "apiKey", Name: "authorization", In: "header", Description: "Bearer Token authentication",
+		}}
+	}
+	request := group.NewAuthenticatedGroupAdder(requestunion.New(requests...))
+	if anonymousConfig.Enabled {
+		// A request with wrong credentials is refused, not anonymous.
+		request = requestunion.NewFailOnError(request, anonymous.NewAuthenticator(anonymousConfig.Conditions))
+	}
+	return request, &definitions
+}
+
+// tokenAuthenticators are the bearer tokens' authenticators, in kube-apiserver's order. Those that know
+// nothing of audiences are taken to be for the API server's.
+func (o *Options) tokenAuthenticators(ctx context.Context, config *apiserver.AuthenticationConfiguration, keys serviceaccount.KeySet, env Environment) ([]authenticator.Token, error) {
+	var tokens []authenticator.Token
+	agnostic := func(token authenticator.Token) authenticator.Token {
+		return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
+	}
+	if o.TokenFile != "" {
+		file, err := tokenfile.NewCSV(o.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--token-auth-file: %w", err)
+		}
+		tokens = append(tokens, agnostic(file))
+	}
+	tokens = append(tokens, &serviceaccount.Authenticator{
+		Issuers: o.ServiceAccounts.Issuers, Keys: keys, Audiences: o.audiences(),
+		Objects: env.Client, LookupLegacy: o.ServiceAccounts.Lookup,
+	})
+	if o.BootstrapTokens {
+		tokens = append(tokens, agnostic(&bootstrapTokens{secrets: env.Client, now: time.Now}))
+	}
+	for _, issuer := range config.JWT {
+		token, err := o.jwt(ctx, issuer, env)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, agnostic(token))
+	}
+	if o.Webhook.ConfigFile != "" {
+		token, err := o.webhook()
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+func (o *Options) jwt(ctx context.Context, issuer apiserver.JWTAuthenticator, env Environment) (authenticator.Token, error) {
+	options := oidc.Options{
+		JWTAuthenticator:  issuer,
+		DisallowedIssuers: o.ServiceAccounts.Issuers,
+		APIServerID:       env.APIServerID,
+		// A configuration file has no say in this: all but the symmetric ones are safe.
+		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
+	}
+	if o.ConfigFile == "" {
+		options.SupportedSigningAlgs = o.OIDC.SigningAlgs
+	}
+	if pem := issuer.Issuer.CertificateAuthority; pem != "" {
+		roots, err := dynamiccertificates.NewStaticCAContent("oidc-authenticator", []byte(pem))
+		if err != nil {
+			return nil, fmt.Errorf("certificate authority of JWT issuer %s: %w", issuer.Issuer.URL, err)
+		}
+		options.CAContentProvider = roots
+	}
+	token, err := oidc.New(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("JWT issuer %s: %w", issuer.Issuer.URL, err)
+	}
+	return token, nil
+}
+
+func (o *Options) webhook() (authenticator.Token, error) {
+	config, err := webhookutil.LoadKubeconfig(o.Webhook.ConfigFile, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
+	}
+	token, err := webhook.New(config, o.Webhook.Version, o.audiences(), *genericoptions.DefaultAuthWebhookRetryBackoff())
+	if err != nil {
+		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
+	}
+	return tokencache.New(token, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL), nil
+}
+
+// loadClientCAs are the authorities of --client-ca-file and those that the caller gives.
+func (o *Options) loadClientCAs(own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
+	var authorities []dynamiccertificates.CAContentProvider
+	if o.ClientCAFile != "" {
+		file, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-bundle", o.ClientCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		authorities = append(authorities, file)
+	}
+	if own != nil {
+		authorities = append(authorities, own)
+	}
+	return authorities, nil
+}
+
+// serviceAccountTokens is what signs tokens, and the keys that verify them: those of the key files, or the
+// signing key itself.
+func (o *Options) serviceAccountTokens() (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
+	if len(o.ServiceAccounts.Issuers) == 0 {
+		return nil, nil, errors.New("--service-account-issuer is required")
+	}
+	var signer *serviceaccount.Signer
+	var err error
+	if file := o.ServiceAccounts.SigningKeyFile; file != "" {
+		if signer, err = serviceaccount.LoadSigner(file); err != nil {
+			return nil, nil, fmt.Errorf("--service-account-signing-key-file: %w", err)
+		}
+	} else if signer, err = serviceaccount.GenerateSigner(); err != nil {
+		return nil, nil, err
+	}
+	keys, err := serviceaccount.LoadKeySet(o.ServiceAccounts.KeyFiles...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
+	}
+	// A generated key is in no file.
+	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
+		keys = keys.With(signer.Public())
+	}
+	return &serviceaccount.TokenGenerator{
+		Issuer:           o.ServiceAccounts.Issuers[0],
+		Signer:           signer,
+		Audiences:        o.audiences(),
+		MaxExpiration:    o.ServiceAccounts.MaxExpiration,
+		ExtendExpiration: o.ServiceAccounts.ExtendExpiration,
+	}, keys, nil
+}

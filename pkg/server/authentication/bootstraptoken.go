@@ -1,0 +1,82 @@
+package authentication
+
+import (
+	"context"
+	"crypto/subtle"
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// Secrets of bootstrap tokens, as in https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/.
+const (
+	bootstrapTokenType       corev1.SecretType = "bootstrap.kubernetes.io/token"
+	bootstrapTokenNamePrefix                   = "bootstrap-token-"
+	bootstrapUserPrefix                        = "system:bootstrap:"
+	bootstrapGroup                             = "system:bootstrappers"
+)
+
+var (
+	bootstrapToken      = regexp.MustCompile(`\A([a-z0-9]{6})\.([a-z0-9]{16})\z`)
+	bootstrapExtraGroup = regexp.MustCompile(`\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z`)
+)
+
+// bootstrapTokens authenticates tokens of the form ID.SECRET by the Secret that holds them.
+type bootstrapTokens struct {
+	secrets corev1client.SecretsGetter
+	now     func() time.Time
+}
+
+// AuthenticateToken has no opinion on tokens of another form, without a Secret, or whose Secret is not in
+// order: what is wrong with it is not the caller's to know.
+func (b *bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	parts := bootstrapToken.FindStringSubmatch(token)
+	if parts == nil {
+		return nil, false, nil
+	}
+	id, want := parts[1], parts[2]
+	secret, err := b.secrets.Secrets(metav1.NamespaceSystem).Get(ctx, bootstrapTokenNamePrefix+id, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	data := func(key string) string { return string(secret.Data[key]) }
+	switch {
+	case secret.DeletionTimestamp != nil,
+		secret.Type != bootstrapTokenType,
+		subtle.ConstantTimeCompare([]byte(data("token-secret")), []byte(want)) != 1,
+		data("token-id") != id,
+		b.expired(data("expiration")),
+		data("usage-bootstrap-authentication") != "true":
+		return nil, false, nil
+	}
+	groups := sets.New(bootstrapGroup)
+	if extra := data("auth-extra-groups"); extra != "" {
+		for group := range strings.SplitSeq(extra, ",") {
+			if !bootstrapExtraGroup.MatchString(group) {
+				return nil, false, nil
+			}
+			groups.Insert(group)
+		}
+	}
+	return &authenticator.Response{User: &user.DefaultInfo{Name: bootstrapUserPrefix + id, Groups: sets.List(groups)}}, true, nil
+}
+
+// expired holds for a time in the past, and for one that can't be read.
+func (b *bootstrapTokens) expired(expiration string) bool {
+	if expiration == "" {
+		return false
+	}
+	end, err := time.Parse(time.RFC3339, expiration)
+	return err != nil || !b.now().Before(end)
+}

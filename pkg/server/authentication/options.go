@@ -1,0 +1,208 @@
+package authentication
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// DefaultIssuer is the issuer of service account tokens unless --service-account-issuer names another.
+const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
+
+// HealthPaths are where anonymous requests are let in by default: probes know no credentials.
+func HealthPaths() []string { return []string{"/healthz", "/livez", "/readyz", "/version"} }
+
+// Options are the flags of authentication, under kube-apiserver's names. The zero value is not ready for
+// use: call [NewOptions].
+type Options struct {
+	// ClientCAFile holds the authorities whose client certificates name a user.
+	ClientCAFile string
+	// TokenFile is a CSV file: token, user, uid and, optional, groups.
+	TokenFile string
+	// APIAudiences are the audiences that the server identifies as; by default, the service account issuers.
+	APIAudiences []string
+	// BootstrapTokens lets Secrets of type bootstrap.kubernetes.io/token authenticate.
+	BootstrapTokens bool
+	// ConfigFile is an AuthenticationConfiguration (KEP-3331).
+	ConfigFile string
+
+	Anonymous       AnonymousOptions
+	RequestHeader   genericoptions.RequestHeaderAuthenticationOptions
+	ServiceAccounts ServiceAccountOptions
+	Webhook         WebhookOptions
+	OIDC            OIDCOptions
+
+	// TokenSuccessCacheTTL is for how long an accepted bearer token is not looked at again.
+	TokenSuccessCacheTTL time.Duration
+
+	flags *pflag.FlagSet
+}
+
+// AnonymousOptions say which requests without credentials are let in, as system:anonymous.
+type AnonymousOptions struct {
+	// Allow is --anonymous-auth.
+	Allow bool
+	// DefaultPaths limits anonymous requests to these paths as long as --anonymous-auth isn't given. Nil
+	// means everywhere, which is kube-apiserver's default.
+	DefaultPaths []string
+}
+
+// ServiceAccountOptions are the --service-account-* flags.
+type ServiceAccountOptions struct {
+	// Issuers are accepted; the first one signs.
+	Issuers []string
+	// KeyFiles hold the keys that tokens are verified with.
+	KeyFiles []string
+	// SigningKeyFile holds the key that tokens are signed with. Without it one is generated.
+	SigningKeyFile string
+	// Lookup asks that the Secret of a legacy token exists.
+	Lookup bool
+	// MaxExpiration caps the lifetime of tokens; zero means no cap.
+	MaxExpiration time.Duration
+	// ExtendExpiration lets the tokens that kubelets mount live for a year.
+	ExtendExpiration bool
+	// JWKSURI overrides the address of the keys in the discovery document.
+	JWKSURI string
+}
+
+// WebhookOptions are the --authentication-token-webhook-* flags.
+type WebhookOptions struct {
+	// ConfigFile is a kubeconfig that says where TokenReviews are sent.
+	ConfigFile string
+	// Version of the TokenReview: v1 or v1beta1.
+	Version string
+	// CacheTTL is for how long answers are kept.
+	CacheTTL time.Duration
+}
+
+// OIDCOptions are the --oidc-* flags: one JWT issuer, without a configuration file.
+type OIDCOptions struct {
+	IssuerURL, ClientID           string
+	CAFile                        string
+	UsernameClaim, UsernamePrefix string
+	GroupsClaim, GroupsPrefix     string
+	SigningAlgs                   []string
+	RequiredClaims                map[string]string
+}
+
+// NewOptions are the defaults: kube-apiserver's, except that anonymous requests reach [HealthPaths] alone and
+// that service account tokens work without any flag.
+func NewOptions() *Options {
+	return &Options{
+		Anonymous: AnonymousOptions{Allow: true, DefaultPaths: HealthPaths()},
+		ServiceAccounts: ServiceAccountOptions{
+			Issuers:          []string{DefaultIssuer},
+			Lookup:           true,
+			ExtendExpiration: true,
+		},
+		Webhook:              WebhookOptions{Version: "v1beta1", CacheTTL: 2 * time.Minute},
+		OIDC:                 OIDCOptions{UsernameClaim: "sub", SigningAlgs: []string{"RS256"}},
+		TokenSuccessCacheTTL: 10 * time.Second,
+	}
+}
+
+// AddFlags registers the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	if o == nil {
+		return
+	}
+	o.flags = fs
+	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile,
+		"Authenticate requests whose client certificate is signed by one of the authorities in this file, as the certificate's common name.")
+	fs.StringVar(&o.TokenFile, "token-auth-file", o.TokenFile,
+		"Authenticate bearer tokens by this CSV file: token,user,uid,\"group1,group2\".")
+	fs.BoolVar(&o.Anonymous.Allow, "anonymous-auth", o.Anonymous.Allow,
+		"Let requests without credentials in, as user system:anonymous of group system:unauthenticated."+o.Anonymous.defaultSentence())
+	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences,
+		"Audiences that the API server identifies as. By default, the service account issuers.")
+	fs.BoolVar(&o.BootstrapTokens, "enable-bootstrap-token-auth", o.BootstrapTokens,
+		"Authenticate TLS bootstrap tokens by Secrets of type bootstrap.kubernetes.io/token in namespace kube-system.")
+	fs.StringVar(&o.ConfigFile, "authentication-config", o.ConfigFile,
+		"File with an AuthenticationConfiguration: JWT issuers and anonymous access. Excludes --oidc-*.")
+	o.RequestHeader.AddFlags(fs)
+	o.ServiceAccounts.addFlags(fs)
+	o.Webhook.addFlags(fs)
+	o.OIDC.addFlags(fs)
+}
+
+func (o *AnonymousOptions) defaultSentence() string {
+	if o.DefaultPaths == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Without this flag they reach %v alone.", o.DefaultPaths)
+}
+
+func (o *ServiceAccountOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.Issuers, "service-account-issuer", o.Issuers,
+		"Issuer of service account tokens. May be given several times: the first signs, all are accepted.")
+	fs.StringArrayVar(&o.KeyFiles, "service-account-key-file", o.KeyFiles,
+		"File with PEM encoded RSA or ECDSA keys, private or public, that verify service account tokens. May be given several times. By default, the signing key.")
+	fs.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", o.SigningKeyFile,
+		"File with the private key that signs service account tokens. Without it, a key is generated at each start.")
+	fs.BoolVar(&o.Lookup, "service-account-lookup", o.Lookup,
+		"Check that the Secret of a legacy service account token exists.")
+	fs.DurationVar(&o.MaxExpiration, "service-account-max-token-expiration", o.MaxExpiration,
+		"Longest lifetime of a service account token. Requests for more are shortened to it.")
+	fs.BoolVar(&o.ExtendExpiration, "service-account-extend-token-expiration", o.ExtendExpiration,
+		"Let the service account tokens that kubelets mount into pods live for a year.")
+	fs.StringVar(&o.JWKSURI, "service-account-jwks-uri", o.JWKSURI,
+		"Address of the public keys in the discovery document at /.well-known/openid-configuration.")
+}
+
+func (o *WebhookOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.ConfigFile, "authentication-token-webhook-config-file", o.ConfigFile,
+		"File in kubeconfig format with the webhook that reviews bearer tokens.")
+	fs.StringVar(&o.Version, "authentication-token-webhook-version", o.Version,
+		"Version of authentication.k8s.io TokenReview that the webhook is sent.")
+	fs.DurationVar(&o.CacheTTL, "authentication-token-webhook-cache-ttl", o.CacheTTL,
+		"For how long the webhook's answers are kept.")
+}
+
+func (o *OIDCOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.IssuerURL, "oidc-issuer-url", o.IssuerURL, "Issuer of the JWTs to accept; https alone.")
+	fs.StringVar(&o.ClientID, "oidc-client-id", o.ClientID, "Audience that the JWTs must be for.")
+	fs.StringVar(&o.CAFile, "oidc-ca-file", o.CAFile, "Authorities for the issuer's certificate. By default, the host's.")
+	fs.StringVar(&o.UsernameClaim, "oidc-username-claim", o.UsernameClaim, "JWT claim with the user's name.")
+	fs.StringVar(&o.UsernamePrefix, "oidc-username-prefix", o.UsernamePrefix,
+		"Prefix of user names. By default, the issuer's URL for claims other than 'email'; '-' for none.")
+	fs.StringVar(&o.GroupsClaim, "oidc-groups-claim", o.GroupsClaim, "JWT claim with the user's groups.")
+	fs.StringVar(&o.GroupsPrefix, "oidc-groups-prefix", o.GroupsPrefix, "Prefix of group names.")
+	fs.StringSliceVar(&o.SigningAlgs, "oidc-signing-algs", o.SigningAlgs, "Algorithms that JWTs may be signed with.")
+	fs.Var(cliflag.NewMapStringStringNoSplit(&o.RequiredClaims), "oidc-required-claim",
+		"A key=value that must be among the JWT's claims. May be given several times.")
+}
+
+// anonymousGiven tells whether --anonymous-auth is on the command line.
+func (o *Options) anonymousGiven() bool { return o.flags != nil && o.flags.Changed("anonymous-auth") }
+
+// given tells whether any --oidc-* flag is used.
+func (o *OIDCOptions) given() bool {
+	defaults := NewOptions().OIDC
+	return o.IssuerURL != "" || o.ClientID != "" || o.CAFile != "" || o.UsernamePrefix != "" ||
+		o.GroupsClaim != "" || o.GroupsPrefix != "" || len(o.RequiredClaims) > 0 ||
+		o.UsernameClaim != defaults.UsernameClaim ||
+		!sets.New(o.SigningAlgs...).Equal(sets.New(defaults.SigningAlgs...))
+}
+
+// audiences of the API server.
+func (o *Options) audiences() []string {
+	if len(o.APIAudiences) > 0 {
+		return o.APIAudiences
+	}
+	return o.ServiceAccounts.Issuers
+}
+
+// ApplyAuthorization turns anonymous requests off where everything is allowed, as kube-apiserver does: they
+// would be cluster admins. It returns the warning to give, if there is something to warn of.
+func (o *Options) ApplyAuthorization(modes []string) (warning string) {
+	if o == nil || !o.Anonymous.Allow || !sets.New(modes...).Has("AlwaysAllow") {
+		return ""
+	}
+	o.Anonymous.Allow = false
+	return "--anonymous-auth is not allowed with --authorization-mode=AlwaysAllow: it is reset to false"
+}

@@ -1,0 +1,194 @@
+package authentication
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	options := NewOptions()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name   string
+		args   []string
+		want   []string // what the errors, in order, contain
+		reason string
+	}{
+		{"defaults", nil, nil, "no flag is needed"},
+		{
+			"several",
+			[]string{"--service-account-issuer=a", "--service-account-issuer=a", "--authentication-token-webhook-version=v2", "--requestheader-username-headers= "},
+			[]string{`"requestheader-username-headers"`, `--service-account-issuer "a" is given twice`, "--authentication-token-webhook-version"},
+			"all are told at once",
+		},
+		{"issuer URL", []string{"--service-account-issuer=http://[bad"}, []string{"--service-account-issuer"}, "what has a colon is a URL"},
+		{"keys address", []string{"--service-account-jwks-uri=http://x"}, []string{"--service-account-jwks-uri"}, "relying parties accept https alone"},
+		{"short tokens", []string{"--service-account-max-token-expiration=1m"}, []string{"--service-account-max-token-expiration"}, "kubelets ask for an hour"},
+		{"half of OIDC", []string{"--oidc-issuer-url=https://x"}, []string{"--oidc-client-id"}, "both are needed"},
+		{"OIDC algorithm", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-signing-algs=HS256"}, []string{"--oidc-signing-algs"}, "the key of HS256 is no public one"},
+		{"OIDC and file", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--authentication-config=z"}, []string{"--authentication-config"}, "one says what the other says"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			errs := parse(t, test.args...).Validate()
+			if len(errs) != len(test.want) {
+				t.Fatalf("got %v, want %d errors: %s", errs, len(test.want), test.reason)
+			}
+			for i, err := range errs {
+				if !strings.Contains(err.Error(), test.want[i]) {
+					t.Errorf("error %q doesn't name %s: %s", err, test.want[i], test.reason)
+				}
+			}
+		})
+	}
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+
+	tokens := write(t, "tokens.csv", "static-token,ann,1,\"dev,ops\"\n")
+	restricted := write(t, "authn.yaml", `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+anonymous: {enabled: true, conditions: [{path: /open}]}
+`)
+	bootstrapSecret := func(id, usage, expiration string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-" + id}, Type: bootstrapTokenType,
+			Data: map[string][]byte{
+				"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "usage-bootstrap-authentication": []byte(usage),
+				"expiration": []byte(expiration), "auth-extra-groups": []byte("system:bootstrappers:x"),
+			},
+		}
+	}
+	client := fake.NewClientset(
+		bootstrapSecret("valid0", "true", ""), bootstrapSecret("unused", "false", ""), bootstrapSecret("expire", "true", "2001-01-01T00:00:00Z"),
+	).CoreV1()
+	const refused = "refused"
+
+	for _, test := range []struct {
+		name   string
+		args   []string
+		path   string
+		token  string
+		want   string // name and groups
+		reason string
+	}{
+		{"health", nil, "/readyz", "", "system:anonymous [system:unauthenticated]", "probes know no credentials"},
+		{"below health", nil, "/readyz/etcd", "", refused, "these paths alone"},
+		{"elsewhere", nil, "/api", "", refused, "anonymous requests reach health and version alone"},
+		{"anonymous everywhere", []string{"--anonymous-auth"}, "/api", "", "system:anonymous [system:unauthenticated]", "the flag says so"},
+		{"anonymous nowhere", []string{"--anonymous-auth=false"}, "/readyz", "", refused, "the flag says so"},
+		{"anonymous by file", []string{"--authentication-config=" + restricted}, "/open", "", "system:anonymous [system:unauthenticated]", "the file says so"},
+		{"anonymous not by file", []string{"--authentication-config=" + restricted}, "/readyz", "", refused, "the file replaces the default"},
+		{"token", []string{"--token-auth-file=" + tokens}, "/api", "static-token", "ann [dev ops system:authenticated]", "it is in the file"},
+		{"wrong token", []string{"--token-auth-file=" + tokens, "--anonymous-auth"}, "/api", "another", refused, "wrong credentials are not anonymous"},
+		{"bootstrap token", []string{"--enable-bootstrap-token-auth"}, "/api", "valid0.0123456789abcdef", "system:bootstrap:valid0 [system:bootstrappers system:bootstrappers:x system:authenticated]", "there is such a secret"},
+		{"bootstrap token, wrong secret", []string{"--enable-bootstrap-token-auth"}, "/api", "valid0.fedcba9876543210", refused, "the secret part counts"},
+		{"bootstrap token, other usage", []string{"--enable-bootstrap-token-auth"}, "/api", "unused.0123456789abcdef", refused, "it is not for authentication"},
+		{"bootstrap token, expired", []string{"--enable-bootstrap-token-auth"}, "/api", "expire.0123456789abcdef", refused, "its time is over"},
+		{"bootstrap token, off", nil, "/api", "valid0.0123456789abcdef", refused, "it must be asked for"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			info := &genericapiserver.AuthenticationInfo{}
+			if _, err := parse(t, test.args...).ApplyTo(t.Context(), info, nil, Environment{Client: client}); err != nil {
+				t.Fatal(err)
+			}
+			request := httptest.NewRequest(http.MethodGet, test.path, nil)
+			if test.token != "" {
+				request.Header.Set("Authorization", "Bearer "+test.token)
+			}
+			got := refused
+			response, ok, err := info.Authenticator.AuthenticateRequest(request)
+			if ok {
+				got = response.User.GetName() + " [" + strings.Join(response.User.GetGroups(), " ") + "]"
+			}
+			if got != test.want {
+				t.Errorf("got %s (%v), want %s: %s", got, err, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestApplyToErrors(t *testing.T) {
+	t.Parallel()
+
+	empty := write(t, "empty", "")
+	config := func(rest string) string {
+		return write(t, "authn.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"+rest)
+	}
+	both := config("anonymous: {enabled: true}")
+	ours := config("jwt: [{issuer: {url: \"" + DefaultIssuer + "\", audiences: [a]}, claimMappings: {username: {claim: sub, prefix: \"\"}}}]")
+	unknown := config("jwts: []")
+	for _, test := range []struct {
+		name   string
+		args   []string
+		want   []string
+		reason string
+	}{
+		{"client authority", []string{"--client-ca-file=" + empty}, []string{"--client-ca-file", empty}, "no certificate is in it"},
+		{"proxy authority", []string{"--requestheader-client-ca-file=/none"}, []string{"--requestheader-client-ca-file", "/none"}, "it is not there"},
+		{"tokens", []string{"--token-auth-file=/none"}, []string{"--token-auth-file", "/none"}, "it is not there"},
+		{"signing key", []string{"--service-account-signing-key-file=" + empty}, []string{"--service-account-signing-key-file", empty}, "no key is in it"},
+		{"keys", []string{"--service-account-key-file=" + empty}, []string{"--service-account-key-file", empty}, "no key is in it"},
+		{"webhook", []string{"--authentication-token-webhook-config-file=" + empty}, []string{"--authentication-token-webhook-config-file", empty}, "no cluster is in it"},
+		{"configuration", []string{"--authentication-config=" + empty}, []string{"--authentication-config", empty}, "nothing is in it"},
+		{"unknown field", []string{"--authentication-config=" + unknown}, []string{"--authentication-config", "jwts"}, "the file is read strictly"},
+		{"anonymous twice", []string{"--anonymous-auth", "--authentication-config=" + both}, []string{"--anonymous-auth", both}, "flag and file say it"},
+		{"own issuer", []string{"--authentication-config=" + ours}, []string{"--authentication-config", "jwt[0].issuer.url"}, "these tokens are signed here"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := parse(t, test.args...).ApplyTo(t.Context(), &genericapiserver.AuthenticationInfo{}, nil, Environment{Client: fake.NewClientset().CoreV1()})
+			for _, part := range test.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v doesn't name %s: %s", err, part, test.reason)
+				}
+			}
+		})
+	}
+}
+
+func TestApplyAuthorization(t *testing.T) {
+	t.Parallel()
+
+	options := parse(t)
+	if warning := options.ApplyAuthorization([]string{"Node", "RBAC"}); warning != "" || !options.Anonymous.Allow {
+		t.Errorf("RBAC decides on anonymous requests: %q", warning)
+	}
+	if warning := options.ApplyAuthorization([]string{"AlwaysAllow"}); warning == "" || options.Anonymous.Allow {
+		t.Errorf("anonymous requests would be allowed everything: %q", warning)
+	}
+}

@@ -1,0 +1,216 @@
+package serviceaccount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+const (
+	// leeway is how far the clocks of issuer and verifier may be apart.
+	leeway = time.Minute
+	// staleTokenAnnotation marks the use of a token whose asked-for lifetime is over in the audit log.
+	staleTokenAnnotation = "authentication.k8s.io/stale-token"
+	// legacyIssuer is the iss claim of tokens that are kept in Secrets.
+	legacyIssuer = "kubernetes/serviceaccount"
+)
+
+// ObjectGetter reads the objects that tokens are bound to. A client of client-go's is one.
+type ObjectGetter interface {
+	corev1client.ServiceAccountsGetter
+	corev1client.PodsGetter
+	corev1client.SecretsGetter
+	corev1client.NodesGetter
+}
+
+// Authenticator accepts tokens that a [TokenGenerator], or a token controller with Secrets, has signed.
+type Authenticator struct {
+	// Issuers are the iss claims that are accepted.
+	Issuers []string
+	// Keys verify the signatures.
+	Keys KeySet
+	// Audiences are those of the API server: a token must be for one of them, or for one of those that
+	// the caller asks for.
+	Audiences authenticator.Audiences
+	// Objects reads accounts, pods, secrets and nodes.
+	Objects ObjectGetter
+	// LookupLegacy asks that a legacy token's Secret still holds it (--service-account-lookup). Tokens of
+	// the TokenRequest API are looked up always.
+	LookupLegacy bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+var _ authenticator.Token = (*Authenticator)(nil)
+
+// AuthenticateToken has no opinion on tokens of other issuers, and errors for those of its own that are not,
+// or no longer, valid.
+func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	unverified := &claims{}
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, unverified)
+	if err != nil {
+		return nil, false, nil
+	}
+	legacy := unverified.Issuer == legacyIssuer
+	if !legacy && !slices.Contains(a.Issuers, unverified.Issuer) {
+		return nil, false, nil
+	}
+
+	kid, _ := parsed.Header["kid"].(string)
+	verified, err := a.verify(token, kid)
+	if err != nil || verified == nil {
+		return nil, false, err
+	}
+	audiences, err := a.audiences(ctx, verified.Audience, legacy)
+	if err != nil {
+		return nil, false, err
+	}
+	validate := a.validate
+	if legacy {
+		validate = a.validateLegacy
+	}
+	account, err := validate(ctx, token, verified)
+	if err != nil {
+		return nil, false, err
+	}
+	return &authenticator.Response{User: account.UserInfo(), Audiences: audiences}, true, nil
+}
+
+// verify checks the signature against each key that may have made it. Nothing is returned for a key that is
+// not known: another authenticator may know it.
+func (a *Authenticator) verify(token, kid string) (*claims, error) {
+	var errs []error
+	for _, key := range a.Keys.named(kid) {
+		verified := &claims{}
+		// Times are checked later, with the reference's leeway and messages.
+		parser := jwt.NewParser(jwt.WithValidMethods([]string{key.Algorithm}), jwt.WithoutClaimsValidation())
+		_, err := parser.ParseWithClaims(token, verified, func(*jwt.Token) (any, error) { return key.Key, nil })
+		if err == nil {
+			return verified, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// audiences are those that the token and the caller have in common.
+func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, legacy bool) (authenticator.Audiences, error) {
+	offered := authenticator.Audiences(token)
+	if len(offered) == 0 && legacy {
+		offered = a.Audiences // made before audiences were
+	}
+	wanted, ok := authenticator.AudiencesFrom(ctx)
+	if !ok {
+		wanted = a.Audiences
+	}
+	common := offered.Intersect(wanted)
+	if len(common) == 0 && len(a.Audiences) != 0 {
+		return nil, fmt.Errorf("token audiences %q is invalid for the target audiences %q", offered, wanted)
+	}
+	return common, nil
+}
+
+// validate checks the times of a token of the TokenRequest API, and that the objects it is bound to live.
+func (a *Authenticator) validate(ctx context.Context, _ string, token *claims) (*serviceaccount.ServiceAccountInfo, error) {
+	now := a.now()
+	if err := validateTimes(token, now); err != nil {
+		return nil, err
+	}
+	private := token.Kubernetes
+	if private == nil {
+		return nil, errors.New("service account token has no kubernetes.io claim")
+	}
+	for _, object := range a.bound(private) {
+		if object.ref == nil {
+			continue
+		}
+		got, err := object.get(ctx, object.ref.Name)
+		if err != nil {
+			return nil, fmt.Errorf("service account token has been invalidated: %w", err)
+		}
+		if uid := string(got.GetUID()); uid != object.ref.UID {
+			return nil, fmt.Errorf("%s UID (%s) does not match claim (%s)", object.name, uid, object.ref.UID)
+		}
+		if deleted := got.GetDeletionTimestamp(); deleted != nil && deleted.Time.Before(now.Add(-leeway)) {
+			return nil, fmt.Errorf("service account token has been invalidated: %s %q has been deleted", object.name, object.ref.Name)
+		}
+	}
+
+	if private.WarnAfter != nil && private.WarnAfter.Before(now) {
+		audit.AddAuditAnnotation(ctx, staleTokenAnnotation, fmt.Sprintf(
+			"subject: %s, seconds after warning threshold: %.0f", token.Subject, now.Sub(private.WarnAfter.Time).Seconds()))
+	}
+	account := &serviceaccount.ServiceAccountInfo{
+		Namespace:    private.Namespace,
+		Name:         private.ServiceAccount.Name,
+		UID:          private.ServiceAccount.UID,
+		CredentialID: tokenjwt.CredentialIDForJTI(token.ID),
+	}
+	if private.Pod != nil {
+		account.PodName, account.PodUID = private.Pod.Name, private.Pod.UID
+	}
+	if private.Node != nil {
+		account.NodeName, account.NodeUID = private.Node.Name, private.Node.UID
+	}
+	return account, nil
+}
+
+func validateTimes(token *claims, now time.Time) error {
+	after := func(date *jwt.NumericDate) bool { return date != nil && date.Time.After(now.Add(leeway)) }
+	switch {
+	case token.ExpiresAt != nil && token.ExpiresAt.Time.Before(now.Add(-leeway)):
+		return errors.New("service account token has expired")
+	case after(token.NotBefore):
+		return errors.New("service account token is not valid yet")
+	case after(token.IssuedAt):
+		return errors.New("service account token is issued in the future")
+	}
+	return nil
+}
+
+// boundObject is one of the objects that a token ends with.
+type boundObject struct {
+	name string
+	ref  *reference
+	get  func(ctx context.Context, name string) (metav1.Object, error)
+}
+
+func (a *Authenticator) bound(private *kubernetesClaims) []boundObject {
+	var get metav1.GetOptions
+	node := private.Node
+	if private.Pod != nil {
+		node = nil // the pod's end is the token's, whatever became of its node
+	}
+	return []boundObject{
+		{"service account", &private.ServiceAccount, func(ctx context.Context, name string) (metav1.Object, error) {
+			return a.Objects.ServiceAccounts(private.Namespace).Get(ctx, name, get)
+		}},
+		{"secret", private.Secret, func(ctx context.Context, name string) (metav1.Object, error) {
+			return a.Objects.Secrets(private.Namespace).Get(ctx, name, get)
+		}},
+		{"pod", private.Pod, func(ctx context.Context, name string) (metav1.Object, error) {
+			return a.Objects.Pods(private.Namespace).Get(ctx, name, get)
+		}},
+		{"node", node, func(ctx context.Context, name string) (metav1.Object, error) {
+			return a.Objects.Nodes().Get(ctx, name, get)
+		}},
+	}
+}
+
+func (a *Authenticator) now() time.Time {
+	if a.Now != nil {
+		return a.Now()
+	}
+	return time.Now()
+}

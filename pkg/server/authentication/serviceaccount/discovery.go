@@ -1,0 +1,122 @@
+package serviceaccount
+
+import (
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/url"
+	"slices"
+)
+
+const (
+	// ConfigurationPath is where the OpenID provider's configuration is served.
+	ConfigurationPath = "/.well-known/openid-configuration"
+	// JWKSPath is where the public keys are served.
+	JWKSPath = "/openid/v1/jwks"
+)
+
+// Discovery is what an OpenID relying party needs to verify service account tokens (KEP-1393).
+type Discovery struct {
+	configuration, keys []byte
+}
+
+// providerConfiguration is the subset of the OpenID provider's metadata that has a meaning here.
+type providerConfiguration struct {
+	Issuer        string   `json:"issuer"`
+	JWKSURI       string   `json:"jwks_uri"`
+	ResponseTypes []string `json:"response_types_supported"`
+	SubjectTypes  []string `json:"subject_types_supported"`
+	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
+}
+
+// jsonWebKey is a public key as RFC 7517 has it.
+type jsonWebKey struct {
+	Use       string `json:"use"`
+	Type      string `json:"kty"`
+	ID        string `json:"kid"`
+	Curve     string `json:"crv,omitempty"`
+	Algorithm string `json:"alg"`
+	X         string `json:"x,omitempty"`
+	Y         string `json:"y,omitempty"`
+	N         string `json:"n,omitempty"`
+	E         string `json:"e,omitempty"`
+}
+
+// NewDiscovery needs an https issuer: relying parties accept no other. The keys' address is jwksURI or, if it
+// is empty, this server's own at externalAddress (host:port).
+func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discovery, error) {
+	if parsed, err := url.Parse(issuer); err != nil || parsed.Scheme != "https" {
+		return nil, fmt.Errorf("service account issuer %q can't be discovered: it is not an https URL", issuer)
+	}
+	if jwksURI == "" {
+		jwksURI = (&url.URL{Scheme: "https", Host: externalAddress, Path: JWKSPath}).String()
+	}
+	configuration := providerConfiguration{
+		Issuer:        issuer,
+		JWKSURI:       jwksURI,
+		ResponseTypes: []string{"id_token"}, // required by the specification; nobody is logged in here
+		SubjectTypes:  []string{"public"},
+	}
+	set := struct {
+		Keys []jsonWebKey `json:"keys"`
+	}{Keys: []jsonWebKey{}}
+	for _, key := range keys {
+		set.Keys = append(set.Keys, key.jsonWebKey())
+		if !slices.Contains(configuration.Algorithms, key.Algorithm) {
+			configuration.Algorithms = append(configuration.Algorithms, key.Algorithm)
+		}
+	}
+	slices.Sort(configuration.Algorithms)
+
+	discovery := &Discovery{}
+	var err error
+	if discovery.configuration, err = json.Marshal(configuration); err != nil {
+		return nil, fmt.Errorf("serialize OpenID provider configuration: %w", err)
+	}
+	if discovery.keys, err = json.Marshal(set); err != nil {
+		return nil, fmt.Errorf("serialize service account keys: %w", err)
+	}
+	return discovery, nil
+}
+
+// Configuration serves [ConfigurationPath].
+func (d *Discovery) Configuration() http.Handler {
+	return document("application/json", d.configuration)
+}
+
+// JWKS serves [JWKSPath].
+func (d *Discovery) JWKS() http.Handler { return document("application/jwk-set+json", d.keys) }
+
+func document(contentType string, body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		_, _ = w.Write(body) // a client that is gone needs no answer
+	})
+}
+
+func (k PublicKey) jsonWebKey() jsonWebKey {
+	web := jsonWebKey{Use: "sig", ID: k.ID, Algorithm: k.Algorithm}
+	encode := base64.RawURLEncoding.EncodeToString
+	switch key := k.Key.(type) {
+	case *rsa.PublicKey:
+		web.Type, web.N, web.E = "RSA", encode(key.N.Bytes()), encode(big.NewInt(int64(key.E)).Bytes())
+	case *ecdsa.PublicKey:
+		// Coordinates have the curve's full width (RFC 7518, 6.2.1.2).
+		width := (key.Curve.Params().BitSize + 7) / 8
+		web.Type, web.Curve = "EC", key.Curve.Params().Name
+		if point, err := key.Bytes(); err == nil { // 0x04, X, Y
+			web.X, web.Y = encode(point[1:1+width]), encode(point[1+width:])
+		}
+	}
+	return web
+}

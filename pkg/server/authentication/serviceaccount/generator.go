@@ -1,0 +1,134 @@
+package serviceaccount
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
+	"k8s.io/apiserver/pkg/warning"
+)
+
+const (
+	// safeTransitionSeconds is what a kubelet asks for when it replaces a legacy token, and the sign that
+	// an extended lifetime is wanted: an hour and seven seconds, which nobody asks for by chance (KEP-1205).
+	safeTransitionSeconds = 60*60 + 7
+	// extendedSeconds is how long such a token lives: a year.
+	extendedSeconds = 365 * 24 * 60 * 60
+)
+
+// TokenGenerator makes tokens for the serviceaccounts/token subresource.
+type TokenGenerator struct {
+	// Issuer is the iss claim.
+	Issuer string
+	// Signer signs.
+	Signer *Signer
+	// Audiences are those of the API server, for requests that name none.
+	Audiences []string
+	// MaxExpiration caps the lifetime that can be asked for. Zero means no cap.
+	MaxExpiration time.Duration
+	// ExtendExpiration lets tokens that a kubelet mounts into pods live for a year, with a warning in the
+	// audit log once the lifetime asked for is over.
+	ExtendExpiration bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// IssueToken fills in a TokenRequest for an account: what its spec leaves out, and its status. Bound are the
+// objects that the token ends with: a Pod (and its Node), a Secret, or a Node. That they exist, belong to the
+// account and match the request's boundObjectRef is for the caller to check.
+func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error {
+	if len(request.Spec.Audiences) == 0 {
+		request.Spec.Audiences = slices.Clone(g.Audiences)
+	}
+	lifetime := g.lifetime(ctx, request)
+
+	now := time.Now()
+	if g.Now != nil {
+		now = g.Now()
+	}
+	private := &kubernetesClaims{Namespace: account.Namespace, ServiceAccount: referenceTo(account)}
+	for _, object := range bound {
+		if err := private.bind(object); err != nil {
+			return fmt.Errorf("token for service account %s/%s: %w", account.Namespace, account.Name, err)
+		}
+	}
+	expires := lifetime
+	if g.ExtendExpiration && private.Pod != nil && lifetime == safeTransitionSeconds*time.Second && g.isForAPIServer(request.Spec.Audiences) {
+		private.WarnAfter = jwt.NewNumericDate(now.Add(lifetime))
+		expires = extendedSeconds * time.Second
+	}
+
+	id := string(uuid.NewUUID())
+	token, err := g.Signer.sign(&claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer:    g.Issuer,
+			Subject:   serviceaccount.MakeUsername(account.Namespace, account.Name),
+			Audience:  request.Spec.Audiences,
+			IssuedAt:  jwt.NewNumericDate(now),
+			NotBefore: jwt.NewNumericDate(now),
+			ExpiresAt: jwt.NewNumericDate(now.Add(expires)),
+			ID:        id,
+		},
+		Kubernetes: private,
+	})
+	if err != nil {
+		return err
+	}
+	audit.AddAuditAnnotation(ctx, serviceaccount.IssuedCredentialIDAuditAnnotationKey, tokenjwt.CredentialIDForJTI(id))
+	request.Status = authenticationv1.TokenRequestStatus{
+		Token:               token,
+		ExpirationTimestamp: metav1.Time{Time: now.Add(lifetime)},
+	}
+	return nil
+}
+
+// lifetime is what the request asks for, within the cap; a request that asks for more is told so.
+func (g *TokenGenerator) lifetime(ctx context.Context, request *authenticationv1.TokenRequest) time.Duration {
+	if request.Spec.ExpirationSeconds == nil {
+		hour := int64(60 * 60)
+		request.Spec.ExpirationSeconds = &hour
+	}
+	limit := int64(g.MaxExpiration / time.Second)
+	if asked := *request.Spec.ExpirationSeconds; limit > 0 && asked > limit {
+		warning.AddWarning(ctx, "", fmt.Sprintf("requested expiration of %d seconds shortened to %d seconds", asked, limit))
+		request.Spec.ExpirationSeconds = &limit
+	}
+	return time.Duration(*request.Spec.ExpirationSeconds) * time.Second
+}
+
+func (g *TokenGenerator) isForAPIServer(audiences []string) bool {
+	for _, audience := range audiences {
+		if !slices.Contains(g.Audiences, audience) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *kubernetesClaims) bind(object runtime.Object) error {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		c.Pod = new(reference)
+		*c.Pod = referenceTo(object)
+	case *corev1.Secret:
+		c.Secret = new(reference)
+		*c.Secret = referenceTo(object)
+	case *corev1.Node:
+		c.Node = new(reference)
+		*c.Node = referenceTo(object)
+	default:
+		return fmt.Errorf("a token can't be bound to a %T", object)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package serviceaccount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+)
+
+// validateLegacy checks a token without expiry that a token controller keeps in a Secret.
+func (a *Authenticator) validateLegacy(ctx context.Context, token string, verified *claims) (*serviceaccount.ServiceAccountInfo, error) {
+	for _, claim := range []struct{ name, value string }{
+		{"sub", verified.Subject},
+		{"namespace", verified.Namespace},
+		{"secretName", verified.SecretName},
+		{"serviceAccountName", verified.ServiceAccountName},
+		{"serviceAccountUID", verified.ServiceAccountUID},
+	} {
+		if claim.value == "" {
+			return nil, fmt.Errorf("%s claim is missing", claim.name)
+		}
+	}
+	namespace, name, uid := verified.Namespace, verified.ServiceAccountName, verified.ServiceAccountUID
+	if !serviceaccount.MatchesUsername(namespace, name, verified.Subject) {
+		return nil, errors.New("sub claim is invalid")
+	}
+	if a.LookupLegacy {
+		if err := a.lookupLegacy(ctx, token, &verified.legacyClaims); err != nil {
+			return nil, err
+		}
+	}
+	return &serviceaccount.ServiceAccountInfo{Namespace: namespace, Name: name, UID: uid}, nil
+}
+
+// lookupLegacy checks that the Secret still holds the token, and that its account is still there.
+func (a *Authenticator) lookupLegacy(ctx context.Context, token string, legacy *legacyClaims) error {
+	secret, err := a.Objects.Secrets(legacy.Namespace).Get(ctx, legacy.SecretName, metav1.GetOptions{})
+	if err != nil || secret.DeletionTimestamp != nil {
+		return errors.New("token has been invalidated")
+	}
+	if string(secret.Data[corev1.ServiceAccountTokenKey]) != token {
+		return errors.New("token does not match server's copy")
+	}
+	account, err := a.Objects.ServiceAccounts(legacy.Namespace).Get(ctx, legacy.ServiceAccountName, metav1.GetOptions{})
+	if err != nil || account.DeletionTimestamp != nil {
+		return fmt.Errorf("service account %s/%s has been deleted", legacy.Namespace, legacy.ServiceAccountName)
+	}
+	if string(account.UID) != legacy.ServiceAccountUID {
+		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.UID, legacy.ServiceAccountUID)
+	}
+	return nil
+}

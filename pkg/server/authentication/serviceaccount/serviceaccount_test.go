@@ -1,0 +1,305 @@
+package serviceaccount
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+const issuer = "https://issuer.example"
+
+var (
+	start   = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "bot", UID: "account-uid"}}
+	pod     = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod", UID: "pod-uid"}}
+	node    = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "node-uid"}}
+	secret  = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "secret", UID: "secret-uid"}}
+)
+
+func newGenerator(t *testing.T) *TokenGenerator {
+	t.Helper()
+	signer, err := GenerateSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &TokenGenerator{
+		Issuer: issuer, Signer: signer, Audiences: []string{"api"}, ExtendExpiration: true,
+		Now: func() time.Time { return start },
+	}
+}
+
+func issue(t *testing.T, generator *TokenGenerator, spec authenticationv1.TokenRequestSpec, bound ...runtime.Object) authenticationv1.TokenRequest {
+	t.Helper()
+	request := authenticationv1.TokenRequest{Spec: spec}
+	if err := generator.IssueToken(t.Context(), account, &request, bound...); err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+
+	generator := newGenerator(t)
+	other := newGenerator(t) // of the same issuer, by another key
+	another := *pod
+	another.UID = "another-uid"
+	ending := *pod
+	ending.DeletionTimestamp = &metav1.Time{Time: start.Add(-5 * time.Minute)}
+	all := []runtime.Object{account, pod, secret, node}
+	seconds := func(n int64) *int64 { return &n }
+
+	for _, test := range []struct {
+		name    string
+		signs   *TokenGenerator
+		spec    authenticationv1.TokenRequestSpec
+		bound   []runtime.Object
+		objects []runtime.Object
+		after   time.Duration
+		target  authenticator.Audiences
+		extra   map[string][]string
+		want    string // an error, "" for none, "no opinion"
+		reason  string
+	}{
+		{name: "plain", signs: generator, objects: all, reason: "signed, for the API, and of an account that is there"},
+		{
+			name: "bound", signs: generator, objects: all, bound: []runtime.Object{pod, node},
+			extra: map[string][]string{
+				"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"},
+				"authentication.kubernetes.io/node-name": {"node"}, "authentication.kubernetes.io/node-uid": {"node-uid"},
+			},
+			reason: "what it is bound to shows in the user",
+		},
+		{name: "leeway", signs: generator, objects: all, after: time.Hour + 30*time.Second, reason: "clocks differ by a minute"},
+		{name: "expired", signs: generator, objects: all, after: time.Hour + 2*time.Minute, want: "service account token has expired", reason: "an hour is the default"},
+		{
+			name: "extended", signs: generator, objects: all, bound: []runtime.Object{pod}, after: 24 * time.Hour,
+			spec:   authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds(3607)},
+			extra:  map[string][]string{"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"}},
+			reason: "what a kubelet mounts lives longer than it asks for",
+		},
+		{name: "future", signs: generator, objects: all, after: -time.Hour, want: "service account token is not valid yet", reason: "made later than now"},
+		{
+			name: "wrong audience", signs: generator, objects: all, spec: authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
+			want: `token audiences ["vault"] is invalid for the target audiences ["api"]`, reason: "it is not for the API",
+		},
+		{
+			name: "asked-for audience", signs: generator, objects: all, spec: authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
+			target: authenticator.Audiences{"vault"}, reason: "a token review asks for this audience",
+		},
+		{name: "account deleted", signs: generator, objects: []runtime.Object{node}, want: `service account token has been invalidated: serviceaccounts "bot" not found`, reason: "it ends with its account"},
+		{name: "pod deleted", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account}, want: `service account token has been invalidated: pods "pod" not found`, reason: "it ends with its pod"},
+		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &another}, want: "pod UID (another-uid) does not match claim (pod-uid)", reason: "another pod of the same name"},
+		{name: "pod ending", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &ending}, want: `service account token has been invalidated: pod "pod" has been deleted`, reason: "its grace period is over"},
+		{name: "node of the pod deleted", signs: generator, bound: []runtime.Object{pod, node}, objects: []runtime.Object{account, pod}, extra: map[string][]string{
+			"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"},
+			"authentication.kubernetes.io/node-name": {"node"}, "authentication.kubernetes.io/node-uid": {"node-uid"},
+		}, reason: "the pod counts"},
+		{name: "node deleted", signs: generator, bound: []runtime.Object{node}, objects: []runtime.Object{account}, want: `service account token has been invalidated: nodes "node" not found`, reason: "it is bound to the node itself"},
+		{name: "secret deleted", signs: generator, bound: []runtime.Object{secret}, objects: []runtime.Object{account}, want: `service account token has been invalidated: secrets "secret" not found`, reason: "it ends with its secret"},
+		{name: "unknown key", signs: other, objects: all, want: "no opinion", reason: "another authenticator may know the key"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			request := issue(t, test.signs, test.spec, test.bound...)
+			tokens := &Authenticator{
+				Issuers: []string{"old", issuer}, Keys: KeySet{generator.Signer.Public()}, Audiences: authenticator.Audiences{"api"},
+				Objects: fake.NewClientset(test.objects...).CoreV1(), Now: func() time.Time { return start.Add(test.after) },
+			}
+			ctx := t.Context()
+			if test.target != nil {
+				ctx = authenticator.WithAudiences(ctx, test.target)
+			}
+			response, ok, err := tokens.AuthenticateToken(ctx, request.Status.Token)
+			if test.want == "no opinion" {
+				if ok || err != nil {
+					t.Fatalf("got %v, %v, want no opinion: %s", ok, err, test.reason)
+				}
+				return
+			}
+			if test.want != "" {
+				if ok || err == nil || err.Error() != test.want {
+					t.Fatalf("got %v, %v, want %q: %s", ok, err, test.want, test.reason)
+				}
+				return
+			}
+			if !ok || err != nil {
+				t.Fatalf("got %v, %v: %s", ok, err, test.reason)
+			}
+			extra := map[string][]string{user.CredentialIDKey: response.User.GetExtra()[user.CredentialIDKey]}
+			for key, value := range test.extra {
+				extra[key] = value
+			}
+			want := &user.DefaultInfo{
+				Name: "system:serviceaccount:ns:bot", UID: "account-uid",
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:ns"}, Extra: extra,
+			}
+			if diff := cmp.Diff(want, response.User); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+			if id := extra[user.CredentialIDKey]; len(id) != 1 || !strings.HasPrefix(id[0], "JTI=") {
+				t.Errorf("credential ID %q is not that of the token", id)
+			}
+		})
+	}
+}
+
+func TestForeignTokens(t *testing.T) {
+	t.Parallel()
+
+	tokens := &Authenticator{Issuers: []string{issuer}, Keys: KeySet{newGenerator(t).Signer.Public()}, Objects: fake.NewClientset().CoreV1()}
+	foreign := newGenerator(t)
+	foreign.Issuer = "https://other.example"
+	unsigned := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.MapClaims{"iss": issuer})
+	none, err := unsigned.SignedString(jwt.UnsafeAllowNoneSignatureType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, token, reason string }{
+		{"opaque", "abcdef.0123456789abcdef", "it is no JWT"},
+		{"other issuer", issue(t, foreign, authenticationv1.TokenRequestSpec{}).Status.Token, "an OpenID issuer's, perhaps"},
+		{"unsigned", none, "algorithm none is never accepted"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if response, ok, err := tokens.AuthenticateToken(t.Context(), test.token); ok || response != nil {
+				t.Errorf("got %v, %v, %v: %s", response, ok, err, test.reason)
+			}
+		})
+	}
+}
+
+// TestClaims pins what others read from a token.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+
+	generator := newGenerator(t)
+	generator.MaxExpiration = time.Hour
+	day := int64(24 * 60 * 60)
+	request := issue(t, generator, authenticationv1.TokenRequestSpec{ExpirationSeconds: &day, Audiences: []string{"api", "vault"}}, pod, node)
+	if got := request.Status.ExpirationTimestamp.Time; !got.Equal(start.Add(time.Hour)) {
+		t.Errorf("expires at %v, want the longest lifetime", got)
+	}
+
+	parts := strings.Split(request.Status.Token, ".")
+	decode := func(part string) (out map[string]any) {
+		t.Helper()
+		raw, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if diff := cmp.Diff(map[string]any{"alg": "ES256", "kid": generator.Signer.Public().ID}, decode(parts[0])); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	payload := decode(parts[1])
+	delete(payload, "jti")
+	at := float64(start.Unix())
+	want := map[string]any{
+		"iss": issuer, "sub": "system:serviceaccount:ns:bot", "aud": []any{"api", "vault"},
+		"iat": at, "nbf": at, "exp": at + 3600,
+		"kubernetes.io": map[string]any{
+			"namespace":      "ns",
+			"serviceaccount": map[string]any{"name": "bot", "uid": "account-uid"},
+			"pod":            map[string]any{"name": "pod", "uid": "pod-uid"},
+			"node":           map[string]any{"name": "node", "uid": "node-uid"},
+		},
+	}
+	if diff := cmp.Diff(want, payload); diff != "" {
+		t.Errorf("payload (-want +got):\n%s", diff)
+	}
+}
+
+func TestLegacy(t *testing.T) {
+	t.Parallel()
+
+	generator := newGenerator(t)
+	token, err := generator.Signer.sign(&claims{
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: legacyIssuer, Subject: "system:serviceaccount:ns:bot"},
+		legacyClaims:     legacyClaims{Namespace: "ns", SecretName: "secret", ServiceAccountName: "bot", ServiceAccountUID: "account-uid"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holding := secret.DeepCopy()
+	holding.Data = map[string][]byte{"token": []byte(token)}
+
+	for _, test := range []struct {
+		name    string
+		lookup  bool
+		objects []runtime.Object
+		want    string
+		reason  string
+	}{
+		{"held", true, []runtime.Object{account, holding}, "", "its secret holds it"},
+		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "its secret holds another"},
+		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "it ends with its secret"},
+		{"no lookup", false, nil, "", "the signature is enough"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			tokens := &Authenticator{
+				Keys: KeySet{generator.Signer.Public()}, Audiences: authenticator.Audiences{"api"},
+				Objects: fake.NewClientset(test.objects...).CoreV1(), LookupLegacy: test.lookup,
+			}
+			_, ok, err := tokens.AuthenticateToken(t.Context(), token)
+			if test.want == "" && (!ok || err != nil) || test.want != "" && (err == nil || err.Error() != test.want) {
+				t.Errorf("got %v, %v, want %q: %s", ok, err, test.want, test.reason)
+			}
+		})
+	}
+}
+
+// TestDiscovery verifies a token with the published keys alone.
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+
+	generator := newGenerator(t)
+	discovery, err := NewDiscovery(issuer, "", "192.0.2.1:6443", KeySet{generator.Signer.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := httptest.NewRecorder()
+	discovery.Configuration().ServeHTTP(recorded, httptest.NewRequest("GET", ConfigurationPath, nil))
+	want := `{"issuer":"https://issuer.example","jwks_uri":"https://192.0.2.1:6443/openid/v1/jwks","response_types_supported":["id_token"],` +
+		`"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`
+	if diff := cmp.Diff(want, recorded.Body.String()); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+
+	recorded = httptest.NewRecorder()
+	discovery.JWKS().ServeHTTP(recorded, httptest.NewRequest("GET", JWKSPath, nil))
+	if got := recorded.Header().Get("Content-Type"); got != "application/jwk-set+json" {
+		t.Errorf("keys are sent as %q", got)
+	}
+	var set struct{ Keys []jsonWebKey }
+	if err := json.Unmarshal(recorded.Body.Bytes(), &set); err != nil || len(set.Keys) != 1 {
+		t.Fatalf("keys %s: %v", recorded.Body, err)
+	}
+	key := set.Keys[0]
+	if got := generator.Signer.Public().jsonWebKey(); key != got || key.Type != "EC" || key.Curve != "P-256" || len(key.X) != 43 || len(key.Y) != 43 {
+		t.Errorf("key %+v is not the signer's", key)
+	}
+
+	if _, err := NewDiscovery("kubernetes", "", "", nil); err == nil {
+		t.Error("an issuer that is no https URL can't be discovered")
+	}
+}

@@ -1,0 +1,98 @@
+package authentication
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+)
+
+// Validate finds all that is wrong with the flags themselves. Files are read by [Options.ApplyTo].
+func (o *Options) Validate() []error {
+	if o == nil {
+		return nil
+	}
+	var errs []error
+	errs = append(errs, o.RequestHeader.Validate()...)
+	errs = append(errs, o.ServiceAccounts.validate()...)
+	errs = append(errs, o.Webhook.validate()...)
+	if o.OIDC.given() {
+		errs = append(errs, o.OIDC.validate()...)
+		if o.ConfigFile != "" {
+			errs = append(errs, errors.New("--authentication-config and --oidc-* are mutually exclusive"))
+		}
+	}
+	if slices.Contains(o.APIAudiences, "") {
+		errs = append(errs, errors.New("--api-audiences has an empty audience"))
+	}
+	return errs
+}
+
+func (o *ServiceAccountOptions) validate() []error {
+	var errs []error
+	if len(o.Issuers) == 0 {
+		errs = append(errs, errors.New("--service-account-issuer is required"))
+	}
+	for i, issuer := range o.Issuers {
+		if issuer == "" {
+			errs = append(errs, errors.New("--service-account-issuer can't be empty"))
+		}
+		// An issuer is any string, but one with a colon must be a URL (RFC 7519, StringOrURI).
+		if strings.Contains(issuer, ":") {
+			if _, err := url.Parse(issuer); err != nil {
+				errs = append(errs, fmt.Errorf("--service-account-issuer %q contains a ':' but is not a valid URL: %w", issuer, err))
+			}
+		}
+		if slices.Contains(o.Issuers[:i], issuer) {
+			errs = append(errs, fmt.Errorf("--service-account-issuer %q is given twice", issuer))
+		}
+	}
+	if o.JWKSURI != "" {
+		if uri, err := url.Parse(o.JWKSURI); err != nil {
+			errs = append(errs, fmt.Errorf("--service-account-jwks-uri must be a valid URL: %w", err))
+		} else if uri.Scheme != "https" {
+			errs = append(errs, fmt.Errorf("--service-account-jwks-uri %q must be an https URL", o.JWKSURI))
+		}
+	}
+	const longest = time.Duration(1<<32) * time.Second
+	if o.MaxExpiration != 0 && (o.MaxExpiration < time.Hour || o.MaxExpiration > longest) {
+		errs = append(errs, errors.New("--service-account-max-token-expiration must be between 1 hour and 2^32 seconds"))
+	}
+	return errs
+}
+
+func (o *WebhookOptions) validate() []error {
+	var errs []error
+	if o.Version != "v1" && o.Version != "v1beta1" {
+		errs = append(errs, fmt.Errorf("--authentication-token-webhook-version %q must be v1 or v1beta1", o.Version))
+	}
+	if o.CacheTTL < 0 {
+		errs = append(errs, errors.New("--authentication-token-webhook-cache-ttl can't be negative"))
+	}
+	return errs
+}
+
+func (o *OIDCOptions) validate() []error {
+	var errs []error
+	if o.IssuerURL == "" || o.ClientID == "" {
+		errs = append(errs, errors.New("--oidc-issuer-url and --oidc-client-id must be given together when any --oidc-* flag is"))
+	}
+	for _, required := range []struct{ flag, value string }{
+		{"--oidc-username-claim", o.UsernameClaim},
+		{"--oidc-signing-algs", strings.Join(o.SigningAlgs, ",")},
+	} {
+		if required.value == "" {
+			errs = append(errs, fmt.Errorf("%s can't be empty", required.flag))
+		}
+	}
+	for _, alg := range o.SigningAlgs {
+		if valid := oidc.AllValidSigningAlgorithms(); !slices.Contains(valid, alg) {
+			errs = append(errs, fmt.Errorf("--oidc-signing-algs: %q is not one of %s", alg, strings.Join(valid, ", ")))
+		}
+	}
+	return errs
+}

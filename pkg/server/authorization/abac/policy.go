@@ -1,0 +1,119 @@
+package abac
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+const (
+	groupVersion = "abac.authorization.kubernetes.io/v1beta1"
+	kind         = "Policy"
+	all          = "*"
+)
+
+// policy is one line: the spec of abac.authorization.kubernetes.io/v1beta1, which lines without an apiVersion
+// (v0) are brought to.
+type policy struct {
+	// User and Group say whom the policy is for; if both are given, both must match.
+	User  string `json:"user"`
+	Group string `json:"group"`
+	// Readonly allows get, list and watch alone.
+	Readonly bool `json:"readonly"`
+	// APIGroup, Resource and Namespace say which resources it is for, "*" being all.
+	APIGroup  string `json:"apiGroup"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace"`
+	// NonResourcePath says which other paths it is for; "*" at the end is any rest.
+	NonResourcePath string `json:"nonResourcePath"`
+}
+
+// LoadError says which line of a policy file can't be read, and why.
+type LoadError struct {
+	Path string
+	Line int
+	Data []byte
+	Err  error
+}
+
+// Error names file and line.
+func (e *LoadError) Error() string {
+	return fmt.Sprintf("error reading policy file %s, line %d: %s: %v", e.Path, e.Line, e.Data, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// load reads a file; lines that are empty or begin with # say nothing.
+func load(path string) ([]policy, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("error reading policy file: %w", err)
+	}
+	var policies []policy
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		text := bytes.TrimSpace(line)
+		if len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			return nil, &LoadError{Path: path, Line: number, Data: text, Err: err}
+		}
+		policies = append(policies, parsed)
+	}
+	return policies, nil
+}
+
+func parse(line []byte) (policy, error) {
+	var header struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Spec       policy `json:"spec"`
+	}
+	if err := json.Unmarshal(line, &header); err != nil {
+		return policy{}, err
+	}
+	switch {
+	case header.APIVersion == "" && header.Kind == "":
+		var v0 policy
+		if err := json.Unmarshal(line, &v0); err != nil {
+			return policy{}, err
+		}
+		return v0.fromV0(), nil
+	case header.APIVersion != groupVersion || header.Kind != kind:
+		return policy{}, fmt.Errorf("%q of %q is not a %q of %q", header.Kind, header.APIVersion, kind, groupVersion)
+	}
+	return header.Spec.forEveryone(), nil
+}
+
+// forEveryone makes "*" mean all who are authenticated.
+func (p policy) forEveryone() policy {
+	if p.User == all || p.Group == all {
+		p.User, p.Group = "", user.AllAuthenticated
+	}
+	return p
+}
+
+// fromV0 makes explicit what an absent field of a line without an apiVersion means.
+func (p policy) fromV0() policy {
+	if p.User == "" && p.Group == "" {
+		p.Group = user.AllAuthenticated
+	}
+	if p.Namespace == "" && p.Resource == "" {
+		p.NonResourcePath = all
+	}
+	if p.Namespace == "" {
+		p.Namespace = all
+	}
+	if p.Resource == "" {
+		p.Resource = all
+	}
+	p.APIGroup = all
+	return p.forEveryone()
+}

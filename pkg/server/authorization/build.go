@@ -1,0 +1,132 @@
+package authorization
+
+import (
+	"fmt"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	authorizationmetrics "k8s.io/apiserver/pkg/authorization/metrics"
+	"k8s.io/apiserver/pkg/authorization/union"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
+	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
+	"k8s.io/client-go/informers"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/abac"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/node"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+)
+
+// Authorization is what a server needs to decide, and to explain, what a user may do.
+type Authorization struct {
+	// Authorizer decides.
+	Authorizer authorizer.Authorizer
+	// RuleResolver lists what a user may do, for SelfSubjectRulesReviews.
+	RuleResolver authorizer.RuleResolver
+	// Modes are those that were asked for, by flag or file.
+	Modes []string
+}
+
+// ruledAuthorizer is both; every authorizer here is.
+type ruledAuthorizer interface {
+	authorizer.Authorizer
+	authorizer.RuleResolver
+}
+
+// Build makes the authorizer. The informers are those of what the modes need to see (RBAC: roles and bindings;
+// Node: pods, volumes and the like); the caller starts them afterwards, and lets requests in when they are synced.
+func (o *Options) Build(shared informers.SharedInformerFactory) (*Authorization, error) {
+	config, err := o.configuration()
+	if err != nil {
+		return nil, err
+	}
+	built := &Authorization{}
+	// Without a name or metrics of its own, as in kube-apiserver: it is no mode.
+	authorizers := []union.NamedAuthorizer{{
+		AuthorizerName: "system:masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
+	}}
+	var resolvers []authorizer.RuleResolver
+	for _, configured := range config.Authorizers {
+		one, err := o.build(configured, shared)
+		if err != nil {
+			return nil, err
+		}
+		built.Modes = append(built.Modes, string(configured.Type))
+		authorizers = append(authorizers, union.NamedAuthorizer{
+			AuthorizerName: configured.Name,
+			Authorizer:     authorizationmetrics.InstrumentedAuthorizer(string(configured.Type), configured.Name, one),
+		})
+		resolvers = append(resolvers, one)
+	}
+	if built.Authorizer, err = union.New(authorizers...); err != nil {
+		return nil, fmt.Errorf("unite authorizers: %w", err)
+	}
+	built.RuleResolver = union.NewRuleResolvers(resolvers...)
+	return built, nil
+}
+
+func (o *Options) build(configured apiserver.AuthorizerConfiguration, shared informers.SharedInformerFactory) (ruledAuthorizer, error) {
+	switch mode := string(configured.Type); mode {
+	case ModeAlwaysAllow:
+		return authorizerfactory.NewAlwaysAllowAuthorizer(), nil
+	case ModeAlwaysDeny:
+		return authorizerfactory.NewAlwaysDenyAuthorizer(), nil
+	case ModeRBAC:
+		return rbac.New(rbac.FromInformers(shared.Rbac().V1())), nil
+	case ModeNode:
+		return node.New(shared, bootstrap.NodeRules()), nil
+	case ModeABAC:
+		a, err := abac.NewFromFile(o.PolicyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--authorization-policy-file: %w", err)
+		}
+		return a, nil
+	case ModeWebhook:
+		return newWebhook(configured)
+	default:
+		return nil, fmt.Errorf("authorizer %s: unknown mode %q", configured.Name, mode)
+	}
+}
+
+func newWebhook(configured apiserver.AuthorizerConfiguration) (ruledAuthorizer, error) {
+	hook := configured.Webhook
+	file := *hook.ConnectionInfo.KubeConfigFile
+	client, err := webhookutil.LoadKubeconfig(file, nil)
+	if err != nil {
+		return nil, fmt.Errorf("authorization webhook %s: kubeconfig %s: %w", configured.Name, file, err)
+	}
+	client.Timeout = hook.Timeout.Duration
+
+	onError := authorizer.DecisionNoOpinion
+	if hook.FailurePolicy == apiserver.FailurePolicyDeny {
+		onError = authorizer.DecisionDeny
+	}
+	// A lifetime of zero is no cache.
+	authorizedTTL, unauthorizedTTL := hook.AuthorizedTTL.Duration, hook.UnauthorizedTTL.Duration
+	if !hook.CacheAuthorizedRequests {
+		authorizedTTL = 0
+	}
+	if !hook.CacheUnauthorizedRequests {
+		unauthorizedTTL = 0
+	}
+	built, err := webhook.New(client, hook.SubjectAccessReviewVersion, authorizedTTL, unauthorizedTTL,
+		*genericoptions.DefaultAuthWebhookRetryBackoff(), onError, hook.MatchConditions, configured.Name,
+		webhookMetrics{WebhookMetrics: webhookmetrics.NewWebhookMetrics(), MatcherMetrics: authorizationcel.NewMatcherMetrics()},
+		authorizationcel.NewDefaultCompiler())
+	if err != nil {
+		return nil, fmt.Errorf("authorization webhook %s: %w", configured.Name, err)
+	}
+	return built, nil
+}
+
+// webhookMetrics are what kube-apiserver records of authorization webhooks.
+type webhookMetrics struct {
+	webhookmetrics.NoopRequestMetrics
+	webhookmetrics.WebhookMetrics
+	authorizationcel.MatcherMetrics
+}

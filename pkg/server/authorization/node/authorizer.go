@@ -1,0 +1,255 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+)
+
+// userPrefix begins the names of kubelets, which are of the group system:nodes.
+const userPrefix = "system:node:"
+
+// Authorizer allows kubelets what they need, and has no opinion on anybody else.
+type Authorizer struct {
+	authorizer.AuthorizerFunc
+	objects *objects
+	rules   []rbacv1.PolicyRule
+}
+
+var (
+	_ authorizer.Authorizer   = (*Authorizer)(nil)
+	_ authorizer.RuleResolver = (*Authorizer)(nil)
+)
+
+// identity is the node that a user is the kubelet of; its name may be missing.
+func identity(who user.Info) (node string, ok bool) {
+	name, ok := strings.CutPrefix(who.GetName(), userPrefix)
+	return name, ok && slices.Contains(who.GetGroups(), user.NodesGroup)
+}
+
+// decide is how a request of a node for one resource is decided. It returns why not.
+type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
+
+// byResource are the resources of which a node may see its own share alone. What every node may do with the
+// others is said by rules.
+var byResource = map[schema.GroupResource]decide{
+	{Resource: "secrets"}:                                    readOf(secret),
+	{Resource: "configmaps"}:                                 readOf(configMap),
+	{Resource: "persistentvolumeclaims"}:                     decideClaim,
+	{Resource: "persistentvolumes"}:                          getOf(volume),
+	{Resource: "serviceaccounts"}:                            decideServiceAccount,
+	{Resource: "nodes"}:                                      decideNode,
+	{Resource: "pods"}:                                       decidePod,
+	{Group: "resource.k8s.io", Resource: "resourceclaims"}:   getOf(resourceClaim),
+	{Group: "resource.k8s.io", Resource: "resourceslices"}:   decideResourceSlice,
+	{Group: "storage.k8s.io", Resource: "volumeattachments"}: getOf(attachment),
+	{Group: "storage.k8s.io", Resource: "csinodes"}:          decideCSINode,
+	{Group: "coordination.k8s.io", Resource: "leases"}:       decideLease,
+}
+
+func (a *Authorizer) authorize(_ context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
+	node, ok := identity(request.GetUser())
+	if !ok {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	if node == "" {
+		return authorizer.DecisionNoOpinion, fmt.Sprintf("unknown node for user %q", request.GetUser().GetName()), nil
+	}
+	if request.IsResourceRequest() {
+		resource := schema.GroupResource{Group: request.GetAPIGroup(), Resource: request.GetResource()}
+		if decide, ok := byResource[resource]; ok {
+			if refused := decide(a, node, request); refused != "" {
+				return authorizer.DecisionNoOpinion, refused, nil
+			}
+			return authorizer.DecisionAllow, "", nil
+		}
+	}
+	if rbac.RulesAllow(request, a.rules...) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// RulesFor can't tell: what a node may do depends on the pods that are bound to it.
+func (a *Authorizer) RulesFor(_ context.Context, who user.Info, _ string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	if _, ok := identity(who); !ok {
+		return nil, nil, false, nil
+	}
+	return nil, nil, true, fmt.Errorf("node authorizer does not support user rule resolution")
+}
+
+// getOf allows get of the objects that the node needs.
+func getOf(kind objectKind) decide {
+	return func(a *Authorizer, node string, request authorizer.Attributes) string {
+		switch {
+		case request.GetVerb() != "get":
+			return "can only get individual resources of this type"
+		case request.GetSubresource() != "":
+			return "cannot get subresource"
+		}
+		return a.needed(node, kind, request)
+	}
+}
+
+// readOf allows get of the objects that the node needs, and list and watch of them one by one: their name is
+// a field selector then.
+func readOf(kind objectKind) decide {
+	return func(a *Authorizer, node string, request authorizer.Attributes) string {
+		switch {
+		case !slices.Contains([]string{"get", "list", "watch"}, request.GetVerb()):
+			return "can only read resources of this type"
+		case request.GetSubresource() != "":
+			return "cannot read subresource"
+		case request.GetNamespace() == "":
+			return "can only read namespaced object of this type"
+		}
+		return a.needed(node, kind, request)
+	}
+}
+
+func decideClaim(a *Authorizer, node string, request authorizer.Attributes) string {
+	if request.GetSubresource() != "status" {
+		return getOf(claim)(a, node, request)
+	}
+	if !slices.Contains([]string{"get", "update", "patch"}, request.GetVerb()) {
+		return "can only get/update/patch this type"
+	}
+	return a.needed(node, claim, request)
+}
+
+func decideServiceAccount(a *Authorizer, node string, request authorizer.Attributes) string {
+	switch request.GetVerb() + " " + request.GetSubresource() {
+	case "create token", "get ":
+		return a.needed(node, serviceAccount, request)
+	}
+	return "can only create tokens for individual service accounts, or get them"
+}
+
+// decideNode lets nodes write any Node, which the NodeRestriction admission plugin limits to their own, and
+// read their own.
+func decideNode(_ *Authorizer, node string, request authorizer.Attributes) string {
+	verb := request.GetVerb()
+	switch request.GetSubresource() {
+	case "":
+		switch verb {
+		case "create", "update", "patch":
+			return ""
+		case "get", "list", "watch":
+			switch request.GetName() {
+			case node:
+				return ""
+			case "":
+				return fmt.Sprintf("node '%s' cannot read all nodes, only its own Node object", node)
+			}
+			return fmt.Sprintf("node '%s' cannot read '%s', only its own Node object", node, request.GetName())
+		}
+	case "status":
+		if verb == "update" || verb == "patch" {
+			return ""
+		}
+	}
+	return fmt.Sprintf("node '%s' cannot %s this of a Node", node, verb)
+}
+
+// decidePod lets nodes create, delete and evict any pod, which NodeRestriction limits to those that are bound
+// to them, and read the latter.
+func decidePod(a *Authorizer, node string, request authorizer.Attributes) string {
+	switch verb := request.GetVerb(); request.GetSubresource() {
+	case "":
+		switch verb {
+		case "create", "delete":
+			return ""
+		case "get":
+			return a.needed(node, pod, request)
+		case "list", "watch":
+			if selects(request, "spec.nodeName", node) {
+				return ""
+			}
+			return "can only list/watch pods with spec.nodeName field selector"
+		}
+	case "status":
+		if verb == "update" || verb == "patch" {
+			return ""
+		}
+	case "eviction":
+		if verb == "create" {
+			return ""
+		}
+	}
+	return "can only read, create, delete or evict pods, or write their status"
+}
+
+func decideLease(_ *Authorizer, node string, request authorizer.Attributes) string {
+	switch verb := request.GetVerb(); {
+	case !slices.Contains([]string{"get", "create", "update", "patch", "delete"}, verb):
+		return "can only get, create, update, patch, or delete a node lease"
+	case request.GetNamespace() != corev1.NamespaceNodeLease:
+		return fmt.Sprintf("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
+	case verb != "create" && request.GetName() != node: // a create has no name; NodeRestriction looks at it
+		return "can only access node lease with the same name as the requesting node"
+	}
+	return ""
+}
+
+func decideCSINode(_ *Authorizer, node string, request authorizer.Attributes) string {
+	switch verb := request.GetVerb(); {
+	case request.GetSubresource() != "":
+		return "cannot authorize CSINode subresources"
+	case !slices.Contains([]string{"get", "create", "update", "patch", "delete"}, verb):
+		return "can only get, create, update, patch, or delete a CSINode"
+	case verb != "create" && request.GetName() != node:
+		return "can only access CSINode with the same name as the requesting node"
+	}
+	return ""
+}
+
+func decideResourceSlice(a *Authorizer, node string, request authorizer.Attributes) string {
+	if request.GetSubresource() != "" {
+		return "cannot authorize ResourceSlice subresources"
+	}
+	switch request.GetVerb() {
+	case "create":
+		return "" // NodeRestriction looks at spec.nodeName
+	case "get", "update", "patch", "delete":
+		return a.needed(node, resourceSlice, request)
+	case "list", "watch", "deletecollection":
+		if selects(request, "spec.nodeName", node) {
+			return ""
+		}
+		return "can only list/watch/deletecollection resourceslices with spec.nodeName field selector"
+	}
+	return "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection"
+}
+
+// selects tells whether the request is limited to objects with that field.
+func selects(request authorizer.Attributes, field, value string) bool {
+	// A selector that can't be read selects nothing less than everything.
+	requirements, _ := request.GetFieldSelector()
+	for _, r := range requirements {
+		if r.Field == field && r.Value == value && (r.Operator == selection.Equals || r.Operator == selection.DoubleEquals) {
+			return true
+		}
+	}
+	return false
+}
+
+// needed refuses an object that the node has nothing to do with.
+func (a *Authorizer) needed(node string, kind objectKind, request authorizer.Attributes) string {
+	if request.GetName() == "" {
+		return "No Object name found"
+	}
+	if !a.objects.needs(node, kind, request.GetNamespace(), request.GetName()) {
+		return fmt.Sprintf("no relationship found between node '%s' and this object", node)
+	}
+	return ""
+}

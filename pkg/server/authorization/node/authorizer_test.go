@@ -1,0 +1,108 @@
+package node
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestAuthorizer(t *testing.T) {
+	t.Parallel()
+
+	pod := func(name, node, secret string, annotations map[string]string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Annotations: annotations},
+			Spec: corev1.PodSpec{
+				NodeName: node, ServiceAccountName: "account-" + name,
+				Containers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{
+					{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}},
+				}}},
+				Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim-" + name},
+				}}},
+			},
+		}
+	}
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "volume-mine"},
+		Spec: corev1.PersistentVolumeSpec{
+			ClaimRef: &corev1.ObjectReference{Namespace: "ns", Name: "claim-mine"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				NodeStageSecretRef: &corev1.SecretReference{Namespace: "storage", Name: "stage"},
+			}},
+		},
+	}
+	attached := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "attached"}, Spec: storagev1.VolumeAttachmentSpec{NodeName: "n1"}}
+
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(
+		pod("mine", "n1", "my-secret", nil),
+		pod("theirs", "n2", "their-secret", nil),
+		pod("mirror", "n1", "mirrored-secret", map[string]string{corev1.MirrorPodAnnotationKey: "x"}),
+		volume, attached,
+	), 0)
+	rules := []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"services"}}}
+	node := New(factory, rules)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+
+	ask := func(verb, group, resource, subresource, namespace, name string) authorizer.AttributesRecord {
+		return authorizer.AttributesRecord{
+			User: &user.DefaultInfo{Name: "system:node:n1", Groups: []string{user.NodesGroup}},
+			Verb: verb, APIGroup: group, Resource: resource, Subresource: subresource, Namespace: namespace, Name: name, ResourceRequest: true,
+		}
+	}
+	as := func(request authorizer.AttributesRecord, name string, groups ...string) authorizer.AttributesRecord {
+		request.User = &user.DefaultInfo{Name: name, Groups: groups}
+		return request
+	}
+	selecting := func(request authorizer.AttributesRecord, selector string) authorizer.AttributesRecord {
+		request.FieldSelectorRequirements = fields.ParseSelectorOrDie(selector).Requirements()
+		return request
+	}
+
+	for _, test := range []struct {
+		name    string
+		request authorizer.AttributesRecord
+		allowed bool
+		reason  string
+	}{
+		{"secret of a pod", ask("get", "", "secrets", "", "ns", "my-secret"), true, "a pod bound to the node refers to it"},
+		{"secret of another node's pod", ask("get", "", "secrets", "", "ns", "their-secret"), false, "no pod here refers to it"},
+		{"secret of a mirror pod", ask("get", "", "secrets", "", "ns", "mirrored-secret"), false, "nodes make mirror pods themselves"},
+		{"secret of a volume", ask("get", "", "secrets", "", "storage", "stage"), true, "a volume of a pod's claim refers to it"},
+		{"all secrets", ask("list", "", "secrets", "", "ns", ""), false, "one by one alone"},
+		{"write a secret", ask("update", "", "secrets", "", "ns", "my-secret"), false, "secrets are read"},
+		{"not a node", as(ask("get", "", "secrets", "", "ns", "my-secret"), "ann"), false, "it has no opinion on others"},
+		{"a node's name without its group", as(ask("get", "", "secrets", "", "ns", "my-secret"), "system:node:n1"), false, "both make a node"},
+		{"claim", ask("get", "", "persistentvolumeclaims", "", "ns", "claim-mine"), true, "a volume of a pod"},
+		{"volume", ask("get", "", "persistentvolumes", "", "", "volume-mine"), true, "bound to such a claim"},
+		{"attachment", ask("get", "storage.k8s.io", "volumeattachments", "", "", "attached"), true, "it is of the node"},
+		{"token", ask("create", "", "serviceaccounts", "token", "ns", "account-mine"), true, "the account of a pod"},
+		{"token of others", ask("create", "", "serviceaccounts", "token", "ns", "account-theirs"), false, "no pod's account"},
+		{"own node", ask("get", "", "nodes", "", "", "n1"), true, "its own"},
+		{"other node", ask("get", "", "nodes", "", "", "n2"), false, "not its own"},
+		{"pods of the node", selecting(ask("list", "", "pods", "", "", ""), "spec.nodeName=n1"), true, "limited to its own"},
+		{"pods of all nodes", ask("list", "", "pods", "", "", ""), false, "not limited"},
+		{"pods of other nodes", selecting(ask("list", "", "pods", "", "", ""), "spec.nodeName!=n1"), false, "all but its own"},
+		{"own lease", ask("update", "coordination.k8s.io", "leases", "", corev1.NamespaceNodeLease, "n1"), true, "its own"},
+		{"other lease", ask("update", "coordination.k8s.io", "leases", "", corev1.NamespaceNodeLease, "n2"), false, "not its own"},
+		{"own csinode", ask("create", "storage.k8s.io", "csinodes", "", "", ""), true, "the name is for an admission plugin"},
+		{"rules", ask("list", "", "services", "", "", ""), true, "what every node may"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, because, err := node.Authorize(t.Context(), test.request)
+			if err != nil || (got == authorizer.DecisionAllow) != test.allowed {
+				t.Errorf("got %v (%q, %v), want allowed %v: %s", got, because, err, test.allowed, test.reason)
+			}
+		})
+	}
+}

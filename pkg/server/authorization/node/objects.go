@@ -1,0 +1,94 @@
+package node
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	resourcev1listers "k8s.io/client-go/listers/resource/v1"
+	storagev1listers "k8s.io/client-go/listers/storage/v1"
+)
+
+// objectKind is a kind of object that a node may need.
+type objectKind int
+
+const (
+	pod objectKind = iota
+	secret
+	configMap
+	claim
+	volume
+	serviceAccount
+	resourceClaim
+	attachment
+	resourceSlice
+)
+
+// objects are what leads from a node to the objects that it needs.
+type objects struct {
+	pods        corev1listers.PodLister
+	volumes     corev1listers.PersistentVolumeLister
+	attachments storagev1listers.VolumeAttachmentLister
+	slices      resourcev1listers.ResourceSliceLister
+}
+
+// New reads pods, volumes, attachments and resource slices from shared informers, which the caller starts.
+// Rules are what every node may do: those of the cluster role system:node.
+func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
+	a := &Authorizer{rules: rules, objects: &objects{
+		pods:        informers.Core().V1().Pods().Lister(),
+		volumes:     informers.Core().V1().PersistentVolumes().Lister(),
+		attachments: informers.Storage().V1().VolumeAttachments().Lister(),
+		slices:      informers.Resource().V1().ResourceSlices().Lister(),
+	}}
+	a.AuthorizerFunc = a.authorize
+	return a
+}
+
+// needs tells whether there is a way from the node to the object.
+func (o *objects) needs(node string, kind objectKind, namespace, name string) bool {
+	switch kind {
+	case attachment:
+		attachment, err := o.attachments.Get(name)
+		return err == nil && attachment.Spec.NodeName == node
+	case resourceSlice:
+		slice, err := o.slices.Get(name)
+		return err == nil && slice.Spec.NodeName != nil && *slice.Spec.NodeName == node
+	case pod:
+		pod, err := o.pods.Pods(namespace).Get(name)
+		return err == nil && pod.Spec.NodeName == node
+	case volume:
+		return o.needsVolume(node, name)
+	case secret:
+		return o.podNeeds(node, secret, namespace, name) || o.volumeNeeds(node, namespace, name)
+	}
+	return o.podNeeds(node, kind, namespace, name)
+}
+
+// podNeeds tells whether a pod of the namespace that is bound to the node refers to the object.
+func (o *objects) podNeeds(node string, kind objectKind, namespace, name string) bool {
+	pods, err := o.pods.Pods(namespace).List(labels.Everything())
+	return err == nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		return p.Spec.NodeName == node && slices.Contains(references(p)[kind], name)
+	})
+}
+
+// needsVolume tells whether a pod that is bound to the node uses the claim that the volume is bound to.
+func (o *objects) needsVolume(node, name string) bool {
+	volume, err := o.volumes.Get(name)
+	if err != nil || volume.Spec.ClaimRef == nil {
+		return false
+	}
+	return o.podNeeds(node, claim, volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+}
+
+// volumeNeeds tells whether a volume that the node needs refers to the secret.
+func (o *objects) volumeNeeds(node, namespace, name string) bool {
+	volumes, err := o.volumes.List(labels.Everything())
+	return err == nil && slices.ContainsFunc(volumes, func(v *corev1.PersistentVolume) bool {
+		return slices.Contains(volumeSecrets(v), corev1.SecretReference{Namespace: namespace, Name: name}) && o.needsVolume(node, v.Name)
+	})
+}

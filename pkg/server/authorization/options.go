@@ -1,0 +1,206 @@
+package authorization
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/load"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+)
+
+// The modes of --authorization-mode, and the types of an AuthorizationConfiguration.
+const (
+	ModeAlwaysAllow = "AlwaysAllow"
+	ModeAlwaysDeny  = "AlwaysDeny"
+	ModeABAC        = "ABAC"
+	ModeWebhook     = "Webhook"
+	ModeRBAC        = "RBAC"
+	ModeNode        = "Node"
+)
+
+// Modes are all the modes.
+func Modes() []string {
+	return []string{ModeAlwaysAllow, ModeAlwaysDeny, ModeABAC, ModeWebhook, ModeRBAC, ModeNode}
+}
+
+// Options are the flags of authorization, under kube-apiserver's names. The zero value is not ready for use:
+// call [NewOptions].
+type Options struct {
+	// Modes are asked in this order.
+	Modes []string
+	// PolicyFile is the file of mode ABAC.
+	PolicyFile string
+	// Webhook is where mode Webhook asks.
+	Webhook WebhookOptions
+	// ConfigFile is an AuthorizationConfiguration (KEP-3221), instead of Modes and Webhook.
+	ConfigFile string
+
+	flags *pflag.FlagSet
+}
+
+// WebhookOptions are the --authorization-webhook-* flags.
+type WebhookOptions struct {
+	// ConfigFile is a kubeconfig that says where SubjectAccessReviews are sent.
+	ConfigFile string
+	// Version of the SubjectAccessReview: v1 or v1beta1.
+	Version string
+	// AuthorizedTTL and UnauthorizedTTL are for how long answers are kept.
+	AuthorizedTTL, UnauthorizedTTL time.Duration
+}
+
+// NewOptions are the defaults: kube-apiserver's, but with mode RBAC.
+func NewOptions() *Options {
+	return &Options{
+		Modes: []string{ModeRBAC},
+		Webhook: WebhookOptions{
+			Version:         "v1beta1",
+			AuthorizedTTL:   5 * time.Minute,
+			UnauthorizedTTL: 30 * time.Second,
+		},
+	}
+}
+
+// AddFlags registers the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	if o == nil {
+		return
+	}
+	o.flags = fs
+	fs.StringSliceVar(&o.Modes, "authorization-mode", o.Modes,
+		"Authorizers to ask, in order: "+strings.Join(Modes(), ", ")+".")
+	fs.StringVar(&o.PolicyFile, "authorization-policy-file", o.PolicyFile,
+		"File of policies for --authorization-mode=ABAC, one JSON object a line.")
+	fs.StringVar(&o.Webhook.ConfigFile, "authorization-webhook-config-file", o.Webhook.ConfigFile,
+		"File in kubeconfig format with the webhook of --authorization-mode=Webhook.")
+	fs.StringVar(&o.Webhook.Version, "authorization-webhook-version", o.Webhook.Version,
+		"Version of authorization.k8s.io SubjectAccessReview that the webhook is sent.")
+	fs.DurationVar(&o.Webhook.AuthorizedTTL, "authorization-webhook-cache-authorized-ttl", o.Webhook.AuthorizedTTL,
+		"For how long a yes of the webhook is kept.")
+	fs.DurationVar(&o.Webhook.UnauthorizedTTL, "authorization-webhook-cache-unauthorized-ttl", o.Webhook.UnauthorizedTTL,
+		"For how long a no of the webhook is kept.")
+	fs.StringVar(&o.ConfigFile, "authorization-config", o.ConfigFile,
+		"File with an AuthorizationConfiguration. Excludes --authorization-mode and --authorization-webhook-*.")
+}
+
+// flagsOfConfig are the flags whose place an AuthorizationConfiguration takes.
+var flagsOfConfig = []string{
+	"authorization-mode",
+	"authorization-webhook-config-file",
+	"authorization-webhook-version",
+	"authorization-webhook-cache-authorized-ttl",
+	"authorization-webhook-cache-unauthorized-ttl",
+}
+
+// Validate finds all that is wrong with the flags, and with the file of --authorization-config.
+func (o *Options) Validate() []error {
+	if o == nil {
+		return nil
+	}
+	var errs []error
+	if o.ConfigFile != "" {
+		for _, flag := range flagsOfConfig {
+			if o.flags != nil && o.flags.Changed(flag) {
+				errs = append(errs, fmt.Errorf("--authorization-config can't be combined with --%s", flag))
+			}
+		}
+		if _, err := o.configuration(); err != nil {
+			errs = append(errs, err)
+		}
+		return errs
+	}
+
+	if len(o.Modes) == 0 {
+		errs = append(errs, errors.New("--authorization-mode: at least one mode is needed"))
+	}
+	for i, mode := range o.Modes {
+		if !slices.Contains(Modes(), mode) {
+			errs = append(errs, fmt.Errorf("--authorization-mode: %q is not one of %s", mode, strings.Join(Modes(), ", ")))
+		}
+		if slices.Contains(o.Modes[:i], mode) {
+			errs = append(errs, fmt.Errorf("--authorization-mode: %q is given more than once", mode))
+		}
+	}
+	for _, file := range []struct{ mode, flag, value string }{
+		{ModeABAC, "authorization-policy-file", o.PolicyFile},
+		{ModeWebhook, "authorization-webhook-config-file", o.Webhook.ConfigFile},
+	} {
+		switch used := slices.Contains(o.Modes, file.mode); {
+		case used && file.value == "":
+			errs = append(errs, fmt.Errorf("--%s is needed by --authorization-mode=%s", file.flag, file.mode))
+		case !used && file.value != "":
+			errs = append(errs, fmt.Errorf("--%s can't be given without --authorization-mode=%s", file.flag, file.mode))
+		}
+	}
+	if v := o.Webhook.Version; v != "v1" && v != "v1beta1" {
+		errs = append(errs, fmt.Errorf("--authorization-webhook-version: %q is not one of v1, v1beta1", v))
+	}
+	return errs
+}
+
+// configuration is the AuthorizationConfiguration of the file, or what the flags stand for.
+func (o *Options) configuration() (*apiserver.AuthorizationConfiguration, error) {
+	if o.ConfigFile == "" {
+		return o.configurationOfFlags(), nil
+	}
+	config, err := load.LoadFromFile(o.ConfigFile)
+	if err != nil {
+		return nil, fmt.Errorf("--authorization-config %s: %w", o.ConfigFile, err)
+	}
+	errs := validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, config, sets.New(Modes()...), sets.New(ModeWebhook)).ToAggregate()
+	if errs != nil {
+		return nil, fmt.Errorf("--authorization-config %s: %w", o.ConfigFile, errs)
+	}
+	for _, a := range config.Authorizers {
+		if mode := string(a.Type); mode != ModeWebhook && a.Name != nameOf(mode) {
+			return nil, fmt.Errorf("--authorization-config %s: expected name %s for authorizer %s instead of %s", o.ConfigFile, nameOf(mode), mode, a.Name)
+		}
+		if a.Webhook != nil && a.Webhook.ConnectionInfo.Type == apiserver.AuthorizationWebhookConnectionInfoTypeInCluster {
+			return nil, fmt.Errorf("--authorization-config %s: authorizer %s can't be the server itself (%s)", o.ConfigFile, a.Name, a.Webhook.ConnectionInfo.Type)
+		}
+		if a.Type == ModeABAC && o.PolicyFile == "" {
+			return nil, fmt.Errorf("--authorization-policy-file is needed by authorizer %s of --authorization-config %s", a.Name, o.ConfigFile)
+		}
+	}
+	return config, nil
+}
+
+func (o *Options) configurationOfFlags() *apiserver.AuthorizationConfiguration {
+	config := &apiserver.AuthorizationConfiguration{}
+	for _, mode := range o.Modes {
+		a := apiserver.AuthorizerConfiguration{Type: apiserver.AuthorizerType(mode), Name: nameOf(mode)}
+		if mode == ModeWebhook {
+			a.Webhook = &apiserver.WebhookConfiguration{
+				AuthorizedTTL:              metav1.Duration{Duration: o.Webhook.AuthorizedTTL},
+				CacheAuthorizedRequests:    true,
+				UnauthorizedTTL:            metav1.Duration{Duration: o.Webhook.UnauthorizedTTL},
+				CacheUnauthorizedRequests:  true,
+				Timeout:                    metav1.Duration{Duration: 30 * time.Second},
+				SubjectAccessReviewVersion: o.Webhook.Version,
+				FailurePolicy:              apiserver.FailurePolicyNoOpinion,
+				ConnectionInfo: apiserver.WebhookConnectionInfo{
+					Type:           apiserver.AuthorizationWebhookConnectionInfoTypeKubeConfigFile,
+					KubeConfigFile: &o.Webhook.ConfigFile,
+				},
+			}
+		}
+		config.Authorizers = append(config.Authorizers, a)
+	}
+	return config
+}
+
+// nameOf is what an authorizer that a flag asks for is called in metrics.
+func nameOf(mode string) string {
+	if mode == ModeWebhook {
+		return "default"
+	}
+	return strings.ToLower(mode)
+}

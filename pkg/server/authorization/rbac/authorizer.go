@@ -1,0 +1,70 @@
+package rbac
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// Authorizer allows what a role that is bound to the user allows, and has no opinion on the rest.
+type Authorizer struct {
+	authorizer.AuthorizerFunc
+	resolver *Resolver
+}
+
+var (
+	_ authorizer.Authorizer   = (*Authorizer)(nil)
+	_ authorizer.RuleResolver = (*Authorizer)(nil)
+)
+
+// New reads roles and bindings from source.
+func New(source Source) *Authorizer {
+	a := &Authorizer{resolver: NewResolver(source)}
+	a.AuthorizerFunc = a.authorize
+	return a
+}
+
+func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
+	var allowed string
+	var errs []error
+	a.resolver.VisitRulesFor(ctx, request.GetUser(), request.GetNamespace(), func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
+		if rule != nil && RuleAllows(request, rule) {
+			allowed = "RBAC: allowed by " + granted.String()
+			return false
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return true
+	})
+	switch {
+	case allowed != "":
+		return authorizer.DecisionAllow, allowed, nil
+	case len(errs) > 0:
+		// A binding to a role that is gone explains why a request is refused; it is no failure.
+		return authorizer.DecisionNoOpinion, "RBAC: " + utilerrors.NewAggregate(errs).Error(), nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// RulesFor is for SelfSubjectRulesReviews.
+func (a *Authorizer) RulesFor(ctx context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	rules, err := a.resolver.RulesFor(ctx, who, namespace)
+	var resources []authorizer.ResourceRuleInfo
+	var urls []authorizer.NonResourceRuleInfo
+	for _, rule := range rules {
+		if len(rule.Resources) > 0 {
+			resources = append(resources, &authorizer.DefaultResourceRuleInfo{
+				Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,
+			})
+		}
+		if len(rule.NonResourceURLs) > 0 {
+			urls = append(urls, &authorizer.DefaultNonResourceRuleInfo{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+		}
+	}
+	return resources, urls, false, err
+}

@@ -1,0 +1,183 @@
+package rbac
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func readPods() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"pods"}}}
+}
+
+func clusterRole(name string, labels map[string]string, aggregates string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Rules: rules}
+	if aggregates != "" {
+		role.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{aggregates: "true"}}}}
+	}
+	return role
+}
+
+func clusterBinding(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
+	}
+}
+
+func roleBinding(namespace, name, kind, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}, Subjects: subjects,
+	}
+}
+
+func subject(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
+
+func TestAuthorizer(t *testing.T) {
+	t.Parallel()
+
+	source := FromClient(fake.NewClientset(
+		clusterRole("pod-reader", nil, "", readPods()...),
+		clusterRole("view", nil, "to-view"),
+		clusterRole("below-view", map[string]string{"to-view": "true"}, "to-below"),
+		clusterRole("pods", map[string]string{"to-below": "true", "to-view": "true"}, "to-view", readPods()...),
+		clusterBinding("everywhere", "pod-reader", subject("User", "ann")),
+		clusterBinding("aggregated", "view", subject("Group", "viewers")),
+		clusterBinding("dangling", "gone", subject("User", "dan")),
+		roleBinding("a", "inside", "ClusterRole", "pod-reader", subject("ServiceAccount", "bot")),
+	).RbacV1())
+	ask := func(who user.Info, namespace string) authorizer.AttributesRecord {
+		return authorizer.AttributesRecord{User: who, Verb: "get", Resource: "pods", Namespace: namespace, Name: "p", ResourceRequest: true}
+	}
+	named := func(name string, groups ...string) user.Info { return &user.DefaultInfo{Name: name, Groups: groups} }
+
+	for _, test := range []struct {
+		name    string
+		request authorizer.AttributesRecord
+		want    authorizer.Decision
+		because string
+		reason  string
+	}{
+		{
+			"cluster binding", ask(named("ann"), "b"), authorizer.DecisionAllow,
+			`RBAC: allowed by ClusterRoleBinding "everywhere" of ClusterRole "pod-reader" to User "ann"`,
+			"it holds in every namespace",
+		},
+		{
+			"aggregated", ask(named("vic", "viewers"), "b"), authorizer.DecisionAllow,
+			`RBAC: allowed by ClusterRoleBinding "aggregated" of ClusterRole "view" to Group "viewers"`,
+			"no controller fills in the rules, not even of roles that aggregate each other",
+		},
+		{
+			"role binding", ask(serviceaccount.UserInfo("a", "bot", ""), "a"), authorizer.DecisionAllow,
+			`RBAC: allowed by RoleBinding "inside/a" of ClusterRole "pod-reader" to ServiceAccount "bot/a"`,
+			"an account without a namespace is of the binding's",
+		},
+		{
+			"elsewhere", ask(serviceaccount.UserInfo("a", "bot", ""), "b"), authorizer.DecisionNoOpinion, "",
+			"a role binding holds in its namespace alone",
+		},
+		{
+			"other account", ask(serviceaccount.UserInfo("b", "bot", ""), "a"), authorizer.DecisionNoOpinion, "",
+			"accounts of other namespaces are others",
+		},
+		{
+			"dangling", ask(named("dan"), "a"), authorizer.DecisionNoOpinion,
+			`RBAC: clusterroles.rbac.authorization.k8s.io "gone" not found`,
+			"it is told why a binding does nothing",
+		},
+		{"nobody", ask(named("eve"), "a"), authorizer.DecisionNoOpinion, "", "no binding is no reason"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, because, err := New(source).Authorize(t.Context(), test.request)
+			if err != nil || got != test.want || because != test.because {
+				t.Errorf("got %v, %q, %v\nwant %v, %q: %s", got, because, err, test.want, test.because, test.reason)
+			}
+		})
+	}
+}
+
+func TestEscalationChecker(t *testing.T) {
+	t.Parallel()
+
+	escalator := rbacv1.PolicyRule{Verbs: []string{"escalate"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}}
+	binder := rbacv1.PolicyRule{Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{"secret-reader"}}
+	readSecrets := rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"secrets"}}
+	source := FromClient(fake.NewClientset(
+		clusterRole("pod-reader", nil, "", readPods()...),
+		clusterRole("secret-reader", nil, "", readSecrets),
+		clusterRole("escalator", nil, "", escalator),
+		clusterRole("binder", nil, "", binder),
+		clusterBinding("ann", "pod-reader", subject("User", "ann")),
+		clusterBinding("esc", "escalator", subject("User", "esc")),
+		clusterBinding("bob", "binder", subject("User", "bob")),
+	).RbacV1())
+	checker := NewEscalationChecker(source, New(source))
+	collected := clusterRole("secret-reader", nil, "", readSecrets)
+	collected.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
+
+	for _, test := range []struct {
+		name        string
+		user        user.DefaultInfo
+		object, old runtime.Object
+		want        string
+		reason      string
+	}{
+		{"held", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "", readPods()...), nil, "", "what one holds one may give"},
+		{
+			"not held", user.DefaultInfo{Name: "ann", Groups: []string{"g"}}, clusterRole("new", nil, "", readSecrets), nil,
+			"clusterroles.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[\"g\"]) is attempting to grant RBAC permissions not currently held:\n" +
+				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
+			"the verbs of one resource are told together",
+		},
+		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}, clusterRole("new", nil, "", readSecrets), nil, "", "system:masters hold everything"},
+		{"escalate", user.DefaultInfo{Name: "esc"}, clusterRole("new", nil, "", readSecrets), nil, "", "the verb is for this"},
+		{
+			"aggregation", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "to-new"), nil,
+			`clusterroles.rbac.authorization.k8s.io "new" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
+			"nobody knows what will be aggregated",
+		},
+		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets), collected, "", "owners and finalizers give nothing away"},
+		{"binding of what is held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the role's rules are held"},
+		{
+			"binding of more", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "secret-reader"), nil,
+			"clusterrolebindings.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n" +
+				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
+			"the role's rules are not held",
+		},
+		{"bind", user.DefaultInfo{Name: "bob"}, roleBinding("a", "new", "ClusterRole", "secret-reader"), nil, "", "the verb is for this role"},
+		{
+			"no such role", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "gone"), nil,
+			`clusterroles.rbac.authorization.k8s.io "gone" not found`, "nobody knows what would be granted",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := genericapirequest.WithUser(genericapirequest.WithNamespace(t.Context(), "a"), &test.user)
+			got := ""
+			if err := checker.Check(ctx, test.object, test.old); err != nil {
+				got = err.Error()
+				if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+					t.Errorf("%v is neither forbidden nor not found", err)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+	if err := checker.Check(t.Context(), &rbacv1.Role{}, nil); err == nil || !strings.Contains(err.Error(), "no user") {
+		t.Errorf("without a user: got %v, want an error", err)
+	}
+}

@@ -1,0 +1,55 @@
+package rbac
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// RulesAllow tells whether one of the rules allows the request.
+func RulesAllow(request authorizer.Attributes, rules ...rbacv1.PolicyRule) bool {
+	for i := range rules {
+		if RuleAllows(request, &rules[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// RuleAllows tells whether the rule allows the request.
+func RuleAllows(request authorizer.Attributes, rule *rbacv1.PolicyRule) bool {
+	if !has(rule.Verbs, request.GetVerb(), rbacv1.VerbAll) {
+		return false
+	}
+	if !request.IsResourceRequest() {
+		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return urlMatches(url, request.GetPath()) })
+	}
+	return has(rule.APIGroups, request.GetAPIGroup(), rbacv1.APIGroupAll) &&
+		slices.ContainsFunc(rule.Resources, func(resource string) bool {
+			return resourceMatches(resource, request.GetResource(), request.GetSubresource())
+		}) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, request.GetName()))
+}
+
+func has(values []string, value, all string) bool {
+	return slices.Contains(values, all) || slices.Contains(values, value)
+}
+
+// resourceMatches knows three wildcards: "*" is every resource and subresource, "*/scale" the subresource
+// scale of every resource; "pods" is without its subresources.
+func resourceMatches(rule, resource, subresource string) bool {
+	if subresource == "" {
+		return rule == rbacv1.ResourceAll || rule == resource
+	}
+	return rule == rbacv1.ResourceAll || rule == resource+"/"+subresource || rule == "*/"+subresource
+}
+
+// urlMatches knows "*" at the end of a URL.
+func urlMatches(rule, path string) bool {
+	if prefix, ok := strings.CutSuffix(rule, "*"); ok {
+		return strings.HasPrefix(path, strings.TrimRight(prefix, "*"))
+	}
+	return rule == path
+}

@@ -1,0 +1,102 @@
+package bootstrap
+
+import (
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// ClusterRoleBindings are the default bindings. That of system:node has no subject: the Node authorizer knows
+// nodes without it.
+func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
+	var (
+		kubeProxy         = userSubject("system:kube-proxy")
+		controllerManager = userSubject("system:kube-controller-manager")
+		scheduler         = userSubject("system:kube-scheduler")
+		everybody         = groupSubject(user.AllAuthenticated)
+	)
+	bindings := []*rbacv1.ClusterRoleBinding{
+		bindCluster("cluster-admin", groupSubject(user.SystemPrivilegedGroup)),
+		bindCluster("system:monitoring", groupSubject(user.MonitoringGroup)),
+		bindCluster("system:discovery", everybody),
+		bindCluster("system:basic-user", everybody),
+		bindCluster("system:public-info-viewer", everybody, groupSubject(user.AllUnauthenticated)),
+		bindCluster("system:node-proxier", kubeProxy),
+		bindCluster("system:kube-controller-manager", controllerManager),
+		bindCluster("system:kube-dns", accountSubject("kube-dns")),
+		bindCluster("system:kube-scheduler", scheduler),
+		bindCluster("system:volume-scheduler", scheduler),
+		bindCluster("system:node"),
+		bindCluster("system:service-account-issuer-discovery", groupSubject("system:serviceaccounts")),
+	}
+	for _, role := range controllerRoles() {
+		bindings = append(bindings, bindCluster(role.name, accountSubject(strings.TrimPrefix(role.name, controllerPrefix))))
+	}
+	return bindings
+}
+
+// Roles are the default roles in system namespaces.
+func Roles() []*rbacv1.Role {
+	role := func(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
+		return &rbacv1.Role{ObjectMeta: defaultMeta(namespace, name), Rules: rules}
+	}
+	const lead = "create get list update watch"
+	leases, candidates := allow(lead, "coordination.k8s.io", "leases"), allow(lead, "coordination.k8s.io", "leasecandidates")
+	return []*rbacv1.Role{
+		role(metav1.NamespaceSystem, "extension-apiserver-authentication-reader",
+			allow(read, core, "configmaps", authenticationConfigMap)),
+		role(metav1.NamespaceSystem, controllerPrefix+"bootstrap-signer", allow(read, core, "secrets")),
+		role(metav1.NamespaceSystem, controllerPrefix+"cloud-provider", allow("create get list watch", core, "configmaps")),
+		role(metav1.NamespaceSystem, controllerPrefix+"token-cleaner", allow("get list watch delete", core, "secrets"), recordEvents()),
+		role(metav1.NamespaceSystem, "system::leader-locking-kube-controller-manager", leases, candidates),
+		role(metav1.NamespaceSystem, "system::leader-locking-kube-scheduler", leases, candidates),
+		role(metav1.NamespacePublic, controllerPrefix+"bootstrap-signer",
+			allow(read, core, "configmaps"), allow("update", core, "configmaps", "cluster-info"), recordEvents()),
+	}
+}
+
+// RoleBindings are the default bindings in system namespaces.
+func RoleBindings() []*rbacv1.RoleBinding {
+	controllerManager, scheduler := userSubject("system:kube-controller-manager"), userSubject("system:kube-scheduler")
+	bind := func(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+		return &rbacv1.RoleBinding{ObjectMeta: defaultMeta(namespace, name), RoleRef: roleRef("Role", role), Subjects: subjects}
+	}
+	own := func(namespace, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+		return bind(namespace, role, role, subjects...)
+	}
+	return []*rbacv1.RoleBinding{
+		bind(metav1.NamespaceSystem, "system::extension-apiserver-authentication-reader",
+			"extension-apiserver-authentication-reader", controllerManager, scheduler),
+		own(metav1.NamespaceSystem, controllerPrefix+"bootstrap-signer", accountSubject("bootstrap-signer")),
+		own(metav1.NamespaceSystem, controllerPrefix+"cloud-provider", accountSubject("cloud-provider")),
+		own(metav1.NamespaceSystem, controllerPrefix+"token-cleaner", accountSubject("token-cleaner")),
+		own(metav1.NamespaceSystem, "system::leader-locking-kube-controller-manager",
+			controllerManager, accountSubject("kube-controller-manager"), accountSubject("leader-election-controller")),
+		own(metav1.NamespaceSystem, "system::leader-locking-kube-scheduler", scheduler, accountSubject("kube-scheduler")),
+		own(metav1.NamespacePublic, controllerPrefix+"bootstrap-signer", accountSubject("bootstrap-signer")),
+	}
+}
+
+// bindCluster binds a cluster role by a binding of its own name.
+func bindCluster(role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: defaultMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: subjects}
+}
+
+func roleRef(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+func userSubject(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+}
+
+func groupSubject(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+}
+
+// accountSubject is a service account of kube-system.
+func accountSubject(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name}
+}

@@ -1,0 +1,232 @@
+package bootstrap
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// authority is a bundle that need not be one here.
+type authority struct {
+	dynamiccertificates.CAContentProvider
+	pem string
+}
+
+func (a authority) CurrentCABundleContent() []byte { return []byte(a.pem) }
+
+func testConfig() Config {
+	return Config{
+		ServiceCIDRs:     []netip.Prefix{netip.MustParsePrefix("10.0.0.7/16"), netip.MustParsePrefix("fd00::/108")},
+		SecurePort:       6443,
+		AdvertiseAddress: netip.MustParseAddr("192.0.2.1"),
+		ClientCA:         authority{pem: "client"},
+		RequestHeader: &authenticatorfactory.RequestHeaderConfig{
+			CAContentProvider: authority{pem: "proxy"},
+			UsernameHeaders:   headerrequest.StaticStringSlice{"X-Remote-User"}, UIDHeaders: headerrequest.StaticStringSlice{},
+			GroupHeaders: headerrequest.StaticStringSlice{"X-Remote-Group"}, ExtraHeaderPrefixes: headerrequest.StaticStringSlice{"X-Remote-Extra-"},
+			AllowedClientNames: headerrequest.StaticStringSlice{"front", "proxy"},
+		},
+	}
+}
+
+func writes(client *fake.Clientset) (verbs []string) {
+	for _, action := range client.Actions() {
+		if verb := action.GetVerb(); verb != "list" && verb != "get" {
+			verbs = append(verbs, verb+" "+action.GetResource().Resource)
+		}
+	}
+	return verbs
+}
+
+func TestEnsure(t *testing.T) {
+	t.Parallel()
+
+	client, config := fake.NewClientset(), testConfig()
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Objects(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One more write: the status of the ServiceCIDR.
+	if got, want := len(writes(client)), len(objects)+1; got != want {
+		t.Errorf("%d writes in an empty cluster, want %d", got, want)
+	}
+	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil || service.Spec.ClusterIP != "10.0.0.1" || service.Spec.Ports[0].TargetPort.IntValue() != 6443 {
+		t.Errorf("service %+v, %v", service, err)
+	}
+	trust, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), authenticationConfigMap, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"client-ca-file": "client", "requestheader-client-ca-file": "proxy",
+		"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-uid-headers": `[]`, "requestheader-group-headers": `["X-Remote-Group"]`,
+		"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`, "requestheader-allowed-names": `["front","proxy"]`,
+	}
+	if diff := cmp.Diff(want, trust.Data); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", authenticationConfigMap, diff)
+	}
+
+	client.ClearActions()
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	if got := writes(client); len(got) != 0 {
+		t.Errorf("the second time writes %v, want nothing", got)
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+
+	extra := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"x.example"}, Resources: []string{"things"}}
+	stranger := rbacv1.Subject{Kind: "User", Name: "ann", APIGroup: rbacv1.GroupName}
+	for _, test := range []struct {
+		name   string
+		change func(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding)
+		rules  int
+		names  []string
+		reason string
+	}{
+		{
+			"taken", func(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
+				role.Rules, binding.Subjects = nil, nil
+			},
+			3, []string{"system:authenticated"}, "what was taken comes back, a rule a resource",
+		},
+		{
+			"added", func(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
+				role.Rules, binding.Subjects = append(role.Rules, extra), append(binding.Subjects, stranger)
+			}, 3, []string{"system:authenticated", "ann"}, "what was added stays",
+		},
+		{
+			"protected", func(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
+				role.Rules, role.Annotations = nil, map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}
+				binding.Subjects, binding.Annotations = nil, map[string]string{rbacv1.AutoUpdateAnnotationKey: "false"}
+			}, 0, nil, "the annotation keeps it as it is",
+		},
+		{
+			"other role", func(_ *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
+				binding.RoleRef.Name, binding.Subjects = "cluster-admin", []rbacv1.Subject{stranger}
+			}, 2, []string{"system:authenticated"}, "a roleRef can't be changed: it is made anew",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			const name = "system:basic-user"
+			var role *rbacv1.ClusterRole
+			for _, r := range ClusterRoles() {
+				if r.Name == name {
+					role = r
+				}
+			}
+			binding := bindCluster(name, groupSubject("system:authenticated"))
+			test.change(role, binding)
+			client := fake.NewClientset(role, binding)
+			if err := Ensure(t.Context(), client, Config{}); err != nil {
+				t.Fatal(err)
+			}
+			gotRole, err := client.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || len(gotRole.Rules) != test.rules {
+				t.Errorf("rules %v, %v, want %d: %s", gotRole.Rules, err, test.rules, test.reason)
+			}
+			gotBinding, err := client.RbacV1().ClusterRoleBindings().Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || gotBinding.RoleRef.Name != name {
+				t.Fatalf("binding %v, %v: %s", gotBinding, err, test.reason)
+			}
+			var names []string
+			for _, subject := range gotBinding.Subjects {
+				names = append(names, subject.Name)
+			}
+			if diff := cmp.Diff(test.names, names); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNewAddress(t *testing.T) {
+	t.Parallel()
+
+	client, config := fake.NewClientset(), testConfig()
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	config.AdvertiseAddress, config.SecurePort = netip.MustParseAddr("2001:db8::1"), 7443
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	endpoints, err := client.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil || endpoints.Subsets[0].Addresses[0].IP != "2001:db8::1" || endpoints.Subsets[0].Ports[0].Port != 7443 {
+		t.Errorf("endpoints %+v, %v", endpoints, err)
+	}
+	slice, err := client.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil || slice.AddressType != "IPv6" || slice.Endpoints[0].Addresses[0] != "2001:db8::1" {
+		t.Errorf("endpoint slice %+v, %v", slice, err)
+	}
+
+	// On the loopback, or without a reconciler.
+	bare := fake.NewClientset()
+	config.AdvertiseAddress = netip.Addr{}
+	if err := Ensure(t.Context(), bare, config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bare.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("endpoints without an address: %v", err)
+	}
+}
+
+// TestBindings checks that bindings name roles that there are.
+func TestBindings(t *testing.T) {
+	t.Parallel()
+
+	roles := sets.New[string]()
+	for _, role := range ClusterRoles() {
+		if roles.Has(role.Name) {
+			t.Errorf("cluster role %s is there twice", role.Name)
+		}
+		roles.Insert(role.Name)
+	}
+	for _, role := range Roles() {
+		roles.Insert(role.Namespace + "/" + role.Name)
+	}
+	for _, binding := range ClusterRoleBindings() {
+		if !roles.Has(binding.RoleRef.Name) {
+			t.Errorf("cluster role binding %s names a role that there is not", binding.Name)
+		}
+	}
+	for _, binding := range RoleBindings() {
+		if !roles.Has(binding.Namespace + "/" + binding.RoleRef.Name) {
+			t.Errorf("role binding %s/%s names a role that there is not", binding.Namespace, binding.Name)
+		}
+	}
+
+	objects, err := Objects(testConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := sets.New[string]()
+	for _, object := range objects {
+		namespace := object.(metav1.Object).GetNamespace()
+		if namespace != "" && !made.Has(namespace) {
+			t.Errorf("%s comes before its namespace %s", object.(metav1.Object).GetName(), namespace)
+		}
+		if ns, ok := object.(*corev1.Namespace); ok {
+			made.Insert(ns.Name)
+		}
+	}
+}

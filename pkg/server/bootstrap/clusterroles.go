@@ -1,0 +1,125 @@
+package bootstrap
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// roleSpec is a cluster role in the tables of this package.
+type roleSpec struct {
+	name  string
+	rules []rbacv1.PolicyRule
+	// aggregates the rules of the roles with this label.
+	aggregates string
+	// into is the label that makes another role aggregate this one.
+	into string
+}
+
+// Labels that connect aggregated roles.
+const (
+	toAdmin = "rbac.authorization.k8s.io/aggregate-to-admin"
+	toEdit  = "rbac.authorization.k8s.io/aggregate-to-edit"
+	toView  = "rbac.authorization.k8s.io/aggregate-to-view"
+)
+
+// ClusterRoles are the default roles: those for users, for the components of a cluster, and for each of its
+// controllers. They are kube-apiserver's, with what is on by default there.
+func ClusterRoles() []*rbacv1.ClusterRole {
+	var roles []*rbacv1.ClusterRole
+	for _, table := range [][]roleSpec{userRoles(), componentRoles(), controllerRoles()} {
+		for _, spec := range table {
+			roles = append(roles, spec.clusterRole())
+		}
+	}
+	return roles
+}
+
+func (s roleSpec) clusterRole() *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{ObjectMeta: defaultMeta("", s.name), Rules: s.rules}
+	if s.into != "" {
+		role.Labels[s.into] = "true"
+	}
+	if s.aggregates != "" {
+		role.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{s.aggregates: "true"}},
+		}}
+	}
+	return role
+}
+
+// defaultMeta marks an object as one that is reconciled at each start.
+func defaultMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:   namespace,
+		Name:        name,
+		Labels:      map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
+		Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
+	}
+}
+
+// userRoles are for people and their programs.
+func userRoles() []roleSpec {
+	const (
+		health       = "/healthz /livez /readyz /version /version/"
+		apps         = "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale "
+		appsStatus   = "controllerrevisions daemonsets/status deployments/status replicasets/status statefulsets/status"
+		old          = "daemonsets deployments deployments/scale ingresses networkpolicies replicasets replicasets/scale replicationcontrollers/scale "
+		oldStatus    = "daemonsets/status deployments/status ingresses/status replicasets/status"
+		connections  = "pods/attach pods/exec pods/portforward pods/proxy "
+		inNamespaces = "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale serviceaccounts services "
+	)
+	return []roleSpec{
+		{name: "cluster-admin", rules: []rbacv1.PolicyRule{
+			allow("*", "*", "*"),
+			{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+		}},
+		{name: "system:discovery", rules: []rbacv1.PolicyRule{paths(health + " /openapi /openapi/* /api /api/* /apis /apis/*")}},
+		{name: "system:public-info-viewer", rules: []rbacv1.PolicyRule{paths(health)}},
+		{name: "system:monitoring", rules: []rbacv1.PolicyRule{
+			paths("/metrics /metrics/slis /livez /livez/* /readyz /readyz/* /healthz /healthz/*"),
+			paths("/flagz"),
+			paths("/statusz"),
+		}},
+		{name: "system:basic-user", rules: []rbacv1.PolicyRule{
+			allow("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
+			allow("create", "authentication.k8s.io", "selfsubjectreviews"),
+		}},
+
+		{name: "admin", aggregates: toAdmin},
+		{name: "edit", aggregates: toEdit, into: toAdmin},
+		{name: "view", aggregates: toView, into: toEdit},
+		{name: "system:aggregate-to-admin", into: toAdmin, rules: []rbacv1.PolicyRule{
+			allow("create", "authorization.k8s.io", "localsubjectaccessreviews"),
+			allow(readWrite, "rbac.authorization.k8s.io", "roles rolebindings"),
+		}},
+		{name: "system:aggregate-to-edit", into: toEdit, rules: []rbacv1.PolicyRule{
+			allow(read, core, connections+"secrets services/proxy"),
+			allow("impersonate", core, "serviceaccounts"),
+			allow(write, core, connections+"pods"),
+			allow("create", core, "pods/eviction"),
+			allow(write, core, inNamespaces+"events secrets services/proxy"),
+			allow("create", core, "serviceaccounts/token"),
+			allow(write, "apps", apps+"deployments/rollback"),
+			allow(write, "autoscaling", "horizontalpodautoscalers"),
+			allow(write, "batch", "jobs cronjobs"),
+			allow(write, "extensions", old+"deployments/rollback"),
+			allow(write, "policy", "poddisruptionbudgets"),
+			allow(write, "networking.k8s.io", "ingresses networkpolicies"),
+			allow(readWrite, "coordination.k8s.io", "leases"),
+			allow(write, "resource.k8s.io", "resourceclaims resourceclaimtemplates"),
+		}},
+		{name: "system:aggregate-to-view", into: toView, rules: []rbacv1.PolicyRule{
+			allow(read, core, inNamespaces+"endpoints persistentvolumeclaims/status pods services/status"),
+			allow(read, core, "bindings events limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status"),
+			allow(read, core, "namespaces"),
+			allow(read, "discovery.k8s.io", "endpointslices"),
+			allow(read, "apps", apps+appsStatus),
+			allow(read, "autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status"),
+			allow(read, "batch", "jobs jobs/status cronjobs cronjobs/status"),
+			allow(read, "extensions", old+oldStatus),
+			allow(read, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
+			allow(read, "networking.k8s.io", "ingresses ingresses/status networkpolicies"),
+			allow(read, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"),
+		}},
+	}
+}

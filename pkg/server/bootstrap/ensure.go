@@ -1,0 +1,211 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+)
+
+// workers is how many requests are under way at once: the store joins writes that come together.
+const workers = 8
+
+// Ensure creates what is missing and reconciles what differs. It is meant to run before a server says that it
+// is ready, at each start: where nothing is to be done it costs one list of each resource. The client should
+// be one that nothing limits, of a user who may do everything.
+func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
+	// What is namespaced needs its namespace.
+	if err := ensureNamespaces(ctx, client); err != nil {
+		return err
+	}
+	tasks := []func(context.Context) error{
+		func(ctx context.Context) error { return ensureRBAC(ctx, client) },
+		func(ctx context.Context) error { return ensurePriorityClasses(ctx, client) },
+		func(ctx context.Context) error { return ensureConfigMaps(ctx, client, config) },
+	}
+	if len(config.ServiceCIDRs) > 0 {
+		tasks = append(tasks, func(ctx context.Context) error { return ensureService(ctx, client, config) })
+	}
+	if config.AdvertiseAddress.IsValid() {
+		tasks = append(tasks, func(ctx context.Context) error { return ensureEndpoints(ctx, client, config) })
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, task := range tasks {
+		group.Go(func() error { return task(ctx) })
+	}
+	return group.Wait()
+}
+
+func ensureNamespaces(ctx context.Context, client kubernetes.Interface) error {
+	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	return reconcile(ctx, Namespaces(), list.Items, client.CoreV1().Namespaces().Create, asItIs[*corev1.Namespace])
+}
+
+func ensurePriorityClasses(ctx context.Context, client kubernetes.Interface) error {
+	list, err := client.SchedulingV1().PriorityClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list priority classes: %w", err)
+	}
+	return reconcile(ctx, PriorityClasses(), list.Items, client.SchedulingV1().PriorityClasses().Create, asItIs[*schedulingv1.PriorityClass])
+}
+
+func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config Config) error {
+	trust, err := config.authenticationConfigMap()
+	if err != nil {
+		return err
+	}
+	configMaps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	if _, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if err := create(ctx, tokenTracking(time.Now()), configMaps.Create); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return fmt.Errorf("get config map %s: %w", tokenTrackingConfigMap, err)
+	}
+	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
+		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
+		merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
+	})
+}
+
+func ensureService(ctx context.Context, client kubernetes.Interface, config Config) error {
+	if err := ensureServiceCIDR(ctx, client, config.serviceCIDR()); err != nil {
+		return err
+	}
+	services := client.CoreV1().Services(metav1.NamespaceDefault)
+	want := config.service()
+	return createOrUpdate(ctx, want, object[*corev1.Service]{
+		get: services.Get, create: services.Create, update: services.Update,
+		merge: func(have *corev1.Service) { // the address stays what it is
+			have.Spec.Type, have.Spec.Ports = want.Spec.Type, want.Spec.Ports
+		},
+	})
+}
+
+// ensureServiceCIDR leaves an existing one alone: its ranges can't be changed while they are in use.
+func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *networkingv1.ServiceCIDR) error {
+	cidrs := client.NetworkingV1().ServiceCIDRs()
+	_, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	created, err := cidrs.Create(ctx, want, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create service CIDR %s: %w", want.Name, err)
+	}
+	created.Status.Conditions = []metav1.Condition{{
+		Type:               networkingv1.ServiceCIDRConditionReady,
+		Status:             metav1.ConditionTrue,
+		Message:            "Kubernetes default Service CIDR is ready",
+		LastTransitionTime: metav1.Now(),
+	}}
+	if _, err := cidrs.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("update status of service CIDR %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+func ensureEndpoints(ctx context.Context, client kubernetes.Interface, config Config) error { //nolint:staticcheck // clients read Endpoints still
+	endpoints := client.CoreV1().Endpoints(metav1.NamespaceDefault)
+	want := config.endpoints()
+	err := createOrUpdate(ctx, want, object[*corev1.Endpoints]{
+		get: endpoints.Get, create: endpoints.Create, update: endpoints.Update,
+		merge: func(have *corev1.Endpoints) {
+			have.Labels = with(have.Labels, want.Labels)
+			have.Subsets = want.Subsets
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return ensureEndpointSlice(ctx, client, config)
+}
+
+func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, config Config) error {
+	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
+	want := config.endpointSlice()
+	have, err := slices.Get(ctx, want.Name, metav1.GetOptions{})
+	if err == nil && have.AddressType != want.AddressType { // which can't be changed
+		if err := slices.Delete(ctx, want.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete endpoint slice %s: %w", want.Name, err)
+		}
+	}
+	return createOrUpdate(ctx, want, object[*discoveryv1.EndpointSlice]{
+		get: slices.Get, create: slices.Create, update: slices.Update,
+		merge: func(have *discoveryv1.EndpointSlice) {
+			have.Labels = with(have.Labels, want.Labels)
+			have.Endpoints, have.Ports = want.Endpoints, want.Ports
+		},
+	})
+}
+
+// asItIs leaves what exists alone.
+func asItIs[P any](P, P) error { return nil }
+
+// with adds labels to others.
+func with(labels, more map[string]string) map[string]string {
+	merged := maps.Clone(labels)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, more)
+	return merged
+}
+
+// create tolerates that another server was faster.
+func create[P metav1.Object](ctx context.Context, want P, do func(context.Context, P, metav1.CreateOptions) (P, error)) error {
+	if _, err := do(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %T %s: %w", want, want.GetName(), err)
+	}
+	return nil
+}
+
+// object is how one object is read and written, and what of it is reconciled.
+type object[P metav1.Object] struct {
+	get    func(context.Context, string, metav1.GetOptions) (P, error)
+	create func(context.Context, P, metav1.CreateOptions) (P, error)
+	update func(context.Context, P, metav1.UpdateOptions) (P, error)
+	merge  func(have P)
+}
+
+func createOrUpdate[P interface {
+	metav1.Object
+	DeepCopy() P
+}](ctx context.Context, want P, with object[P]) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		have, err := with.get(ctx, want.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return create(ctx, want, with.create)
+		}
+		if err != nil {
+			return fmt.Errorf("get %T %s: %w", want, want.GetName(), err)
+		}
+		updated := have.DeepCopy()
+		with.merge(updated)
+		if equality.Semantic.DeepEqual(have, updated) {
+			return nil
+		}
+		if _, err := with.update(ctx, updated, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("update %T %s: %w", want, want.GetName(), err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,144 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/component-helpers/auth/rbac/reconciliation"
+)
+
+// ensureRBAC creates the default roles and bindings that are missing. It gives existing ones back what
+// somebody took, unless they are annotated not to be touched; what somebody added stays.
+func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
+	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		list, err := rbac.ClusterRoles().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("list cluster roles: %w", err)
+		}
+		modifier := reconciliation.ClusterRoleModifier{Client: rbac.ClusterRoles()}
+		return reconcile(ctx, ClusterRoles(), list.Items, rbac.ClusterRoles().Create, func(want, have *rbacv1.ClusterRole) error {
+			return reconcileRules(reconciliation.ClusterRoleRuleOwner{ClusterRole: want}, reconciliation.ClusterRoleRuleOwner{ClusterRole: have}, modifier)
+		})
+	})
+	group.Go(func() error {
+		list, err := rbac.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("list cluster role bindings: %w", err)
+		}
+		modifier := reconciliation.ClusterRoleBindingClientAdapter{Client: rbac.ClusterRoleBindings()}
+		return reconcile(ctx, ClusterRoleBindings(), list.Items, rbac.ClusterRoleBindings().Create, func(want, have *rbacv1.ClusterRoleBinding) error {
+			return reconcileSubjects(reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: want}, reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: have}, modifier)
+		})
+	})
+	for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespacePublic} {
+		group.Go(func() error {
+			list, err := rbac.Roles(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return fmt.Errorf("list roles of %s: %w", namespace, err)
+			}
+			modifier := reconciliation.RoleModifier{Client: rbac, NamespaceClient: namespaces}
+			return reconcile(ctx, inNamespace(namespace, Roles()), list.Items, rbac.Roles(namespace).Create, func(want, have *rbacv1.Role) error {
+				return reconcileRules(reconciliation.RoleRuleOwner{Role: want}, reconciliation.RoleRuleOwner{Role: have}, modifier)
+			})
+		})
+		group.Go(func() error {
+			list, err := rbac.RoleBindings(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return fmt.Errorf("list role bindings of %s: %w", namespace, err)
+			}
+			modifier := reconciliation.RoleBindingClientAdapter{Client: rbac, NamespaceClient: namespaces}
+			return reconcile(ctx, inNamespace(namespace, RoleBindings()), list.Items, rbac.RoleBindings(namespace).Create, func(want, have *rbacv1.RoleBinding) error {
+				return reconcileSubjects(reconciliation.RoleBindingAdapter{RoleBinding: want}, reconciliation.RoleBindingAdapter{RoleBinding: have}, modifier)
+			})
+		})
+	}
+	return group.Wait()
+}
+
+func inNamespace[P metav1.Object](namespace string, objects []P) []P {
+	var out []P
+	for _, object := range objects {
+		if object.GetNamespace() == namespace {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// reconcile creates what is not in the list, and lets merge see to the rest.
+func reconcile[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, want []P, list []T, do func(context.Context, P, metav1.CreateOptions) (P, error), merge func(want, have P) error) error {
+	have := map[string]P{}
+	for i := range list {
+		have[P(&list[i]).GetName()] = &list[i]
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, object := range want {
+		group.Go(func() error {
+			existing := have[object.GetName()]
+			if existing == nil {
+				return create(ctx, object, do)
+			}
+			if err := merge(object, existing); err != nil {
+				return fmt.Errorf("reconcile %T %s: %w", object, object.GetName(), err)
+			}
+			return ctx.Err()
+		})
+	}
+	return group.Wait()
+}
+
+func reconcileRules(want, have reconciliation.RuleOwner, modifier reconciliation.RuleOwnerModifier) error {
+	options := reconciliation.ReconcileRoleOptions{Role: want, Confirm: true, Client: &knownRules{RuleOwnerModifier: modifier, have: have}}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		_, err := options.Run()
+		return err
+	})
+}
+
+func reconcileSubjects(want, have reconciliation.RoleBinding, modifier reconciliation.RoleBindingModifier) error {
+	options := reconciliation.ReconcileRoleBindingOptions{RoleBinding: want, Confirm: true, Client: &knownSubjects{RoleBindingModifier: modifier, have: have}}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		_, err := options.Run()
+		return err
+	})
+}
+
+// knownRules spares the first request for a role that has just been listed.
+type knownRules struct {
+	reconciliation.RuleOwnerModifier
+	have reconciliation.RuleOwner
+}
+
+func (k *knownRules) Get(namespace, name string) (reconciliation.RuleOwner, error) {
+	if have := k.have; have != nil {
+		k.have = nil
+		return have, nil
+	}
+	return k.RuleOwnerModifier.Get(namespace, name)
+}
+
+// knownSubjects spares the first request for a binding that has just been listed.
+type knownSubjects struct {
+	reconciliation.RoleBindingModifier
+	have reconciliation.RoleBinding
+}
+
+func (k *knownSubjects) Get(namespace, name string) (reconciliation.RoleBinding, error) {
+	if have := k.have; have != nil {
+		k.have = nil
+		return have, nil
+	}
+	return k.RoleBindingModifier.Get(namespace, name)
+}

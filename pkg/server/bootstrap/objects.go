@@ -1,0 +1,203 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+)
+
+const (
+	// authenticationConfigMap tells extension API servers whom to trust.
+	authenticationConfigMap = "extension-apiserver-authentication"
+	// tokenTrackingConfigMap says since when the use of legacy tokens is recorded.
+	tokenTrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
+	// apiService is the Service of the API, its Endpoints and EndpointSlice, and the default ServiceCIDR.
+	apiService = "kubernetes"
+)
+
+// Config is what of a server shows in the objects.
+type Config struct {
+	// ServiceCIDRs are the ranges of service addresses, the primary first; one or two, of different families.
+	ServiceCIDRs []netip.Prefix
+	// SecurePort is the port that the server listens on.
+	SecurePort int32
+	// AdvertiseAddress is where the server can be reached, for the endpoints of the Service. Endpoints can't
+	// be on the loopback, so for a server there, and with --endpoint-reconciler-type=none, it is the zero
+	// address: the Service has no endpoints then.
+	AdvertiseAddress netip.Addr
+	// ClientCA and RequestHeader are what extension API servers authenticate by. Either may be nil.
+	ClientCA      dynamiccertificates.CAContentProvider
+	RequestHeader *authenticatorfactory.RequestHeaderConfig
+}
+
+// Objects are all the objects, in an order in which they can be created.
+func Objects(config Config) ([]runtime.Object, error) {
+	trust, err := config.authenticationConfigMap()
+	if err != nil {
+		return nil, err
+	}
+	var objects []runtime.Object
+	objects = appendAll(objects, Namespaces())
+	objects = appendAll(objects, ClusterRoles())
+	objects = appendAll(objects, ClusterRoleBindings())
+	objects = appendAll(objects, Roles())
+	objects = appendAll(objects, RoleBindings())
+	objects = appendAll(objects, PriorityClasses())
+	objects = append(objects, trust, tokenTracking(time.Now()))
+	if cidr := config.serviceCIDR(); cidr != nil {
+		objects = append(objects, cidr, config.service())
+	}
+	if config.AdvertiseAddress.IsValid() {
+		objects = append(objects, config.endpoints(), config.endpointSlice())
+	}
+	return objects, nil
+}
+
+func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {
+	for _, object := range objects {
+		to = append(to, object)
+	}
+	return to
+}
+
+// Namespaces are those that every cluster has.
+func Namespaces() []*corev1.Namespace {
+	var namespaces []*corev1.Namespace
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		namespaces = append(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return namespaces
+}
+
+// PriorityClasses are those of a cluster's own pods.
+func PriorityClasses() []*schedulingv1.PriorityClass {
+	preempt := corev1.PreemptLowerPriority
+	return []*schedulingv1.PriorityClass{
+		{
+			ObjectMeta:       metav1.ObjectMeta{Name: "system-node-critical"},
+			Value:            2000001000,
+			Description:      "Used for system critical pods that must not be moved from their current node.",
+			PreemptionPolicy: &preempt,
+		},
+		{
+			ObjectMeta:       metav1.ObjectMeta{Name: "system-cluster-critical"},
+			Value:            2000000000,
+			Description:      "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+			PreemptionPolicy: &preempt,
+		},
+	}
+}
+
+// serviceCIDR is nil if the server has no range of service addresses.
+func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
+	if len(c.ServiceCIDRs) == 0 {
+		return nil
+	}
+	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: apiService}}
+	for _, prefix := range c.ServiceCIDRs {
+		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, prefix.Masked().String())
+	}
+	return cidr
+}
+
+// service has the first address of the primary range, as all clusters have it.
+func (c Config) service() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault,
+			Name:      apiService,
+			Labels:    map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type:            corev1.ServiceTypeClusterIP,
+			ClusterIP:       c.ServiceCIDRs[0].Masked().Addr().Next().String(),
+			SessionAffinity: corev1.ServiceAffinityNone,
+			Ports: []corev1.ServicePort{{
+				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(c.SecurePort),
+			}},
+		},
+	}
+}
+
+func (c Config) endpoints() *corev1.Endpoints { //nolint:staticcheck // clients read them still
+	return &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault,
+			Name:      apiService,
+			Labels:    map[string]string{discoveryv1.LabelSkipMirror: "true"},
+		},
+		Subsets: []corev1.EndpointSubset{{
+			Addresses: []corev1.EndpointAddress{{IP: c.AdvertiseAddress.String()}},
+			Ports:     []corev1.EndpointPort{{Name: "https", Port: c.SecurePort, Protocol: corev1.ProtocolTCP}},
+		}},
+	}
+}
+
+func (c Config) endpointSlice() *discoveryv1.EndpointSlice {
+	family := discoveryv1.AddressTypeIPv4
+	if c.AdvertiseAddress.Is6() {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	name, port, protocol, ready := "https", c.SecurePort, corev1.ProtocolTCP, true
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault,
+			Name:      apiService,
+			Labels:    map[string]string{discoveryv1.LabelServiceName: apiService},
+		},
+		AddressType: family,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses:  []string{c.AdvertiseAddress.String()},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		}},
+		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
+	}
+}
+
+// authenticationConfigMap is what k8s.io/apiserver's delegated authentication reads.
+func (c Config) authenticationConfigMap() (*corev1.ConfigMap, error) {
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap},
+		Data:       map[string]string{},
+	}
+	if c.ClientCA != nil {
+		object.Data["client-ca-file"] = string(c.ClientCA.CurrentCABundleContent())
+	}
+	if proxy := c.RequestHeader; proxy != nil {
+		object.Data["requestheader-client-ca-file"] = string(proxy.CAContentProvider.CurrentCABundleContent())
+		for key, values := range map[string][]string{
+			"requestheader-username-headers":     proxy.UsernameHeaders.Value(),
+			"requestheader-uid-headers":          proxy.UIDHeaders.Value(),
+			"requestheader-group-headers":        proxy.GroupHeaders.Value(),
+			"requestheader-extra-headers-prefix": proxy.ExtraHeaderPrefixes.Value(),
+			"requestheader-allowed-names":        proxy.AllowedClientNames.Value(),
+		} {
+			// Readers take an empty list for one that is set.
+			serialized, err := json.Marshal(append([]string{}, slices.Clone(values)...))
+			if err != nil {
+				return nil, fmt.Errorf("serialize %s: %w", key, err)
+			}
+			object.Data[key] = string(serialized)
+		}
+	}
+	return object, nil
+}
+
+func tokenTracking(since time.Time) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: tokenTrackingConfigMap},
+		Data:       map[string]string{"since": since.UTC().Format(time.DateOnly)},
+	}
+}

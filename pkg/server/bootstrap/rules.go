@@ -1,0 +1,46 @@
+package bootstrap
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Verbs that roles are made of.
+const (
+	read      = "get list watch"
+	readWrite = "create delete deletecollection get list patch update watch"
+	write     = "create delete deletecollection patch update"
+)
+
+// core is how the group without a name is written in the tables below.
+const core = "core"
+
+// allow is a rule for resources. Each argument is a list, separated by blanks; names limit it to these objects.
+func allow(verbs, groups, resources string, names ...string) rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{Verbs: words(verbs), APIGroups: words(groups), Resources: words(resources), ResourceNames: names}
+	for i, group := range rule.APIGroups {
+		if group == core {
+			rule.APIGroups[i] = ""
+		}
+	}
+	slices.Sort(rule.APIGroups)
+	return rule
+}
+
+// paths is a rule for URLs that are no resources.
+func paths(urls string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: words(urls)}
+}
+
+// recordEvents is what whoever records events needs.
+func recordEvents() rbacv1.PolicyRule {
+	return allow("create patch update", "core events.k8s.io", "events")
+}
+
+func words(list string) []string {
+	sorted := strings.Fields(list)
+	slices.Sort(sorted)
+	return sorted
+}
