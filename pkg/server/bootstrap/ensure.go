@@ -101,8 +101,11 @@ func ensureService(ctx context.Context, client kubernetes.Interface, config Conf
 func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *networkingv1.ServiceCIDR) error {
 	cidrs := client.NetworkingV1().ServiceCIDRs()
 	_, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})
+	if err == nil {
+		return nil
+	}
 	if !apierrors.IsNotFound(err) {
-		return err
+		return fmt.Errorf("get service CIDR %s: %w", want.Name, err)
 	}
 	created, err := cidrs.Create(ctx, want, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
