@@ -1,0 +1,214 @@
+package validation
+
+import (
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Scale checks what a scale subresource is given.
+func Scale(o *autoscalingv1.Scale) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f.addIf(o.Spec.Replicas < 0, field.Invalid(field.NewPath("spec", "replicas"), o.Spec.Replicas, apivalidation.IsNegativeErrorMsg))
+	return f.errs
+}
+
+// HorizontalPodAutoscaler checks a new autoscaler.
+func HorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f.merge(autoscalerSpec(&o.Spec))
+	return f.errs
+}
+
+// HorizontalPodAutoscalerUpdate checks an autoscaler that replaces another.
+func HorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(autoscalerSpec(&o.Spec))
+	return f.errs
+}
+
+// HorizontalPodAutoscalerStatusUpdate checks what a controller reports.
+func HorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(nonnegative(field.NewPath("status", "currentReplicas"), o.Status.CurrentReplicas),
+		nonnegative(field.NewPath("status", "desiredReplicas"), o.Status.DesiredReplicas))
+	return f.errs
+}
+
+func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
+	var f findings
+	path := field.NewPath("spec")
+	f.addIf(spec.MinReplicas != nil && *spec.MinReplicas < 1,
+		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 1"))
+	f.addIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
+	f.addIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
+		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
+	f.merge(scaleTarget(path.Child("scaleTargetRef"), &spec.ScaleTargetRef))
+	for i := range spec.Metrics {
+		f.merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i]))
+	}
+	if b := spec.Behavior; b != nil {
+		f.merge(scalingRules(path.Child("behavior", "scaleUp"), b.ScaleUp), scalingRules(path.Child("behavior", "scaleDown"), b.ScaleDown))
+	}
+	return f.errs
+}
+
+func scaleTarget(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {
+	f := findings{required(content.IsPathSegmentName, path.Child("kind"), ref.Kind)}
+	f.merge(required(content.IsPathSegmentName, path.Child("name"), ref.Name))
+	if _, err := schema.ParseGroupVersion(ref.APIVersion); err != nil {
+		f.add(field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
+	}
+	return f.errs
+}
+
+// metricSource is one of the five members of a metric.
+type metricSource struct {
+	is   autoscalingv2.MetricSourceType
+	name string
+	set  bool
+	// check is run on the source, if it is the first that is there.
+	check func(*field.Path) field.ErrorList
+}
+
+func metricSources(m *autoscalingv2.MetricSpec) []metricSource {
+	return []metricSource{
+		{autoscalingv2.ObjectMetricSourceType, "object", m.Object != nil, func(path *field.Path) field.ErrorList {
+			f := findings{scaleTarget(path.Child("describedObject"), &m.Object.DescribedObject)}
+			f.merge(metricIdentifier(path.Child("metric"), m.Object.Metric.Name), metricTarget(path.Child("target"), &m.Object.Target))
+			f.addIf(m.Object.Target.Value == nil && m.Object.Target.AverageValue == nil,
+				field.Required(path.Child("target", "averageValue"), "must set either a target value or averageValue"))
+			return f.errs
+		}},
+		{autoscalingv2.ExternalMetricSourceType, "external", m.External != nil, func(path *field.Path) field.ErrorList {
+			f := findings{metricIdentifier(path.Child("metric"), m.External.Metric.Name)}
+			target := &m.External.Target
+			f.merge(metricTarget(path.Child("target"), target))
+			f.addIf(target.Value == nil && target.AverageValue == nil, field.Required(path.Child("target", "averageValue"),
+				"must set either a target value for metric or a per-pod target"))
+			f.addIf(target.Value != nil && target.AverageValue != nil, field.Forbidden(path.Child("target", "value"),
+				"may not set both a target value for metric and a per-pod target"))
+			return f.errs
+		}},
+		{autoscalingv2.PodsMetricSourceType, "pods", m.Pods != nil, func(path *field.Path) field.ErrorList {
+			f := findings{metricIdentifier(path.Child("metric"), m.Pods.Metric.Name)}
+			f.merge(metricTarget(path.Child("target"), &m.Pods.Target))
+			f.addIf(m.Pods.Target.AverageValue == nil || m.Pods.Target.AverageValue.Sign() != 1,
+				field.Required(path.Child("target", "averageValue"), "must specify a positive target averageValue"))
+			return f.errs
+		}},
+		{autoscalingv2.ResourceMetricSourceType, "resource", m.Resource != nil, func(path *field.Path) field.ErrorList {
+			var f findings
+			f.addIf(m.Resource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
+			f.merge(resourceTarget(path.Child("target"), &m.Resource.Target))
+			return f.errs
+		}},
+		{autoscalingv2.ContainerResourceMetricSourceType, "containerResource", m.ContainerResource != nil, func(path *field.Path) field.ErrorList {
+			var f findings
+			f.addIf(m.ContainerResource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
+			f.addIf(m.ContainerResource.Container == "", field.Required(path.Child("container"), "must specify a container"))
+			f.merge(resourceTarget(path.Child("target"), &m.ContainerResource.Target))
+			return f.errs
+		}},
+	}
+}
+
+// metricSpec checks that a metric has the source that its type names, and no other.
+func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec) field.ErrorList {
+	var f findings
+	f.addIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
+	f.merge(oneOf(path.Child("type"), m.Type, autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType,
+		autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType, autoscalingv2.ResourceMetricSourceType))
+	var missing, others findings
+	n := 0
+	for _, source := range metricSources(m) {
+		if source.set {
+			n++
+			if n == 1 {
+				f.merge(source.check(path.Child(source.name)))
+			}
+		}
+		missing.addIf(source.is == m.Type && !source.set,
+			field.Required(path.Child(source.name), "must populate information for the given metric source"))
+		others.addIf(source.is != m.Type && source.set,
+			field.Forbidden(path.Child(source.name), "must populate the given metric source only"))
+	}
+	f.merge(missing.errs)
+	if n != 1 {
+		f.merge(others.errs)
+	}
+	return f.errs
+}
+
+func metricIdentifier(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path.Child("name"), "must specify a metric name")}
+	}
+	return follows(content.IsPathSegmentName, path.Child("name"), name)
+}
+
+func metricTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.ErrorList {
+	var f findings
+	f.addIf(t.Type == "", field.Required(path.Child("type"), "must specify a metric target type"))
+	switch t.Type {
+	case autoscalingv2.UtilizationMetricType, autoscalingv2.ValueMetricType, autoscalingv2.AverageValueMetricType:
+	default:
+		f.add(field.Invalid(path.Child("type"), t.Type, "must be either Utilization, Value, or AverageValue"))
+	}
+	f.addIf(t.Value != nil && t.Value.Sign() != 1, field.Invalid(path.Child("value"), t.Value, "must be positive"))
+	f.addIf(t.AverageValue != nil && t.AverageValue.Sign() != 1, field.Invalid(path.Child("averageValue"), t.AverageValue, "must be positive"))
+	f.addIf(t.AverageUtilization != nil && *t.AverageUtilization < 1,
+		field.Invalid(path.Child("averageUtilization"), t.AverageUtilization, "must be greater than 0"))
+	return f.errs
+}
+
+func resourceTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.ErrorList {
+	f := findings{metricTarget(path, t)}
+	f.addIf(t.AverageUtilization == nil && t.AverageValue == nil,
+		field.Required(path.Child("averageUtilization"), "must set either a target raw value or a target utilization"))
+	f.addIf(t.AverageUtilization != nil && t.AverageValue != nil,
+		field.Forbidden(path.Child("averageValue"), "may not set both a target raw value and a target utilization"))
+	return f.errs
+}
+
+// The longest times, in seconds, that a rule of scaling can look back on.
+const (
+	maxScalingPeriod       = 1800
+	maxStabilizationWindow = 3600
+)
+
+func scalingRules(path *field.Path, r *autoscalingv2.HPAScalingRules) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	var f findings
+	if w := r.StabilizationWindowSeconds; w != nil {
+		f.merge(between(path.Child("stabilizationWindowSeconds"), *w, 0, maxStabilizationWindow, "must be greater than or equal to zero"))
+	}
+	f.merge(optionalOneOf(path.Child("selectPolicy"), r.SelectPolicy,
+		autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect))
+	policies := path.Child("policies")
+	f.addIf(len(r.Policies) == 0, field.Required(policies, "must specify at least one Policy"))
+	for i, p := range r.Policies {
+		path := policies.Index(i)
+		f.merge(oneOf(path.Child("type"), p.Type, autoscalingv2.PercentScalingPolicy, autoscalingv2.PodsScalingPolicy))
+		f.addIf(p.Value <= 0, field.Invalid(path.Child("value"), p.Value, "must be greater than zero"))
+		f.merge(between(path.Child("periodSeconds"), p.PeriodSeconds, 1, maxScalingPeriod, "must be greater than zero"))
+	}
+	if r.Tolerance != nil {
+		f.addIf(r.Tolerance.Sign() < 0, field.Invalid(path.Child("tolerance"), r.Tolerance.String(), apivalidation.IsNegativeErrorMsg))
+	}
+	return f.errs
+}
+
+func between(path *field.Path, value, least, most int32, tooLow string) field.ErrorList {
+	var f findings
+	f.addIf(value < least, field.Invalid(path, value, tooLow))
+	f.addIf(value > most, field.Invalid(path, value, fmt.Sprintf("must be less than or equal to %v", most)))
+	return f.errs
+}

@@ -1,0 +1,193 @@
+package validation
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// Endpoints checks new endpoints.
+func Endpoints(o *corev1.Endpoints) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f.merge(endpointSubsets(o, nil))
+	return f.errs
+}
+
+// EndpointsUpdate checks endpoints that replace others.
+func EndpointsUpdate(o, old *corev1.Endpoints) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain).errs, endpointSubsets(o, old))
+	return f.errs
+}
+
+func endpointSubsets(o, old *corev1.Endpoints) field.ErrorList {
+	var f findings
+	var stored []string
+	if old != nil {
+		for _, s := range old.Subsets {
+			for _, a := range slices.Concat(s.Addresses, s.NotReadyAddresses) {
+				stored = append(stored, a.IP)
+			}
+		}
+	}
+	for i, s := range o.Subsets {
+		path := field.NewPath("subsets").Index(i)
+		f.addIf(len(s.Addresses)+len(s.NotReadyAddresses) == 0,
+			field.Required(path, "must specify `addresses` or `notReadyAddresses`"))
+		for j := range s.Addresses {
+			f.merge(endpointAddress(path.Child("addresses").Index(j), &s.Addresses[j], stored))
+		}
+		for j := range s.NotReadyAddresses {
+			f.merge(endpointAddress(path.Child("notReadyAddresses").Index(j), &s.NotReadyAddresses[j], stored))
+		}
+		for j, port := range s.Ports {
+			path := path.Child("ports").Index(j)
+			if port.Name != "" {
+				f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("name"), port.Name))
+			} else {
+				f.addIf(len(s.Ports) > 1, field.Required(path.Child("name"), ""))
+			}
+			f.merge(portNumber(path.Child("port"), port.Port))
+			f.merge(requiredOneOf(path.Child("protocol"), port.Protocol, protocols...))
+			if port.AppProtocol != nil {
+				f.merge(qualified(path.Child("appProtocol"), *port.AppProtocol))
+			}
+		}
+	}
+	return f.errs
+}
+
+func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []string) field.ErrorList {
+	f := findings{legacyIP(path.Child("ip"), a.IP, stored)}
+	if a.Hostname != "" {
+		f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), a.Hostname))
+	}
+	if a.NodeName != nil {
+		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *a.NodeName))
+	}
+	if len(f.errs) == 0 {
+		f.merge(ordinaryIP(path.Child("ip"), a.IP))
+	}
+	return f.errs
+}
+
+// The most that an EndpointSlice holds (KEP-752).
+const (
+	maxSliceEndpoints = 1000
+	maxSliceAddresses = 100
+	maxSlicePorts     = 20000
+	maxSliceTopology  = 16
+	maxSliceHints     = 8
+)
+
+// EndpointSlice checks a new slice.
+func EndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f.merge(requiredOneOf(field.NewPath("addressType"), o.AddressType,
+		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6))
+	path := field.NewPath("endpoints")
+	if n := len(o.Endpoints); n > maxSliceEndpoints {
+		f.add(field.TooMany(path, n, maxSliceEndpoints))
+	} else {
+		for i := range o.Endpoints {
+			f.merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType))
+		}
+	}
+	f.merge(slicePorts(field.NewPath("ports"), o.Ports))
+	return f.errs
+}
+
+// EndpointSliceUpdate checks a slice that replaces another.
+func EndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
+	f := findings{EndpointSlice(o)}
+	f.merge(unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
+	return f.errs
+}
+
+func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType) field.ErrorList {
+	var f findings
+	addresses := path.Child("addresses")
+	f.addIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
+	f.addIf(len(e.Addresses) > maxSliceAddresses, field.TooMany(addresses, len(e.Addresses), maxSliceAddresses))
+	for i, a := range e.Addresses {
+		path := addresses.Index(i)
+		switch family {
+		case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
+			f.merge(familyIP(path, a, family == discoveryv1.AddressTypeIPv6))
+		case discoveryv1.AddressTypeFQDN:
+			f.merge(utilvalidation.IsFullyQualifiedDomainName(path, a))
+		}
+	}
+	if e.NodeName != nil {
+		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *e.NodeName))
+	}
+	topology := path.Child("deprecatedTopology")
+	f.addIf(len(e.DeprecatedTopology) > maxSliceTopology, field.TooMany(topology, len(e.DeprecatedTopology), maxSliceTopology))
+	f.merge(metav1validation.ValidateLabels(e.DeprecatedTopology, topology))
+	if e.Hostname != nil {
+		f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), *e.Hostname))
+	}
+	if e.Hints != nil {
+		f.merge(sliceHints(path.Child("hints"), e.Hints))
+	}
+	return f.errs
+}
+
+// familyIP checks that an address is of the family that the slice is for.
+func familyIP(path *field.Path, value string, v6 bool) field.ErrorList {
+	f := findings{legacyIP(path, value, nil)}
+	if len(f.errs) > 0 {
+		return f.errs
+	}
+	f.addIf(isIPv6(value) && !v6, field.Invalid(path, value, "must be a valid IPv4 address"))
+	f.addIf(!isIPv6(value) && v6, field.Invalid(path, value, "must be a valid IPv6 address"))
+	f.merge(ordinaryIP(path, value))
+	return f.errs
+}
+
+func sliceHints(path *field.Path, hints *discoveryv1.EndpointHints) field.ErrorList {
+	var f findings
+	zones, nodes := path.Child("forZones"), path.Child("forNodes")
+	f.addIf(len(hints.ForZones) > maxSliceHints, field.TooMany(zones, len(hints.ForZones), maxSliceHints))
+	for i, zone := range hints.ForZones {
+		f.addIf(slices.Contains(hints.ForZones[:i], zone), field.Duplicate(zones.Index(i).Child("name"), zone.Name))
+		f.merge(follows(utilvalidation.IsValidLabelValue, zones.Index(i).Child("name"), zone.Name))
+	}
+	f.addIf(len(hints.ForNodes) > maxSliceHints, field.TooMany(nodes, len(hints.ForNodes), maxSliceHints))
+	for i, node := range hints.ForNodes {
+		f.addIf(slices.Contains(hints.ForNodes[:i], node), field.Duplicate(nodes.Index(i).Child("name"), node.Name))
+		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), nodes.Index(i).Child("name"), node.Name))
+	}
+	return f.errs
+}
+
+func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorList {
+	if len(ports) > maxSlicePorts {
+		return field.ErrorList{field.TooMany(path, len(ports), maxSlicePorts)}
+	}
+	var f findings
+	var names []string
+	for i, port := range ports {
+		path := path.Index(i)
+		name := ptr.Deref(port.Name, "")
+		if name != "" {
+			f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("name"), name))
+		}
+		f.addIf(slices.Contains(names, name), field.Duplicate(path.Child("name"), name))
+		names = append(names, name)
+		if port.Port != nil {
+			f.merge(portNumber(path.Child("port"), *port.Port))
+		}
+		f.merge(oneOf(path.Child("protocol"), ptr.Deref(port.Protocol, ""), protocols...))
+		if port.AppProtocol != nil {
+			f.merge(qualified(path.Child("appProtocol"), *port.AppProtocol))
+		}
+	}
+	return f.errs
+}

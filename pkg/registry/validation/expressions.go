@@ -1,0 +1,103 @@
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// plainCompiler compiles expressions that can't use variables. It is expensive to make
+// and has no state.
+var plainCompiler = sync.OnceValue(func() plugincel.Compiler {
+	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+})
+
+// expression is a CEL expression to compile.
+type expression struct {
+	plugincel.ExpressionAccessor
+	uses plugincel.OptionalVariableDeclarations
+	// stored expressions are those of the old object: they may use what a newer
+	// version of the server introduced.
+	stored sets.Set[string]
+	// written is the expression as its field has it.
+	written string
+}
+
+func (e expression) environment() environment.Type {
+	if e.stored.Has(e.written) {
+		return environment.StoredExpressions
+	}
+	return environment.NewExpressions
+}
+
+// check compiles the expression.
+func (e expression) check(compiler plugincel.Compiler, path *field.Path) field.ErrorList {
+	return e.failure(compiler.CompileCELExpression(e, e.uses, e.environment()).Error, path)
+}
+
+func (e expression) failure(err *cel.Error, path *field.Path) field.ErrorList {
+	switch {
+	case err == nil:
+		return nil
+	case err.Type == cel.ErrorTypeRequired:
+		return field.ErrorList{field.Required(path, err.Detail)}
+	case err.Type == cel.ErrorTypeInvalid:
+		return field.ErrorList{field.Invalid(path, e.written, err.Detail)}
+	case err.Type == cel.ErrorTypeInternal:
+		return field.ErrorList{field.InternalError(path, err)}
+	default:
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("unsupported error type: %w", err))}
+	}
+}
+
+// maxMatchConditions is the number of conditions that a webhook or a policy can have.
+const maxMatchConditions = 64
+
+// matchConditions checks the conditions of a webhook or a policy (KEP-3716).
+func matchConditions(conditions []admissionv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
+	var f findings
+	f.addIf(len(conditions) > maxMatchConditions, field.TooMany(path, len(conditions), maxMatchConditions))
+	names := sets.New[string]()
+	for i, c := range conditions {
+		path := path.Index(i)
+		if text := strings.TrimSpace(c.Expression); text == "" {
+			f.add(field.Required(path.Child("expression"), ""))
+		} else {
+			e := expression{
+				ExpressionAccessor: &matchconditions.MatchCondition{Expression: text},
+				uses:               plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true},
+				stored:             stored, written: text,
+			}
+			f.merge(e.check(plainCompiler(), path.Child("expression")))
+		}
+		if c.Name == "" {
+			f.add(field.Required(path.Child("name"), ""))
+			continue
+		}
+		f.merge(qualified(path.Child("name"), c.Name))
+		f.addIf(names.Has(c.Name), field.Duplicate(path.Child("name"), c.Name))
+		names.Insert(c.Name)
+	}
+	return f.errs
+}
+
+var (
+	celIdentifier = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]*$`)
+	// celReserved are the words of the CEL specification that no name may be.
+	celReserved = strings.Fields("true false null in as break const continue else for function if import let " +
+		"loop package namespace return var void while")
+)
+
+func isCELIdentifier(s string) bool {
+	return celIdentifier.MatchString(s) && !slices.Contains(celReserved, s)
+}

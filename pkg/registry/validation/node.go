@@ -1,0 +1,108 @@
+package validation
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilsnet "k8s.io/utils/net"
+)
+
+// Node checks a new node.
+func Node(o *corev1.Node) field.ErrorList {
+	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.merge(taints(metadataPath.Child("taints"), o.Spec.Taints), nodeResources(o))
+
+	path := field.NewPath("spec", "podCIDRs")
+	cidrs := podCIDRs(o)
+	for i, cidr := range cidrs {
+		f.merge(legacyCIDR(path.Index(i), cidr, nil))
+	}
+	if len(cidrs) < 2 {
+		return f.errs
+	}
+	dual, err := utilsnet.IsDualStackCIDRStrings(cidrs)
+	if err != nil {
+		f.add(field.InternalError(path, fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err)))
+	}
+	f.addIf(!dual || len(cidrs) > 2, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
+	for i, cidr := range cidrs {
+		f.addIf(slices.Contains(cidrs[:i], cidr), field.Duplicate(path.Index(i), cidr))
+	}
+	return f.errs
+}
+
+// NodeUpdate checks a node that replaces another.
+func NodeUpdate(o, old *corev1.Node) field.ErrorList { return append(Node(o), nodeChange(o, old)...) }
+
+// NodeStatusUpdate checks what a kubelet reports.
+func NodeStatusUpdate(o, old *corev1.Node) field.ErrorList { return nodeChange(o, old) }
+
+func nodeChange(o, old *corev1.Node) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(nodeResources(o))
+	for i, a := range o.Status.Addresses {
+		f.addIf(slices.Contains(o.Status.Addresses[:i], a), field.Duplicate(field.NewPath("status", "addresses").Index(i), unversioned(a)))
+	}
+	spec := field.NewPath("spec")
+	if was := podCIDRs(old); len(was) > 0 {
+		f.addIf(!slices.Equal(podCIDRs(o), was),
+			field.Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+	}
+	f.addIf(old.Spec.ProviderID != "" && o.Spec.ProviderID != old.Spec.ProviderID,
+		field.Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"))
+	f.merge(taints(metadataPath.Child("taints"), o.Spec.Taints))
+	f.addIf(o.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, field.Forbidden(spec.Child("externalID"), "may not be updated"))
+	return f.errs
+}
+
+// podCIDRs are a node's networks: podCIDR is the first of podCIDRs.
+func podCIDRs(o *corev1.Node) []string {
+	if len(o.Spec.PodCIDRs) == 0 && o.Spec.PodCIDR != "" {
+		return []string{o.Spec.PodCIDR}
+	}
+	return o.Spec.PodCIDRs
+}
+
+func nodeResources(o *corev1.Node) field.ErrorList {
+	var f findings
+	for _, list := range []struct {
+		name      string
+		resources corev1.ResourceList
+	}{{"capacity", o.Status.Capacity}, {"allocatable", o.Status.Allocatable}} {
+		for name, amount := range sorted(list.resources) {
+			f.merge(resourceQuantity(field.NewPath("status", list.name, string(name)), name, amount))
+		}
+	}
+	return f.errs
+}
+
+// taints checks that there is one taint for a key and an effect.
+func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
+	var f findings
+	type unique struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	seen := sets.New[unique]()
+	for i, t := range list {
+		path := path.Index(i)
+		f.merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
+		f.merge(follows(joined(utilvalidation.IsValidLabelValue, ";"), path.Child("value"), t.Value))
+		f.merge(requiredOneOf(path.Child("effect"), t.Effect,
+			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute))
+		id := unique{t.Key, t.Effect}
+		if seen.Has(id) {
+			err := field.Duplicate(path, unversioned(t))
+			err.Detail = "taints must be unique by key and effect pair"
+			f.add(err)
+		}
+		seen.Insert(id)
+	}
+	return f.errs
+}

@@ -1,0 +1,302 @@
+package validation
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// PersistentVolume checks a new volume.
+func PersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
+	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.merge(persistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false), mountOptions(o))
+	return f.errs
+}
+
+// PersistentVolumeUpdate checks a volume that replaces another: where its data is never
+// changes.
+func PersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
+	f := findings{PersistentVolume(o)}
+	f.merge(created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain).errs,
+		persistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
+	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
+	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
+		// The secret for growing may be added later.
+		now.CSI = now.CSI.DeepCopy()
+		now.CSI.ControllerExpandSecretRef = nil
+	}
+	if !apiequality.Semantic.DeepEqual(now, was) {
+		f.add(field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
+			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", cmp.Diff(was, now))))
+	}
+	f.merge(unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
+	if old.Spec.NodeAffinity != nil && !sameAffinity(o.Spec.NodeAffinity, old.Spec.NodeAffinity) {
+		f.add(field.Invalid(field.NewPath("nodeAffinity"), unversioned(o.Spec.NodeAffinity),
+			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA"))
+	}
+	f.merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, false))
+	return f.errs
+}
+
+// PersistentVolumeStatusUpdate checks what a volume controller reports.
+func PersistentVolumeStatusUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.addIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
+	return f.errs
+}
+
+// newLabels are what beta labels of nodes became.
+var newLabels = map[string]string{
+	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
+	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+	"beta.kubernetes.io/os":             corev1.LabelOSStable,
+	"beta.kubernetes.io/arch":           corev1.LabelArchStable,
+	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
+}
+
+// sameAffinity compares what nodes can use a volume, taking new labels for old ones.
+func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
+	if now == nil || now.Required == nil || was.Required == nil ||
+		len(now.Required.NodeSelectorTerms) != len(was.Required.NodeSelectorTerms) {
+		return apiequality.Semantic.DeepEqual(now, was)
+	}
+	was = was.DeepCopy()
+	for i, term := range was.Required.NodeSelectorTerms {
+		expressions := now.Required.NodeSelectorTerms[i].MatchExpressions
+		for j := range min(len(term.MatchExpressions), len(expressions)) {
+			if key := &term.MatchExpressions[j].Key; newLabels[*key] == expressions[j].Key {
+				*key = expressions[j].Key
+			}
+		}
+	}
+	return apiequality.Semantic.DeepEqual(now, was)
+}
+
+// mountOptions checks that the annotation is for a source that takes it.
+func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
+	if _, ok := o.Annotations[corev1.MountOptionAnnotation]; !ok {
+		return nil
+	}
+	s := &o.Spec
+	if s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.Glusterfs != nil || s.NFS != nil || s.RBD != nil ||
+		s.Quobyte != nil || s.ISCSI != nil || s.Cinder != nil || s.CephFS != nil || s.AzureFile != nil ||
+		s.VsphereVolume != nil || s.AzureDisk != nil || s.PhotonPersistentDisk != nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(metadataPath.Child("annotations", corev1.MountOptionAnnotation),
+		"may not specify mount options for this volume type")}
+}
+
+var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
+	corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
+
+// persistentVolumeSpec checks a volume, or what stands for one inside of an attachment.
+func persistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, name string, inline bool) field.ErrorList {
+	var f findings
+	const notInline = "may not be specified in the context of inline volumes"
+	if inline {
+		f.addIf(spec.ClaimRef != nil, field.Forbidden(at.Child("claimRef"), notInline))
+		f.addIf(len(spec.Capacity) > 0, field.Forbidden(at.Child("capacity"), notInline))
+		f.addIf(spec.CSI == nil, field.Required(at.Child("csi"), "has to be specified in the context of inline volumes"))
+	}
+	f.addIf(len(spec.AccessModes) == 0, field.Required(at.Child("accessModes"), ""))
+	f.merge(accessModes(at.Child("accessModes"), spec.AccessModes))
+	if !inline {
+		f.merge(volumeCapacity(at.Child("capacity"), spec.Capacity))
+	}
+	policy := spec.PersistentVolumeReclaimPolicy
+	if inline {
+		f.addIf(policy != "" && policy != corev1.PersistentVolumeReclaimRetain, field.Forbidden(
+			at.Child("persistentVolumeReclaimPolicy"), "may only be "+string(corev1.PersistentVolumeReclaimRetain)+" in the context of inline volumes"))
+		f.addIf(spec.NodeAffinity != nil, field.Forbidden(at.Child("nodeAffinity"), notInline))
+	} else {
+		if policy != "" {
+			f.merge(oneOf(at.Child("persistentVolumeReclaimPolicy"), policy, reclaimPolicies...))
+		}
+		if spec.NodeAffinity != nil {
+			required := at.Child("nodeAffinity", "required")
+			if spec.NodeAffinity.Required == nil {
+				f.add(field.Required(required, "must specify required node constraints"))
+			} else {
+				f.merge(nodeSelector(required, spec.NodeAffinity.Required))
+			}
+		}
+	}
+	f.merge(persistentVolumeSource(at, spec, name))
+	f.addIf(spec.HostPath != nil && path.Clean(spec.HostPath.Path) == "/" && policy == corev1.PersistentVolumeReclaimRecycle,
+		field.Forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'"))
+	if inline {
+		f.addIf(spec.StorageClassName != "", field.Forbidden(at.Child("storageClassName"), notInline))
+		f.addIf(ptr.Deref(spec.VolumeMode, corev1.PersistentVolumeFilesystem) != corev1.PersistentVolumeFilesystem,
+			field.Forbidden(at.Child("volumeMode"), "may not specify volumeMode other than Filesystem in the context of inline volumes"))
+	} else {
+		f.merge(optionalClass(at.Child("storageClassName"), &spec.StorageClassName))
+		f.merge(optionalOneOf(at.Child("volumeMode"), spec.VolumeMode, volumeModes...))
+	}
+	if class := spec.VolumeAttributesClassName; class != nil {
+		f.addIf(*class == "", field.Required(at.Child("volumeAttributesClassName"), "an empty string is disallowed"))
+		f.merge(optionalClass(at.Child("volumeAttributesClassName"), class))
+		f.addIf(spec.CSI == nil, field.Required(at.Child("csi"), "has to be specified when using volumeAttributesClassName"))
+	}
+	return f.errs
+}
+
+func volumeCapacity(path *field.Path, capacity corev1.ResourceList) field.ErrorList {
+	var f findings
+	f.addIf(len(capacity) == 0, field.Required(path, ""))
+	if _, ok := capacity[corev1.ResourceStorage]; !ok || len(capacity) > 1 {
+		f.add(field.NotSupported(path, capacity, []corev1.ResourceName{corev1.ResourceStorage}))
+	}
+	for name, amount := range sorted(capacity) {
+		path := path.Key(string(name))
+		f.merge(basicQuantity(path, amount), positiveQuantity(path, amount))
+	}
+	return f.errs
+}
+
+// persistentVolumeSource checks that a volume has exactly one source, and that source.
+func persistentVolumeSource(at *field.Path, spec *corev1.PersistentVolumeSpec, name string) field.ErrorList {
+	var f findings
+	found := false
+	source := reflect.ValueOf(spec.PersistentVolumeSource)
+	for _, kind := range persistentVolumeKinds {
+		value := source.FieldByName(kind.field)
+		switch {
+		case value.IsNil():
+			continue
+		case found && kind.field != "FlexVolume":
+			f.add(field.Forbidden(at.Child(kind.name), "may not specify more than 1 volume type"))
+			continue
+		}
+		found = true
+		f.merge(kind.check(at.Child(kind.valuePath()), value.Interface()))
+		f.addIf(kind.field == "Local" && spec.NodeAffinity == nil,
+			field.Required(at.Child("nodeAffinity"), "Local volume requires node affinity"))
+		f.addIf(kind.field == "ISCSI" && spec.ISCSI != nil && spec.ISCSI.InitiatorName != nil &&
+			len(name+":"+spec.ISCSI.TargetPortal) > maxISCSIInitiator, iscsiNameTooLong(name))
+	}
+	f.addIf(!found, field.Required(at, "must specify a volume type"))
+	return f.errs
+}
+
+func iscsiNameTooLong(name string) *field.Error {
+	return field.Invalid(field.NewPath("metadata").Child("name"), name,
+		"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.")
+}
+
+// persistentVolumeKinds are in the order in which a volume's sources are found.
+var persistentVolumeKinds = []volumeKind{
+	kind("HostPath", "hostPath", "", hostPathVolume),
+	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {
+		return append(present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
+	}),
+	kind("AWSElasticBlockStore", "awsElasticBlockStore", "", func(path *field.Path, s *corev1.AWSElasticBlockStoreVolumeSource) field.ErrorList {
+		return append(present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
+	}),
+	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsPersistentVolumeSource) field.ErrorList {
+		errs := present(path, "endpoints", s.EndpointsName, "path", s.Path)
+		if s.EndpointsNamespace != nil {
+			errs = append(errs, follows(named(apivalidation.ValidateNamespaceName), path.Child("endpointsNamespace"), *s.EndpointsNamespace)...)
+		}
+		return errs
+	}),
+	kind("Flocker", "flocker", "", flockerVolume),
+	kind("NFS", "nfs", "", nfsVolume),
+	kind("RBD", "rbd", "", func(path *field.Path, s *corev1.RBDPersistentVolumeSource) field.ErrorList {
+		return append(monitors(path, s.CephMonitors), present(path, "image", s.RBDImage)...)
+	}),
+	kind("Quobyte", "quobyte", "", quobyteVolume),
+	kind("CephFS", "cephFS", "cephfs", func(path *field.Path, s *corev1.CephFSPersistentVolumeSource) field.ErrorList {
+		return monitors(path, s.Monitors)
+	}),
+	kind("ISCSI", "iscsi", "", iscsiPersistentVolume),
+	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderPersistentVolumeSource) field.ErrorList {
+		return append(present(path, "volumeID", s.VolumeID), volumeSecret(path.Child("secretRef"), s.SecretRef)...)
+	}),
+	kind("FC", "fc", "", fibreChannelVolume),
+	kind("FlexVolume", "flexVolume", "", func(path *field.Path, s *corev1.FlexPersistentVolumeSource) field.ErrorList {
+		return flexVolume(path, s.Driver, s.Options)
+	}),
+	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFilePersistentVolumeSource) field.ErrorList {
+		errs := present(path, "secretName", s.SecretName, "shareName", s.ShareName)
+		if s.SecretNamespace != nil && *s.SecretNamespace == "" {
+			errs = append(errs, field.Required(path.Child("secretNamespace"), ""))
+		}
+		return errs
+	}),
+	kind("VsphereVolume", "vsphereVolume", "", func(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
+		return present(path, "volumePath", s.VolumePath)
+	}),
+	kind("PhotonPersistentDisk", "photonPersistentDisk", "", func(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
+		return present(path, "pdID", s.PdID)
+	}),
+	kind("PortworxVolume", "portworxVolume", "", func(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
+		return present(path, "volumeID", s.VolumeID)
+	}),
+	kind("AzureDisk", "azureDisk", "", azureDiskVolume),
+	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOPersistentVolumeSource) field.ErrorList {
+		return present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
+	}),
+	kind("Local", "local", "", func(at *field.Path, s *corev1.LocalVolumeSource) field.ErrorList {
+		if s.Path == "" {
+			return present(at, "path", s.Path)
+		}
+		return follows(noBacksteps, at.Child("path"), s.Path)
+	}),
+	kind("StorageOS", "storageos", "", func(path *field.Path, s *corev1.StorageOSPersistentVolumeSource) field.ErrorList {
+		errs := storageOSNames(path, s.VolumeName, s.VolumeNamespace)
+		if s.SecretRef != nil {
+			errs = append(errs, present(path.Child("secretRef"), "name", s.SecretRef.Name, "namespace", s.SecretRef.Namespace)...)
+		}
+		return errs
+	}),
+	kind("CSI", "csi", "", csiPersistentVolume),
+}
+
+func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSource) field.ErrorList {
+	const form = "must be valid format"
+	f := findings{present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
+	if s.IQN != "" {
+		f.merge(iscsiName(path.Child("iqn"), s.IQN, form))
+	}
+	f.merge(lun(path, s.Lun, s.Lun))
+	f.addIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
+	if s.SecretRef != nil {
+		f.merge(present(path.Child("secretRef"), "name", s.SecretRef.Name))
+	}
+	if s.InitiatorName != nil {
+		f.merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, form))
+	}
+	return f.errs
+}
+
+func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) field.ErrorList {
+	f := findings{csiDriverName(path.Child("driver"), s.Driver)}
+	f.merge(present(path, "volumeHandle", s.VolumeHandle))
+	for _, ref := range []struct {
+		name string
+		ref  *corev1.SecretReference
+	}{
+		{"controllerPublishSecretRef", s.ControllerPublishSecretRef},
+		{"controllerExpandSecretRef", s.ControllerExpandSecretRef},
+		{"nodePublishSecretRef", s.NodePublishSecretRef},
+		{"nodeExpandSecretRef", s.NodeExpandSecretRef},
+	} {
+		f.merge(volumeSecret(path.Child(ref.name), ref.ref))
+	}
+	return f.errs
+}
+
+func volumeSecret(path *field.Path, ref *corev1.SecretReference) field.ErrorList {
+	if ref == nil {
+		return nil
+	}
+	return present(path, "name", ref.Name, "namespace", ref.Namespace)
+}

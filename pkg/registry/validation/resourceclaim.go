@@ -1,0 +1,298 @@
+package validation
+
+import (
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// DeviceClass checks a new class (KEP-4381).
+func DeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
+	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.merge(deviceClassSpec(&o.Spec))
+	return f.errs
+}
+
+// DeviceClassUpdate checks a class that replaces another.
+func DeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(deviceClassSpec(&o.Spec))
+	return f.errs
+}
+
+func deviceClassSpec(spec *resourcev1.DeviceClassSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	f := findings{deviceSelectors(path.Child("selectors"), spec.Selectors)}
+	f.merge(few(path.Child("config"), len(spec.Config), resourcev1.DeviceConfigMaxSize))
+	for i := range spec.Config {
+		f.merge(deviceConfiguration(path.Child("config").Index(i), &spec.Config[i].DeviceConfiguration))
+	}
+	if name := spec.ExtendedResourceName; name != nil {
+		path := path.Child("extendedResourceName")
+		f.merge(required(utilvalidation.IsQualifiedName, path, *name))
+	}
+	return f.errs
+}
+
+// ResourceClaim checks a new claim.
+func ResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f.merge(claimSpec(field.NewPath("spec"), &o.Spec))
+	return f.errs
+}
+
+// ResourceClaimUpdate checks a claim that replaces another: what it asks for never
+// changes.
+func ResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	if len(f.errs) == 0 {
+		f.merge(claimSpec(field.NewPath("spec"), &o.Spec))
+	}
+	return f.errs
+}
+
+// ResourceClaimStatusUpdate checks who allocates, reserves and reports devices.
+func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	path := field.NewPath("status")
+	reserved := path.Child("reservedFor")
+	users := sets.New[string]()
+	f.merge(few(reserved, len(o.Status.ReservedFor), resourcev1.ResourceClaimReservedForMaxSize))
+	for i, user := range o.Status.ReservedFor {
+		path := reserved.Index(i)
+		f.addIf(user.Resource == "", field.Required(path.Child("resource"), ""))
+		f.addIf(user.Name == "", field.Required(path.Child("name"), ""))
+		f.addIf(user.UID == "", field.Required(path.Child("uid"), ""))
+		f.addIf(users.Has(string(user.UID)), field.Duplicate(path, user.UID))
+		users.Insert(string(user.UID))
+	}
+	now, was := o.Status.Allocation, old.Status.Allocation
+	f.addIf(len(o.Status.ReservedFor) > 0 && now == nil, field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
+	if o.DeletionTimestamp != nil {
+		for i, user := range o.Status.ReservedFor {
+			f.addIf(!slices.Contains(old.Status.ReservedFor, user),
+				field.Forbidden(reserved.Index(i), "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"))
+		}
+	}
+	if now == nil {
+		return f.errs
+	}
+	allocation := path.Child("allocation")
+	if was != nil {
+		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Invalid(allocation, unversioned(now), apivalidation.FieldImmutableErrorMsg))
+		return f.errs
+	}
+	if now.NodeSelector != nil {
+		f.merge(nodeSelector(allocation.Child("nodeSelector"), now.NodeSelector))
+	}
+	results := allocation.Child("devices", "results")
+	f.merge(few(results, len(now.Devices.Results), resourcev1.AllocationResultsMaxSize))
+	requests := requestNames(o.Spec.Devices.Requests)
+	for i, r := range now.Devices.Results {
+		path := results.Index(i)
+		f.merge(requestName(path.Child("request"), r.Request, requests), csiDriverName(path.Child("driver"), r.Driver),
+			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device))
+	}
+	for i := range now.Devices.Config {
+		path := allocation.Child("devices", "config").Index(i)
+		c := &now.Devices.Config[i]
+		f.merge(requiredOneOf(path.Child("source"), c.Source, resourcev1.AllocationConfigSourceClaim, resourcev1.AllocationConfigSourceClass),
+			usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
+	}
+	return f.errs
+}
+
+// ResourceClaimTemplate checks a new template.
+func ResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	spec := field.NewPath("spec")
+	f.merge(claimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec))
+	return f.errs
+}
+
+// ResourceClaimTemplateUpdate checks a template that replaces another.
+func ResourceClaimTemplateUpdate(o, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	return f.errs
+}
+
+func few(path *field.Path, n, most int) field.ErrorList {
+	if n <= most {
+		return nil
+	}
+	return field.ErrorList{field.TooMany(path, n, most)}
+}
+
+// claimRequests are the requests of a claim, with their alternatives.
+type claimRequests map[string]sets.Set[string]
+
+func requestNames(requests []resourcev1.DeviceRequest) claimRequests {
+	names := claimRequests{}
+	for _, r := range requests {
+		names[r.Name] = sets.New[string]()
+		for _, sub := range r.FirstAvailable {
+			names[r.Name].Insert(sub.Name)
+		}
+	}
+	return names
+}
+
+func (c claimRequests) has(name string) bool {
+	request, sub, nested := strings.Cut(name, "/")
+	subs, ok := c[request]
+	return ok && (!nested || subs.Has(sub))
+}
+
+func requestName(path *field.Path, name string, requests claimRequests) field.ErrorList {
+	if requests.has(name) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'")}
+}
+
+func usedRequests(path *field.Path, names []string, requests claimRequests) field.ErrorList {
+	f := findings{few(path, len(names), resourcev1.DeviceRequestsMaxSize)}
+	for i, name := range names {
+		f.merge(requestName(path.Index(i), name, requests))
+		f.addIf(slices.Contains(names[:i], name), field.Duplicate(path.Index(i), name))
+	}
+	return f.errs
+}
+
+func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.ErrorList {
+	path = path.Child("devices")
+	requests := requestNames(spec.Devices.Requests)
+	f := findings{few(path.Child("requests"), len(spec.Devices.Requests), resourcev1.DeviceRequestsMaxSize)}
+	seen := sets.New[string]()
+	for i := range spec.Devices.Requests {
+		r := &spec.Devices.Requests[i]
+		f.merge(deviceRequest(path.Child("requests").Index(i), r))
+		f.addIf(seen.Has(r.Name), field.Duplicate(path.Child("requests").Index(i), r.Name))
+		seen.Insert(r.Name)
+	}
+	constraints := path.Child("constraints")
+	f.merge(few(constraints, len(spec.Devices.Constraints), resourcev1.DeviceConstraintsMaxSize))
+	for i, c := range spec.Devices.Constraints {
+		path := constraints.Index(i)
+		f.merge(usedRequests(path.Child("requests"), c.Requests, requests))
+		f.addIf(c.MatchAttribute == nil && c.DistinctAttribute == nil, field.Required(path, "exactly one of matchAttribute or distinctAttribute is required"))
+		f.addIf(c.MatchAttribute != nil && c.DistinctAttribute != nil, field.Invalid(path, unversioned(c), "exactly one of matchAttribute or distinctAttribute is required, but multiple fields are set"))
+		if c.MatchAttribute != nil {
+			f.merge(fullyQualifiedName(path.Child("matchAttribute"), string(*c.MatchAttribute)))
+		}
+		if c.DistinctAttribute != nil {
+			f.merge(fullyQualifiedName(path.Child("distinctAttribute"), string(*c.DistinctAttribute)))
+		}
+	}
+	config := path.Child("config")
+	f.merge(few(config, len(spec.Devices.Config), resourcev1.DeviceConfigMaxSize))
+	for i := range spec.Devices.Config {
+		c := &spec.Devices.Config[i]
+		f.merge(usedRequests(config.Index(i).Child("requests"), c.Requests, requests), deviceConfiguration(config.Index(i), &c.DeviceConfiguration))
+	}
+	return f.errs
+}
+
+func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorList {
+	f := findings{required(utilvalidation.IsDNS1123Label, path.Child("name"), r.Name)}
+	switch {
+	case r.Exactly == nil && len(r.FirstAvailable) == 0:
+		f.add(field.Required(path, "exactly one of `exactly` or `firstAvailable` is required"))
+	case r.Exactly != nil && len(r.FirstAvailable) > 0:
+		f.add(field.Invalid(path, nil, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"))
+	case r.Exactly != nil:
+		e := r.Exactly
+		f.merge(wantedDevices(path.Child("exactly"), e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count, e.Tolerations))
+	default:
+		subs := path.Child("firstAvailable")
+		f.merge(few(subs, len(r.FirstAvailable), resourcev1.FirstAvailableDeviceRequestMaxSize))
+		names := sets.New[string]()
+		for i, sub := range r.FirstAvailable {
+			path := subs.Index(i)
+			f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), sub.Name),
+				wantedDevices(path, sub.DeviceClassName, sub.Selectors, sub.AllocationMode, sub.Count, sub.Tolerations))
+			f.addIf(names.Has(sub.Name), field.Duplicate(path, sub.Name))
+			names.Insert(sub.Name)
+		}
+	}
+	return f.errs
+}
+
+func wantedDevices(path *field.Path, class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode,
+	count int64, tolerations []resourcev1.DeviceToleration) field.ErrorList {
+	f := findings{required(named(apivalidation.NameIsDNSSubdomain), path.Child("deviceClassName"), class)}
+	f.merge(deviceSelectors(path.Child("selectors"), selectors))
+	f.merge(oneOf(path.Child("allocationMode"), mode, resourcev1.DeviceAllocationModeAll, resourcev1.DeviceAllocationModeExactCount))
+	switch mode {
+	case resourcev1.DeviceAllocationModeAll:
+		f.addIf(count != 0, field.Invalid(path.Child("count"), count, "must not be specified when allocationMode is 'All'"))
+	case resourcev1.DeviceAllocationModeExactCount:
+		f.addIf(count <= 0, field.Invalid(path.Child("count"), count, "must be greater than zero"))
+	}
+	for i, t := range tolerations {
+		path := path.Child("tolerations").Index(i)
+		if t.Key != "" {
+			f.merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
+		}
+		f.addIf(t.Key == "" && t.Operator != resourcev1.DeviceTolerationOpExists,
+			field.Invalid(path.Child("operator"), t.Operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
+		f.merge(requiredOneOf(path.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists))
+		f.addIf(t.Operator == resourcev1.DeviceTolerationOpExists && t.Value != "",
+			field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))
+		if t.Effect != "" {
+			f.merge(oneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
+		}
+	}
+	return f.errs
+}
+
+// deviceSelectors checks the form of selectors. Their expressions are compiled by the
+// scheduler.
+func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector) field.ErrorList {
+	f := findings{few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
+	for i, s := range selectors {
+		path := path.Index(i).Child("cel")
+		switch {
+		case s.CEL == nil:
+			f.add(field.Required(path, ""))
+		case len(s.CEL.Expression) > resourcev1.CELSelectorExpressionMaxLength:
+			f.add(field.TooLong(path.Child("expression"), "", resourcev1.CELSelectorExpressionMaxLength))
+		default:
+			f.merge(present(path, "expression", s.CEL.Expression))
+		}
+	}
+	return f.errs
+}
+
+func deviceConfiguration(path *field.Path, c *resourcev1.DeviceConfiguration) field.ErrorList {
+	path = path.Child("opaque")
+	if c.Opaque == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	f := findings{csiDriverName(path.Child("driver"), c.Opaque.Driver)}
+	parameters := path.Child("parameters")
+	var object any
+	switch raw := c.Opaque.Parameters.Raw; {
+	case len(raw) == 0:
+		f.add(field.Required(parameters, ""))
+	case len(raw) > resourcev1.OpaqueParametersMaxLength:
+		f.add(field.TooLong(parameters, "", resourcev1.OpaqueParametersMaxLength))
+	default:
+		if err := json.Unmarshal(raw, &object); err != nil {
+			f.add(field.Invalid(parameters, "<value omitted>", "error parsing data as JSON: "+err.Error()))
+		} else if _, ok := object.(map[string]any); !ok {
+			f.add(field.Invalid(parameters, "<value omitted>", "must be a valid JSON object"))
+		}
+	}
+	return f.errs
+}

@@ -1,0 +1,238 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// ResourceSlice checks a new slice of a driver's devices.
+func ResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
+	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.merge(sliceSpec(&o.Spec))
+	return f.errs
+}
+
+// ResourceSliceUpdate checks a slice that replaces another: whose devices they are never
+// changes.
+func ResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(sliceSpec(&o.Spec))
+	spec := field.NewPath("spec")
+	f.merge(unchanged(spec.Child("nodeName"), o.Spec.NodeName, old.Spec.NodeName),
+		unchanged(spec.Child("driver"), o.Spec.Driver, old.Spec.Driver),
+		unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name))
+	return f.errs
+}
+
+var deviceTaintEffects = []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoExecute,
+	resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNone}
+
+func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	f := findings{csiDriverName(path.Child("driver"), spec.Driver)}
+	pool := path.Child("pool")
+	f.merge(poolName(pool.Child("name"), spec.Pool.Name))
+	f.addIf(spec.Pool.ResourceSliceCount <= 0, field.Invalid(pool.Child("resourceSliceCount"), spec.Pool.ResourceSliceCount, "must be greater than zero"))
+	f.addIf(spec.Pool.Generation < 0, field.Invalid(pool.Child("generation"), spec.Pool.Generation, "must be greater than or equal to zero"))
+
+	f.merge(sliceNodes(path, spec))
+	devices := path.Child("devices")
+	most := resourcev1.ResourceSliceMaxDevices
+	for i := range spec.Devices {
+		if len(spec.Devices[i].Taints) > 0 || len(spec.Devices[i].ConsumesCounters) > 0 {
+			most = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
+		}
+	}
+	f.merge(few(devices, len(spec.Devices), most))
+	f.addIf(len(spec.Devices) > 0 && len(spec.SharedCounters) > 0,
+		field.Invalid(path, "{`devices`, `sharedCounters`}", "only one of `devices` or `sharedCounters` is allowed"))
+	names := sets.New[string]()
+	for i := range spec.Devices {
+		d := &spec.Devices[i]
+		f.merge(device(devices.Index(i), d, ptr.Deref(spec.PerDeviceNodeSelection, false)))
+		f.addIf(names.Has(d.Name), field.Duplicate(devices.Index(i), d.Name))
+		names.Insert(d.Name)
+	}
+	counters := path.Child("sharedCounters")
+	f.merge(few(counters, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets))
+	names = sets.New[string]()
+	for i, set := range spec.SharedCounters {
+		f.merge(required(utilvalidation.IsDNS1123Label, counters.Index(i).Child("name"), set.Name), deviceCounters(counters.Index(i), set.Counters))
+		f.addIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set.Name))
+		names.Insert(set.Name)
+	}
+	return f.errs
+}
+
+// sliceNodes checks that a slice says in one way which nodes can reach its devices.
+func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+	var f findings
+	var ways []string
+	if spec.NodeName != nil {
+		ways = append(ways, "`nodeName`")
+		f.merge(required(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *spec.NodeName))
+	}
+	if spec.NodeSelector != nil {
+		ways = append(ways, "`nodeSelector`")
+		f.merge(nodeSelector(path.Child("nodeSelector"), spec.NodeSelector))
+		f.addIf(len(spec.NodeSelector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
+			unversioned(spec.NodeSelector.NodeSelectorTerms), "must have exactly one node selector term"))
+	}
+	for _, flag := range []struct {
+		name  string
+		value *bool
+	}{{"allNodes", spec.AllNodes}, {"perDeviceNodeSelection", spec.PerDeviceNodeSelection}} {
+		if flag.value == nil {
+			continue
+		}
+		if *flag.value {
+			ways = append(ways, "`"+flag.name+"`")
+			continue
+		}
+		f.add(field.Invalid(path.Child(flag.name), false, "must be either unset or set to true"))
+	}
+	const need = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+	f.addIf(len(ways) == 0, field.Required(path, need))
+	f.addIf(len(ways) > 1, field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), need+", but multiple fields are set"))
+	return f.errs
+}
+
+// poolName checks the name of a pool: DNS names separated by slashes.
+func poolName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	var f findings
+	f.addIf(len(name) > resourcev1.PoolNameMaxLength, field.TooLong(path, "", resourcev1.PoolNameMaxLength))
+	for part := range strings.SplitSeq(name, "/") {
+		f.merge(follows(utilvalidation.IsDNS1123Subdomain, path, part))
+	}
+	return f.errs
+}
+
+func deviceName(path *field.Path, name string) field.ErrorList {
+	return required(utilvalidation.IsDNS1123Label, path, name)
+}
+
+func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorList {
+	f := findings{deviceName(path.Child("name"), d.Name)}
+	const most = resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice
+	n := len(d.Attributes) + len(d.Capacity)
+	f.addIf(n > most, field.Invalid(path, n, fmt.Sprintf("the total number of attributes and capacities must not exceed %d", most)))
+	for name, a := range sorted(d.Attributes) {
+		path := path.Child("attributes").Key(string(name))
+		f.merge(deviceQualifiedName(path, string(name)), deviceAttribute(path, &a))
+	}
+	for name := range sorted(d.Capacity) {
+		f.merge(deviceQualifiedName(path.Child("capacity").Key(string(name)), string(name)))
+	}
+	taints := path.Child("taints")
+	f.merge(few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
+	for i, t := range d.Taints {
+		f.merge(metav1validation.ValidateLabelName(t.Key, taints.Index(i).Child("key")))
+		if t.Value != "" {
+			f.merge(follows(utilvalidation.IsValidLabelValue, taints.Index(i).Child("value"), t.Value))
+		}
+		f.merge(requiredOneOf(taints.Index(i).Child("effect"), t.Effect, deviceTaintEffects...))
+	}
+	consumes := path.Child("consumesCounters")
+	f.merge(few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))
+	for i, c := range d.ConsumesCounters {
+		f.merge(required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
+			deviceCounters(consumes.Index(i), c.Counters))
+	}
+	selects := d.NodeName != nil || d.NodeSelector != nil || d.AllNodes != nil
+	const ways = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+	f.addIf(ownNodes && !selects, field.Required(path, ways))
+	for _, way := range []struct {
+		name string
+		set  bool
+	}{{"nodeName", d.NodeName != nil}, {"nodeSelector", d.NodeSelector != nil}, {"allNodes", d.AllNodes != nil}} {
+		f.addIf(!ownNodes && way.set, field.Invalid(path.Child(way.name), nil,
+			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
+	}
+	return f.errs
+}
+
+func deviceCounters(path *field.Path, counters map[string]resourcev1.Counter) field.ErrorList {
+	var f findings
+	path = path.Child("counters")
+	f.addIf(len(counters) == 0, field.Required(path, ""))
+	f.merge(few(path, len(counters), resourcev1.ResourceSliceMaxCountersPerCounterSet))
+	for name := range sorted(counters) {
+		f.merge(follows(utilvalidation.IsDNS1123Label, path, name))
+	}
+	return f.errs
+}
+
+// deviceAttribute checks that an attribute has exactly one value.
+func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
+	var f findings
+	n := 0
+	for _, set := range []bool{a.IntValue != nil, a.BoolValue != nil, a.StringValue != nil, a.VersionValue != nil,
+		a.IntValues != nil, a.BoolValues != nil, a.StringValues != nil, a.VersionValues != nil} {
+		if set {
+			n++
+		}
+	}
+	f.addIf(n == 0, field.Required(path, "exactly one value must be specified"))
+	f.addIf(n > 1, field.Invalid(path, unversioned(*a), "exactly one value must be specified"))
+	for _, text := range []struct {
+		name  string
+		value *string
+	}{{"string", a.StringValue}, {"version", a.VersionValue}} {
+		if text.value != nil && len(*text.value) > resourcev1.DeviceAttributeMaxValueLength {
+			f.add(field.TooLong(path.Child(text.name), "", resourcev1.DeviceAttributeMaxValueLength))
+		}
+	}
+	return f.errs
+}
+
+// deviceQualifiedName checks a name that may have a domain.
+func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "name required")}
+	}
+	domain, id, qualified := strings.Cut(name, "/")
+	if !qualified {
+		return deviceIdentifier(path, name)
+	}
+	if strings.Contains(id, "/") {
+		return field.ErrorList{field.Invalid(path, name, "a qualified name must consist of an identifier or a domain and an identifier separated by '/'")}
+	}
+	var f findings
+	if domain == "" {
+		f.add(field.Required(path, "the domain must not be empty"))
+	} else {
+		f.merge(csiDriverName(path, domain))
+	}
+	if id == "" {
+		f.add(field.Required(path, "the name must not be empty"))
+	} else {
+		f.merge(deviceIdentifier(path, id))
+	}
+	return f.errs
+}
+
+// fullyQualifiedName checks a name that must have a domain.
+func fullyQualifiedName(path *field.Path, name string) field.ErrorList {
+	f := findings{deviceQualifiedName(path, name)}
+	f.addIf(name != "" && !strings.Contains(name, "/"), field.Invalid(path, name, "must include a domain"))
+	return f.errs
+}
+
+func deviceIdentifier(path *field.Path, id string) field.ErrorList {
+	var f findings
+	f.addIf(len(id) > resourcev1.DeviceMaxIDLength, field.TooLong(path, "", resourcev1.DeviceMaxIDLength))
+	f.merge(follows(content.IsCIdentifier, path, id))
+	return f.errs
+}

@@ -1,0 +1,190 @@
+package validation
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilsnet "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
+)
+
+// legacyIP is the rule of address fields that are older than strict addresses. What
+// was stored before stays valid (KEP-4858).
+func legacyIP(path *field.Path, value string, stored []string) field.ErrorList {
+	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
+}
+
+// legacyCIDR is the same for networks.
+func legacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
+	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
+}
+
+// serviceAddresses checks cluster addresses and families, alone and together (KEP-563).
+func serviceAddresses(o, old *corev1.Service, spec *field.Path) field.ErrorList {
+	var f findings
+	ips, families := spec.Child("clusterIPs"), spec.Child("ipFamilies")
+	values := o.Spec.ClusterIPs
+	if len(values) == 0 {
+		f.addIf(o.Spec.ClusterIP != "", field.Required(ips, ""))
+	} else {
+		f.addIf(o.Spec.ClusterIP != values[0], field.Invalid(ips, values, "first value must match `clusterIP`"))
+	}
+
+	for i, family := range o.Spec.IPFamilies {
+		f.merge(oneOf(families.Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol))
+		f.addIf(slices.Contains(o.Spec.IPFamilies[:i], family), field.Duplicate(families.Index(i), family))
+	}
+	f.merge(optionalOneOf(spec.Child("ipFamilyPolicy"), o.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack,
+		corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack))
+
+	var stored []string
+	if old != nil {
+		stored = old.Spec.ClusterIPs
+	}
+	usable := true
+	for i, ip := range values {
+		if i == 0 && ip == corev1.ClusterIPNone {
+			if len(values) > 1 {
+				f.add(field.Invalid(ips, values, "'None' must be the first and only value"))
+				usable = false
+			}
+			continue
+		}
+		errs := legacyIP(ips.Index(i), ip, stored)
+		usable = usable && len(errs) == 0
+		f.merge(errs)
+	}
+	f.addIf(len(values) > 2, field.Invalid(ips, values, "may only hold up to 2 values"))
+	if !usable {
+		return f.errs
+	}
+	if len(values) > 1 {
+		dual, err := utilsnet.IsDualStackIPStrings(values)
+		if err != nil {
+			f.add(field.InternalError(ips, fmt.Errorf("failed to check for dual stack with error:%w", err)))
+		}
+		f.addIf(!dual, field.Invalid(ips, values, "may specify no more than one IP for each IP family"))
+	}
+	if isHeadless(o) {
+		return f.errs
+	}
+	for i, ip := range values[:min(len(values), len(o.Spec.IPFamilies))] {
+		isV6 := utilsnet.IsIPv6String(ip)
+		if family := o.Spec.IPFamilies[i]; (family == corev1.IPv4Protocol && isV6) || (family == corev1.IPv6Protocol && !isV6) {
+			f.add(field.Invalid(ips.Index(i), ip, fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%v]`", family, i)))
+		}
+	}
+	return f.errs
+}
+
+func externalIPs(o, old *corev1.Service, path *field.Path) field.ErrorList {
+	var f findings
+	var stored []string
+	if old != nil {
+		stored = old.Spec.ExternalIPs
+	}
+	for i, ip := range o.Spec.ExternalIPs {
+		if errs := legacyIP(path.Index(i), ip, stored); len(errs) > 0 {
+			f.merge(errs)
+			continue
+		}
+		f.merge(ordinaryIP(path.Index(i), ip))
+	}
+	return f.errs
+}
+
+// ordinaryIP refuses addresses that can't be those of an endpoint.
+func ordinaryIP(path *field.Path, value string) field.ErrorList {
+	ip := utilsnet.ParseIPSloppy(value)
+	if ip == nil {
+		return field.ErrorList{field.Invalid(path, value, "must be a valid IP address")}
+	}
+	var f findings
+	for _, special := range []struct {
+		is  func(net.IP) bool
+		msg string
+	}{
+		{net.IP.IsUnspecified, fmt.Sprintf("may not be unspecified (%v)", value)},
+		{net.IP.IsLoopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"},
+		{net.IP.IsLinkLocalUnicast, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"},
+		{net.IP.IsLinkLocalMulticast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"},
+	} {
+		f.addIf(special.is(ip), field.Invalid(path, value, special.msg))
+	}
+	return f.errs
+}
+
+const onceSet = "may not change once set"
+
+// serviceAddressChange lets a service gain or lose its second address, but not change
+// the first, unless it was or becomes an ExternalName.
+func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
+	if anyExternalName(o, old) || (isHeadless(o) && isHeadless(old)) {
+		return nil
+	}
+	var f findings
+	path := field.NewPath("spec", "clusterIPs")
+	now, was := o.Spec.ClusterIPs, old.Spec.ClusterIPs
+	changed := func(i int) { f.addIf(now[i] != was[i], field.Invalid(path.Index(i), now, onceSet)) }
+	switch {
+	case len(now) == len(was):
+		for i := range was {
+			changed(i)
+		}
+	case len(now) < len(was):
+		if len(now) == 0 {
+			f.add(field.Invalid(path.Index(0), now, "primary clusterIP can not be unset"))
+			break
+		}
+		changed(0)
+		f.merge(releasesSecond(o, len(now), "clusterIP"))
+	case len(was) > 0:
+		changed(0)
+	}
+	return f.errs
+}
+
+// serviceFamilyChange is the same for families.
+func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
+	if anyExternalName(o, old) || isHeadless(o) || isHeadless(old) {
+		return nil
+	}
+	var f findings
+	path := field.NewPath("spec", "ipFamilies").Index(0)
+	now, was := o.Spec.IPFamilies, old.Spec.IPFamilies
+	if len(now) == len(was) {
+		for i := range was {
+			f.addIf(now[i] != was[i], field.Invalid(path, now, onceSet))
+		}
+		return f.errs
+	}
+	released := len(now) < len(was)
+	f.addIf(released && len(o.Spec.ClusterIPs) == 0, field.Invalid(path, now, "primary ipFamily can not be unset"))
+	// The value shown is the reference's: the addresses.
+	f.addIf(len(now) > 0 && len(was) > 0 && now[0] != was[0], field.Invalid(path, o.Spec.ClusterIPs, onceSet))
+	if released {
+		f.merge(releasesSecond(o, len(now), "ipFamily"))
+	}
+	return f.errs
+}
+
+// releasesSecond checks that giving up the second of two was meant.
+func releasesSecond(o *corev1.Service, left int, what string) field.ErrorList {
+	if left != 1 || ptr.Deref(o.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicySingleStack {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), o.Spec.IPFamilyPolicy,
+		"must be set to 'SingleStack' when releasing the secondary "+what)}
+}
+
+func anyExternalName(services ...*corev1.Service) bool {
+	return slices.ContainsFunc(services, func(o *corev1.Service) bool {
+		return o.Spec.Type == corev1.ServiceTypeExternalName
+	})
+}
+
+func isIPv6(value string) bool { return utilsnet.IsIPv6String(value) }
