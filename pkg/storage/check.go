@@ -16,26 +16,32 @@ import (
 // databaseTimeout is how long the check waits for another holder of the database file.
 const databaseTimeout = time.Second
 
-// checkFiles reads the files of a previous member. etcd would open a damaged database on
-// goroutines of its own, where a panic or fault ends the process. It must be guarded.
-func checkFiles(cfg config.ServerConfig) error {
-	if err := checkDatabase(cfg.BackendPath()); err != nil {
-		return fmt.Errorf("database %s: %w", cfg.BackendPath(), err)
+// checkFiles reads the files of a previous member and returns the index of the snapshot that its log
+// continues, 0 if it begins with the first entry. etcd would open a damaged database on goroutines
+// of its own, where a panic or fault ends the process. It must be guarded.
+func checkFiles(cfg config.ServerConfig) (snapshot uint64, err error) {
+	snapshot, err = checkLog(cfg)
+	if err != nil {
+		return 0, fmt.Errorf("write-ahead log %s: %w", cfg.WALDir(), err)
 	}
-	if err := checkLog(cfg); err != nil {
-		return fmt.Errorf("write-ahead log %s: %w", cfg.WALDir(), err)
+	err = checkDatabase(cfg.BackendPath())
+	if errors.Is(err, fs.ErrNotExist) && snapshot == 0 {
+		err = nil // all of it is in the log, or nothing has been written yet
 	}
-	return nil
+	if err != nil {
+		return 0, fmt.Errorf("database: %w", err)
+	}
+	return snapshot, nil
 }
 
 // checkDatabase reads all pages of the database, as etcd does to find the free ones.
 func checkDatabase(path string) (err error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil // etcd makes it
-	}
 	if err != nil {
 		return err
+	}
+	if info.Size() == 0 {
+		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist} // as good as missing
 	}
 	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: databaseTimeout})
 	if err != nil {
@@ -58,18 +64,18 @@ func checkDatabase(path string) (err error) {
 }
 
 // checkLog reads the log. A record that the end of the process cut short is no damage.
-func checkLog(cfg config.ServerConfig) error {
+func checkLog(cfg config.ServerConfig) (snapshot uint64, err error) {
 	if !wal.Exist(cfg.WALDir()) {
-		return nil
+		return 0, nil
 	}
 	snapshots, err := wal.ValidSnapshotEntries(cfg.Logger, cfg.WALDir())
 	if err != nil {
-		return err
+		return 0, err
 	}
-	start := &walpb.Snapshot{}
+	last := &walpb.Snapshot{}
 	if len(snapshots) > 0 {
-		start = snapshots[len(snapshots)-1]
+		last = snapshots[len(snapshots)-1]
 	}
-	_, err = wal.Verify(cfg.Logger, cfg.WALDir(), start)
-	return err
+	_, err = wal.Verify(cfg.Logger, cfg.WALDir(), last)
+	return last.GetIndex(), err
 }

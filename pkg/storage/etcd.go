@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -26,6 +27,9 @@ const (
 
 	// campaignRetry is how long a refused election waits for the next attempt.
 	campaignRetry = 200 * time.Microsecond
+
+	// failedStopTimeout is how long the stop of an etcd that has failed may take.
+	failedStopTimeout = time.Second
 )
 
 // segments shortens the write-ahead log's segments. etcd keeps their length in a variable of the
@@ -36,23 +40,66 @@ var segments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segmentBytes })
 func startServer(ctx context.Context, folder *folder, trap *trap, logger *zap.Logger) (*etcdserver.EtcdServer, error) {
 	segments()
 	cfg := serverConfig(folder, logger)
+	var snapshot uint64
+	err := trap.guard(func() (err error) {
+		snapshot, err = checkFiles(cfg)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if snapshot == 0 && !folder.temporary {
+		if err := found(ctx, cfg, trap); err != nil {
+			return nil, err
+		}
+	}
+	return runServer(ctx, cfg, trap)
+}
+
+// found puts the member's own membership behind a snapshot, so that each later start finds it
+// applied and can campaign at once. Where it is still to be applied, raft reads the log for it, and
+// etcd may be dropping that from memory at the same time, which raft doesn't survive.
+func found(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
+	cfg.SnapshotCount = 1
+	server, err := runServer(ctx, cfg, trap)
+	if err != nil {
+		return err
+	}
+	return stopServer(server, trap)
+}
+
+func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcdserver.EtcdServer, error) {
 	var server *etcdserver.EtcdServer
 	err := trap.guard(func() (err error) {
-		if err := checkFiles(cfg); err != nil {
-			return err
-		}
 		server, err = etcdserver.NewServer(cfg)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	_ = campaign(ctx, server) // it is repeated
 	server.Start()
 	if err := lead(ctx, server, trap); err != nil {
-		server.HardStop()
-		return nil, err
+		return nil, errors.Join(err, stopServer(server, trap))
 	}
 	return server, nil
+}
+
+// stopServer stops etcd. One that has failed may have lost a goroutine that the stop waits for.
+func stopServer(server *etcdserver.EtcdServer, trap *trap) error {
+	if trap.failure() == nil {
+		server.HardStop()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), failedStopTimeout)
+	defer cancel()
+	go server.HardStop()
+	select {
+	case <-server.StopNotify():
+		return nil
+	case <-ctx.Done():
+		return errors.New("it doesn't stop either")
+	}
 }
 
 // serverConfig is the configuration of a cluster of one that nobody dials: the peer URL only gives
@@ -74,7 +121,7 @@ func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 		PreVote:       true,
 
 		SnapshotCount:          etcdserver.DefaultSnapshotCount,
-		SnapshotCatchUpEntries: 10, // kept in memory for slow followers, of which there are none
+		SnapshotCatchUpEntries: 100, // in memory, for slow followers, of which there are none
 		MaxSnapFiles:           5,
 		MaxWALFiles:            5,
 
@@ -93,33 +140,36 @@ func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 	}
 }
 
-// lead makes the member its own leader and waits until it has said so in its log. Left alone, it
-// would wait for an election timeout; a leadership transfer to itself asks for the election now.
-// Raft refuses that until the member has applied its own membership, hence the loop.
-func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error {
+// campaign asks the member to become leader at once, by a leadership transfer to itself; left alone,
+// it would wait for an election timeout. Raft refuses at the very first start, until it has applied
+// the member's own membership.
+func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := uint64(server.MemberID())
+	transfer := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
+	if err := server.Process(ctx, transfer); err != nil {
+		return fmt.Errorf("electing the only member: %w", err)
+	}
+	return nil
+}
+
+// lead waits until the member leads and has said so in its log, asking again while it is refused.
+func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error {
 	retry := time.NewTicker(campaignRetry)
 	defer retry.Stop()
-	for ready := server.ReadyNotify(); ; {
-		elected := server.LeaderChangedNotify()
-		if server.Lead() != self {
-			transfer := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
-			if err := server.Process(ctx, transfer); err != nil {
-				return fmt.Errorf("electing the only member: %w", err)
-			}
-		} else {
-			elected = nil
-			retry.Stop()
-		}
+	for {
 		select {
-		case <-ready:
+		case <-server.ReadyNotify():
 			return nil
-		case <-elected:
 		case <-retry.C:
+			if server.Lead() == uint64(server.MemberID()) {
+				retry.Stop()
+			} else if err := campaign(ctx, server); err != nil {
+				return err
+			}
 		case <-trap.sprung:
 			return trap.failure()
 		case <-server.StopNotify():
-			return fmt.Errorf("etcd stopped while it started")
+			return errors.New("etcd stopped while it started")
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the first commit: %w", ctx.Err())
 		}

@@ -40,6 +40,9 @@ type Member struct {
 	client *kubernetes.Client
 
 	compaction compaction
+	progress   *progress
+	clock      *stopClock
+	running    sync.WaitGroup // what ends when the client is closed
 
 	mu       sync.Mutex
 	stores   map[*destroyer]struct{}
@@ -74,23 +77,27 @@ func (o Options) open() (*folder, error) {
 }
 
 func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error) {
-	progress()
+	supportProgress()
 	trap := newTrap()
 	server, err := startServer(ctx, folder, trap, newLogger(logTo, trap))
 	if err != nil {
 		return nil, err
 	}
 	gate := &gate{}
-	return &Member{
+	m := &Member{
 		folder:   folder,
 		trap:     trap,
 		server:   server,
 		gate:     gate,
 		client:   newClient(server, gate),
+		progress: newProgress(),
+		clock:    newStopClock(),
 		stores:   map[*destroyer]struct{}{},
 		stopping: make(chan struct{}),
 		stopped:  make(chan struct{}),
-	}, nil
+	}
+	m.running.Go(func() { m.progress.run(m.client.Ctx(), m.client.Watcher) })
+	return m, nil
 }
 
 // Client returns the client that all stores of the member share, for what needs etcd itself, such
@@ -137,8 +144,9 @@ func (m *Member) stop() {
 	defer close(m.stopped)
 	m.compaction.stop()
 	m.destroyStores()
+	m.clock.stop()
 	_ = m.client.Close() // answers with its own cancellation
+	m.running.Wait()
 	m.gate.shut()
-	m.server.HardStop()
-	m.stopErr = m.folder.close()
+	m.stopErr = errors.Join(stopServer(m.server, m.trap), m.folder.close())
 }

@@ -106,7 +106,8 @@ func (m *Member) cachedStore(
 		return nil, nil, err
 	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage:             raw,
+		Storage:             &promptStore{raw, m.progress},
+		Clock:               m.clock,
 		Versioner:           storage.APIObjectVersioner{},
 		GroupResource:       c.GroupResource,
 		EventsHistoryWindow: max(c.EventsHistoryWindow, storagebackend.DefaultEventsHistoryWindow),

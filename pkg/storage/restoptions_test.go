@@ -167,6 +167,22 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	}
 }
 
+// The library alone would ask etcd every 100 ms how far it is, and let each of the reads wait for that.
+func TestConsistentReadsAreFast(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	s := newConfigMaps(t, m, cached)
+	const reads = 50
+	start := time.Now()
+	for range reads {
+		put(t, m, "/other", "1")
+		s.list(t, "", "")
+	}
+	if took := time.Since(start); took > reads*50*time.Millisecond {
+		t.Errorf("%d reads took %s", reads, took)
+	}
+}
+
 func TestListSeesTheWriteBefore(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

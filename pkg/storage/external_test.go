@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"google.golang.org/grpc"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+)
+
+// serveEtcd serves the part of etcd that says it is there, over a listener.
+func serveEtcd(t *testing.T, network, address string) string {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	pb.RegisterMaintenanceServer(s, v3rpc.NewMaintenanceServer(startMember(t, Options{}).server, nil))
+	go s.Serve(l) //nolint:errcheck // ends with Stop
+	t.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+func TestCheckExternal(t *testing.T) {
+	t.Parallel()
+	tcp := serveEtcd(t, "tcp", "127.0.0.1:0")
+	socket := serveEtcd(t, "unix", filepath.Join(t.TempDir(), "etcd.sock"))
+	web := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	const nobody = "http://127.0.0.1:1"
+
+	for _, c := range []struct {
+		name, reason string
+		config       storagebackend.TransportConfig
+		want         []string // in the error; none: no error
+	}{
+		{"http", "the usual URL", storagebackend.TransportConfig{ServerList: []string{"http://" + tcp}}, nil},
+		{"bare address", "etcd's client takes it too", storagebackend.TransportConfig{ServerList: []string{tcp}}, nil},
+		{"unix", "a socket file", storagebackend.TransportConfig{ServerList: []string{"unix://" + socket}}, nil},
+		{"one of two", "a cluster works without one of its members", storagebackend.TransportConfig{ServerList: []string{nobody, "http://" + tcp}}, nil},
+		{"nobody", "each server is named with its reason", storagebackend.TransportConfig{ServerList: []string{nobody, "http://127.0.0.1:2"}}, []string{nobody + ": ", "127.0.0.1:2: ", "connection refused"}},
+		{"silent", "a server that takes connections and says nothing", storagebackend.TransportConfig{ServerList: []string{"http://" + silent.Addr().String()}}, []string{silent.Addr().String(), "doesn't answer as etcd"}},
+		{"unknown authority", "its certificate isn't signed by one that is trusted", storagebackend.TransportConfig{ServerList: []string{web.URL}}, []string{web.URL, "certificate"}},
+		{"no CA file", "the file is named", storagebackend.TransportConfig{ServerList: []string{web.URL}, TrustedCAFile: "/nowhere/ca.crt"}, []string{"/nowhere/ca.crt"}},
+		{"none", "an empty flag", storagebackend.TransportConfig{}, []string{"no etcd servers"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			err := CheckExternal(ctx, c.config)
+			if (err != nil) != (len(c.want) > 0) {
+				t.Fatalf("error %v: %s", err, c.reason)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q, want %q in it: %s", err, want, c.reason)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,276 @@
+package storage
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// writeFile writes a file and the folders to it.
+func writeFile(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startFails starts a member on a folder that it must refuse with an error of one line that names it.
+func startFails(t testing.TB, dir, want, reason string) {
+	t.Helper()
+	m, err := Start(t.Context(), Options{DataDir: dir})
+	if err == nil {
+		stopMember(t, m)
+		t.Fatalf("started; %s", reason)
+	}
+	if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, dir) || strings.Contains(text, "\n") {
+		t.Errorf("error %q, want one line with %q and the folder: %s", text, want, reason)
+	}
+}
+
+func TestFoldersThatAreNotForData(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, reason, want string
+		prepare            func(t *testing.T, dir string)
+	}{
+		{"foreign", "the files of others aren't touched", `holds "notes.txt"`, func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, "notes.txt"), "")
+		}},
+		{"file", "a typing error", "not a folder", func(t *testing.T, dir string) {
+			writeFile(t, dir, "")
+		}},
+		{"below a file", "it can't be made", "not a directory", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Dir(dir), "")
+		}},
+		{"newer", "an older version doesn't know what else is in it", "newer version", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, lockName), fmt.Sprintf(`{"layout":%d}`, layout+1))
+		}},
+		{"lock is a folder", "it can't be opened", lockName, func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, lockName, "x"), "")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "parent", "data")
+			c.prepare(t, dir)
+			startFails(t, dir, c.want, c.reason)
+		})
+	}
+}
+
+func TestFoldersThatAreForData(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, reason string
+		prepare      func(t *testing.T, dir string)
+	}{
+		{"mount point", "a fresh disk isn't quite empty", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, mountPoint, "x"), "")
+		}},
+		{"killed while it was locked", "the text of the lock file may be incomplete", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, lockName), `{"layout":1,"p`)
+		}},
+		{"killed while the log was made", "etcd makes the log in a folder that it renames", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, lockName), "")
+			writeFile(t, filepath.Join(dir, "member", "wal.tmp", "x"), "")
+			writeFile(t, filepath.Join(dir, "member", "snap", "db"), "")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c.prepare(t, dir)
+			put(t, startMember(t, Options{DataDir: dir}), "/a", "1")
+		})
+	}
+}
+
+func TestDataFolderIsHeldByOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := startMember(t, Options{DataDir: dir, Holder: "127.0.0.1:6443"})
+	startFails(t, dir, fmt.Sprintf("in use by process %d (127.0.0.1:6443)", os.Getpid()), "two servers can't share it")
+	put(t, m, "/a", "1") // the refused one has done no harm
+	stopMember(t, m)
+	stopMember(t, startMember(t, Options{DataDir: dir}))
+}
+
+func TestDamagedData(t *testing.T) {
+	t.Parallel()
+	intact := t.TempDir()
+	m := startMember(t, Options{DataDir: intact})
+	for i := range 500 {
+		put(t, m, fmt.Sprint("/a/", i), strings.Repeat("x", 1000))
+	}
+	stopMember(t, m)
+	database, log := filepath.Join("member", "snap", "db"), filepath.Join("member", "wal")
+
+	overwrite := func(at, n int) func([]byte) []byte {
+		return func(b []byte) []byte { return append(append(b[:at:at], bytes.Repeat([]byte{0xa5}, n)...), b[at+n:]...) }
+	}
+	for _, c := range []struct {
+		name, reason, file, want string
+		damage                   func([]byte) []byte
+	}{
+		{"database of another kind", "its first pages say what it is", database, "invalid database", overwrite(0, 8192)},
+		{"database cut short", "reading beyond the end is a fault, not an error", database, "truncated", func(b []byte) []byte { return b[:20_000] }},
+		{"database with broken pages", "etcd would meet them on a goroutine of its own", database, "damaged", overwrite(8192, 100_000)},
+		{"database missing", "the log alone doesn't hold what was written before its snapshot", database, "no such file", nil},
+		{"log with a broken record", "each record has a checksum", log, "write-ahead log", overwrite(100_000, 50)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(intact)); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, c.file)
+			if c.file == log {
+				segments, err := filepath.Glob(filepath.Join(path, "*.wal"))
+				if err != nil || len(segments) == 0 {
+					t.Fatal("no log", err)
+				}
+				path = segments[0]
+			}
+			if c.damage == nil {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				writeFile(t, path, string(c.damage(b)))
+			}
+			startFails(t, dir, c.want, c.reason)
+		})
+	}
+}
+
+func TestTemporaryFolders(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	abandoned, kept, new := filepath.Join(base, "miniapi-1"), filepath.Join(base, "miniapi-2"), filepath.Join(base, "miniapi-3")
+	lock := func(h holder) string {
+		text, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	writeFile(t, filepath.Join(abandoned, lockName), lock(holder{Layout: layout, Temporary: true}))
+	writeFile(t, filepath.Join(kept, lockName), lock(holder{Layout: layout}))
+	writeFile(t, filepath.Join(new, lockName), "")
+	first := startMember(t, Options{TempDir: base})
+	second := startMember(t, Options{TempDir: base})
+	put(t, first, "/a", "1")
+	put(t, second, "/a", "1")
+
+	for _, c := range []struct {
+		name, reason, path string
+		there              bool
+	}{
+		{"abandoned", "its process died without Stop", abandoned, false},
+		{"data", "somebody gave it a name like that", kept, true},
+		{"new", "it is about to be locked", new, true},
+		{"running", "another member uses it", first.folder.path, true},
+	} {
+		if _, err := os.Stat(c.path); (err == nil) != c.there {
+			t.Errorf("%s: stat says %v, want it there %t: %s", c.name, err, c.there, c.reason)
+		}
+	}
+	if _, err := Start(t.Context(), Options{TempDir: filepath.Join(base, "nowhere")}); err == nil {
+		t.Error("started in a folder that doesn't exist")
+	}
+}
+
+// childFolder tells the test binary that it is the process to be killed.
+const childFolder = "MINIAPI_STORAGE_TEST_FOLDER"
+
+// TestKill kills a writing process, several times over, and looks for each write that was answered.
+func TestKill(t *testing.T) {
+	if dir := os.Getenv(childFolder); dir != "" {
+		writeUntilKilled(t, dir)
+		return
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	written := map[string]bool{}
+	for round := range 4 {
+		child := exec.Command(os.Args[0], "-test.run=^TestKill$")
+		child.Env = append(os.Environ(), childFolder+"="+dir)
+		child.Stderr = os.Stderr
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		answers := bufio.NewScanner(out)
+		for n := 0; answers.Scan(); n++ {
+			if !strings.HasPrefix(answers.Text(), "/") {
+				t.Fatal("the child says ", answers.Text())
+			}
+			written[answers.Text()] = true
+			if n == 100*round {
+				_ = child.Process.Kill() // what it wrote until now is read to the end
+			}
+		}
+		_ = child.Wait() // killed
+
+		m := startMember(t, Options{DataDir: dir})
+		found, err := m.Client().KV.Get(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing := len(written)
+		for _, kv := range found.Kvs {
+			if written[string(kv.Key)] {
+				missing--
+			}
+		}
+		if missing > 0 {
+			t.Errorf("round %d: %d of %d answered writes are lost", round, missing, len(written))
+		}
+		stopMember(t, m)
+	}
+}
+
+// writeUntilKilled writes keys and says which, line by line, once they are answered.
+func writeUntilKilled(t *testing.T, dir string) {
+	m, err := Start(context.Background(), Options{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for writer := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				key := fmt.Sprintf("/%d/%d/%d", os.Getpid(), writer, i)
+				if _, err := m.Client().KV.Put(context.Background(), key, time.Now().String()); err != nil {
+					return
+				}
+				if _, err := fmt.Println(key); err != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
