@@ -1,0 +1,68 @@
+package warnings
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// deprecatedNodeLabels are labels of nodes that have another name by now.
+var deprecatedNodeLabels = map[string]string{
+	corev1.LabelFailureDomainBetaRegion: `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
+	corev1.LabelFailureDomainBetaZone:   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
+	corev1.LabelInstanceType:            `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
+	"beta.kubernetes.io/arch":           `deprecated since v1.14; use "kubernetes.io/arch" instead`,
+	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
+}
+
+// nodeLabel warns of a deprecated label. What named it is repeated where the path
+// doesn't end with it.
+func (l *list) nodeLabel(path *field.Path, label string, repeat bool) {
+	message, deprecated := deprecatedNodeLabels[label]
+	switch {
+	case !deprecated:
+	case repeat:
+		l.at(path, "%s is %s", label, message)
+	default:
+		l.at(path, "%s", message)
+	}
+}
+
+// nodeSelector warns of deprecated labels in a map of them.
+func (l *list) nodeSelector(selector map[string]string, at func(label string) *field.Path) {
+	for _, label := range slices.Sorted(maps.Keys(selector)) {
+		l.nodeLabel(at(label), label, false)
+	}
+}
+
+// nodeLabelSelector warns of deprecated labels in a label selector on nodes.
+func (l *list) nodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
+	if s == nil {
+		return
+	}
+	for i, requirement := range s.MatchExpressions {
+		l.nodeLabel(path.Child("matchExpressions").Index(i).Child("key"), requirement.Key, true)
+	}
+	l.nodeSelector(s.MatchLabels, func(label string) *field.Path { return path.Child("matchLabels").Child(label) })
+}
+
+// nodeSelectorTerm warns of deprecated labels, and with values set of values that no
+// label can have.
+func (l *list) nodeSelectorTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
+	for i, requirement := range term.MatchExpressions {
+		at := path.Child("matchExpressions").Index(i)
+		l.nodeLabel(at.Child("key"), requirement.Key, true)
+		if !values {
+			continue
+		}
+		for j, value := range requirement.Values {
+			for _, message := range validation.IsValidLabelValue(value) {
+				l.at(at.Child("values").Index(j), "%s is invalid, %s", value, message)
+			}
+		}
+	}
+}

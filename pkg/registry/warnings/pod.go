@@ -1,0 +1,79 @@
+package warnings
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// Pod returns the warnings of a pod. Updates have none: they come from machines, often,
+// and change little of what there is to warn of.
+func Pod(_ context.Context, pod, old *corev1.Pod) []string {
+	if old != nil {
+		return nil
+	}
+	var l list
+	l.podAppArmor(pod)
+	l.hostname("this is used in the Pod's hostname", pod.Name)
+	l.podTemplate(nil, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
+	return l
+}
+
+// PodStatus returns the warnings of a pod's status.
+func PodStatus(_ context.Context, pod, _ *corev1.Pod) []string {
+	var l list
+	for i, ip := range pod.Status.PodIPs {
+		l.ip(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)
+	}
+	for i, ip := range pod.Status.HostIPs {
+		l.ip(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)
+	}
+	return l
+}
+
+// appArmorMessage is what is said of AppArmor annotations.
+const appArmorMessage = `deprecated since v1.30; use the "appArmorProfile" field instead`
+
+// podAppArmor warns of AppArmor annotations that a pod's fields don't repeat. It must
+// see the pod before such an annotation is copied to the field of its container.
+func (l *list) podAppArmor(pod *corev1.Pod) {
+	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
+		return
+	}
+	for _, c := range containers(&pod.Spec, nil) {
+		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
+		annotation, annotated := pod.Annotations[key]
+		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+			continue
+		}
+		profile := appArmorProfile(annotation)
+		if profile == nil || !equality.Semantic.DeepEqual(profile, podAppArmorProfile(&pod.Spec)) {
+			l.at(field.NewPath("metadata", "annotations").Key(key), appArmorMessage)
+		}
+	}
+}
+
+func podAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
+	if spec.SecurityContext == nil {
+		return nil
+	}
+	return spec.SecurityContext.AppArmorProfile
+}
+
+// appArmorProfile is the field that says what an annotation does, or nil.
+func appArmorProfile(annotation string) *corev1.AppArmorProfile {
+	switch annotation {
+	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
+	case corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
+	}
+	if name, ok := strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix); ok && name != "" {
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr.To(name)}
+	}
+	return nil
+}

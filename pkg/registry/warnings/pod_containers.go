@@ -1,0 +1,136 @@
+package warnings
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// container is a container of any sort, with its place in the pod's spec.
+type container struct {
+	*corev1.Container
+	path *field.Path
+}
+
+// containers are all containers of a pod: those for initialization come first, then the
+// containers proper, then ephemeral ones.
+func containers(spec *corev1.PodSpec, path *field.Path) []container {
+	var all []container
+	for i := range spec.InitContainers {
+		all = append(all, container{&spec.InitContainers[i], path.Child("initContainers").Index(i)})
+	}
+	for i := range spec.Containers {
+		all = append(all, container{&spec.Containers[i], path.Child("containers").Index(i)})
+	}
+	for i := range spec.EphemeralContainers {
+		c := (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
+		all = append(all, container{c, path.Child("ephemeralContainers").Index(i)})
+	}
+	return all
+}
+
+// containers adds the warnings of a template's containers.
+func (l *list) containers(path *field.Path, t *corev1.PodTemplateSpec) {
+	annotations := path.Child("metadata", "annotations")
+	all := containers(&t.Spec, path.Child("spec"))
+	if t.Spec.SecurityContext == nil || t.Spec.SecurityContext.SeccompProfile == nil {
+		l.seccomp(annotations, &t.ObjectMeta, corev1.SeccompPodAnnotationKey)
+	}
+	for _, c := range all {
+		if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
+			l.seccomp(annotations, &t.ObjectMeta, corev1.SeccompContainerAnnotationKeyPrefix+c.Name)
+		}
+		hasProfile := podAppArmorProfile(&t.Spec) != nil ||
+			c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
+		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
+		// Pods, which have no path, have a rule of their own.
+		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
+			l.at(annotations.Key(key), appArmorMessage)
+		}
+		l.byteAmounts(c.path.Child("resources", "limits"), c.Resources.Limits)
+		l.byteAmounts(c.path.Child("resources", "requests"), c.Resources.Requests)
+		l.environment(c.path.Child("env"), c.Env)
+	}
+	l.ports(all)
+	l.portNames(all)
+}
+
+func (l *list) seccomp(path *field.Path, meta *metav1.ObjectMeta, key string) {
+	if _, ok := meta.Annotations[key]; ok {
+		l.at(path.Key(key), `non-functional in v1.27+; use the "seccompProfile" field instead`)
+	}
+}
+
+// environment warns of variables that hide one of the same name, unless their value is
+// made of the hidden one's.
+func (l *list) environment(path *field.Path, env []corev1.EnvVar) {
+	seen := map[string]bool{}
+	for i, v := range env {
+		reference := "$(" + v.Name + ")"
+		extends := v.ValueFrom == nil && v.Value != reference && strings.Contains(v.Value, reference)
+		if seen[v.Name] && !extends {
+			l.at(path.Index(i), "hides previous definition of %q, which may be dropped when using apply", v.Name)
+		}
+		seen[v.Name] = true
+	}
+}
+
+// ports warns of ports that are defined more than once, or not as they seem to be.
+func (l *list) ports(all []container) {
+	type definition struct {
+		path *field.Path
+		port corev1.ContainerPort
+	}
+	defined := map[string][]definition{}
+	for _, c := range all {
+		for i, port := range c.Ports {
+			path := c.path.Child("ports").Index(i)
+			if port.HostIP != "" && port.HostPort == 0 {
+				l.at(path, "hostIP set without hostPort: %+v", port)
+			}
+			key := fmt.Sprintf("%d/%s", port.ContainerPort, port.Protocol)
+			for _, other := range defined[key] {
+				if relation := portRelation(port, other.port); relation != "" {
+					l.at(path, "%s port definition with %s", relation, other.path)
+				}
+			}
+			defined[key] = append(defined[key], definition{path, port})
+		}
+	}
+}
+
+// portRelation is how a definition of a port relates to another one of the same port.
+// On the host, both bind an address where only one of them names it.
+func portRelation(a, b corev1.ContainerPort) string {
+	switch {
+	case a.HostIP == b.HostIP && a.HostPort == b.HostPort:
+		return "duplicate"
+	case a.HostPort == 0 || b.HostPort == 0:
+		return "overlapping"
+	case a.HostPort == b.HostPort && (a.HostIP == "") != (b.HostIP == ""):
+		return "dangerously ambiguous"
+	}
+	return ""
+}
+
+// portNames warns of names that mean the first of several ports.
+func (l *list) portNames(all []container) {
+	named := map[string]*field.Path{}
+	for _, c := range all {
+		for i, port := range c.Ports {
+			if port.Name == "" {
+				continue
+			}
+			path := c.path.Child("ports").Index(i)
+			if first, ok := named[port.Name]; ok {
+				l.at(path, "duplicate port name %q with %s, services and probes that select ports by name will use %s",
+					port.Name, first, first)
+			} else {
+				named[port.Name] = path
+			}
+		}
+	}
+}

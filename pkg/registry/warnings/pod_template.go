@@ -1,0 +1,135 @@
+package warnings
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// deprecatedPodAnnotations are annotations that a field has replaced.
+var deprecatedPodAnnotations = []struct{ key, message string }{
+	{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
+	{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
+	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
+}
+
+// podTemplate adds the warnings of a pod template. The path is nil for a pod itself.
+func (l *list) podTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
+	spec, annotations := path.Child("spec"), path.Child("metadata", "annotations")
+
+	l.nodeSelector(t.Spec.NodeSelector, func(label string) *field.Path { return spec.Child("nodeSelector").Key(label) })
+	l.nodeAffinity(spec.Child("affinity", "nodeAffinity"), t.Spec.Affinity)
+	for i, constraint := range t.Spec.TopologySpreadConstraints {
+		at := spec.Child("topologySpreadConstraints").Index(i)
+		l.nodeLabel(at.Child("topologyKey"), constraint.TopologyKey, true)
+		if constraint.LabelSelector == nil {
+			l.noSelector(at)
+		}
+	}
+	for _, deprecated := range deprecatedPodAnnotations {
+		if _, ok := t.Annotations[deprecated.key]; ok {
+			l.at(annotations.Key(deprecated.key), "%s", deprecated.message)
+		}
+	}
+	l.volumes(spec.Child("volumes"), t.Spec.Volumes)
+	l.duplicates(spec, &t.Spec)
+	l.byteAmounts(spec.Child("overhead"), t.Spec.Overhead)
+	l.containers(path, t)
+	if s := t.Spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
+		l.at(spec.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
+	}
+	l.podAffinity(spec.Child("affinity"), t.Spec.Affinity)
+	l.addresses(spec, &t.Spec)
+}
+
+func (l *list) nodeAffinity(path *field.Path, affinity *corev1.Affinity) {
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return
+	}
+	if required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		terms := path.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+		for i := range required.NodeSelectorTerms {
+			l.nodeSelectorTerm(terms.Index(i), &required.NodeSelectorTerms[i], false)
+		}
+	}
+	preferred := path.Child("preferredDuringSchedulingIgnoredDuringExecution")
+	for i := range affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		term := &affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference
+		l.nodeSelectorTerm(preferred.Index(i).Child("preference"), term, true)
+	}
+}
+
+func (l *list) podAffinity(path *field.Path, affinity *corev1.Affinity) {
+	if affinity == nil {
+		return
+	}
+	terms := func(path *field.Path, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i, term := range required {
+			if term.LabelSelector == nil {
+				l.noSelector(path.Child("requiredDuringSchedulingIgnoredDuringExecution").Index(i))
+			}
+		}
+		for i, term := range preferred {
+			if term.PodAffinityTerm.LabelSelector == nil {
+				l.noSelector(path.Child("preferredDuringSchedulingIgnoredDuringExecution").Index(i).Child("podAffinityTerm"))
+			}
+		}
+	}
+	if a := affinity.PodAffinity; a != nil {
+		terms(path.Child("podAffinity"),
+			a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := affinity.PodAntiAffinity; a != nil {
+		terms(path.Child("podAntiAffinity"),
+			a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+}
+
+// noSelector warns that a selector that is missing selects nothing, where an empty one
+// would select everything.
+func (l *list) noSelector(path *field.Path) {
+	l.at(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
+}
+
+// duplicates warns of list items whose key another item has: an apply can't tell them
+// apart.
+func (l *list) duplicates(path *field.Path, spec *corev1.PodSpec) {
+	ips := map[string]bool{}
+	for i, alias := range spec.HostAliases {
+		if ips[alias.IP] {
+			l.at(path.Child("hostAliases").Index(i).Child("ip"), "duplicate ip %q", alias.IP)
+		}
+		ips[alias.IP] = true
+	}
+	names := map[string]bool{}
+	for i, secret := range spec.ImagePullSecrets {
+		if names[secret.Name] {
+			l.at(path.Child("imagePullSecrets").Index(i).Child("name"), "duplicate name %q", secret.Name)
+		}
+		names[secret.Name] = true
+	}
+	for i, secret := range spec.ImagePullSecrets {
+		if secret.Name == "" {
+			l.at(path.Child("imagePullSecrets").Index(i).Child("name"), "invalid empty name %q", secret.Name)
+		}
+	}
+}
+
+// byteAmounts warns of fractions of a byte.
+func (l *list) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
+	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		if q, ok := amounts[name]; ok {
+			l.wholeBytes(path.Key(string(name)), q)
+		}
+	}
+}
+
+func (l *list) addresses(path *field.Path, spec *corev1.PodSpec) {
+	if spec.DNSConfig != nil {
+		for i, server := range spec.DNSConfig.Nameservers {
+			l.ip(path.Child("dnsConfig", "nameservers").Index(i), server)
+		}
+	}
+	for i, alias := range spec.HostAliases {
+		l.ip(path.Child("hostAliases").Index(i).Child("ip"), alias.IP)
+	}
+}
