@@ -14,6 +14,7 @@ import (
 	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -54,6 +55,7 @@ type Config struct {
 	authority      *authority
 	authentication *authentication.Applied
 	escalation     registry.Escalation
+	crdBarrier     *crdBarrier
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
 	services       utilwebhook.ServiceResolver
 	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
@@ -69,6 +71,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
+	c.crdBarrier = newCRDBarrier(life)
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.startStorage, c.listen, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
@@ -109,6 +112,8 @@ func (c *Config) applyServerRun(context.Context) error {
 	}
 	c.generic.EffectiveVersion = effectiveVersion{c.generic.EffectiveVersion}
 	c.generic.MergedResourceConfig = o.apis
+	// One, for custom resources too.
+	c.generic.AggregatedDiscoveryGroupManager = &discoveryRecorder{aggregated.NewResourceManager("apis"), c.crdBarrier}
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	// Both are served by installOpenAPI, when first asked for; apiextensions needs
@@ -256,7 +261,7 @@ func (c *Config) customResources() *crdserver.Config {
 	etcd.StorageConfig.Codec = crdserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)
 	etcd.StorageConfig.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
 	factory := &genericoptions.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
-	g.RESTOptionsGetter = c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers))
+	g.RESTOptionsGetter = c.crdBarrier.RESTOptionsGetter(c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
 	return &crdserver.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},
 		ExtraConfig: crdserver.ExtraConfig{

@@ -36,7 +36,8 @@ type groupDiscovery struct {
 	groups discovery.GroupManager
 	mapper meta.ResettableRESTMapper
 	// own are the groups that the registry serves, which stay whatever happens.
-	own map[string]bool
+	own     map[string]bool
+	barrier *crdBarrier
 
 	mu     sync.Mutex
 	listed map[string]bool
@@ -44,12 +45,24 @@ type groupDiscovery struct {
 
 func (d *groupDiscovery) start() error {
 	d.listed = map[string]bool{}
+	d.groups.AddGroup(discoveryGroup([]schema.GroupVersion{apiextensionsv1.SchemeGroupVersion}))
 	_, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { d.sync() },
-		UpdateFunc: func(any, any) { d.sync() },
-		DeleteFunc: func(any) { d.sync() },
+		AddFunc:    func(obj any) { d.handle(obj, false) },
+		UpdateFunc: func(_, obj any) { d.handle(obj, false) },
+		DeleteFunc: func(obj any) { d.handle(obj, true) },
 	})
 	return err
+}
+
+// handle brings the list up to date before the barrier lets go of whoever changed it.
+func (d *groupDiscovery) handle(obj any, deleted bool) {
+	d.sync()
+	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = unknown.Obj
+	}
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		d.barrier.observe(crd, deleted)
+	}
 }
 
 // sync makes the list what the definitions of the moment say.

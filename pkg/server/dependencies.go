@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,7 +60,25 @@ func (c *Config) kubelet() (registry.Kubelet, error) {
 
 // bootstrap says what the objects that every cluster has depend on.
 func (s *Server) bootstrap() bootstrap.Config {
-	return bootstrap.Config{}
+	c := s.config
+	config := bootstrap.Config{
+		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),
+		ClientCA:      c.authentication.ClientCA(),
+		RequestHeader: c.authentication.RequestHeader,
+	}
+	for _, ipNet := range c.options.serviceRange {
+		// Both come from net.ParseCIDR: the conversion can't fail.
+		ones, _ := ipNet.Mask.Size()
+		address, _ := netip.AddrFromSlice(ipNet.IP)
+		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))
+	}
+	// Endpoints can't be loopback addresses: a server that only this machine reaches has none.
+	public := c.generic.PublicAddress
+	if c.options.EndpointReconcilerType != "none" && !public.IsLoopback() && !public.IsUnspecified() {
+		config.AdvertiseAddress, _ = netip.AddrFromSlice(public)
+		config.AdvertiseAddress = config.AdvertiseAddress.Unmap()
+	}
+	return config
 }
 
 // notFound answers requests that no part of the server knows, with a Status.

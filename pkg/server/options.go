@@ -96,7 +96,6 @@ func NewOptions() *Options {
 	o.Serving.BindPort = 6443
 	o.Serving.ServerCert.CertDirectory = ""
 	o.Etcd.DefaultStorageMediaType = "application/vnd.kubernetes.protobuf"
-	o.Etcd.DeleteCollectionWorkers = 10
 	// Priority and fairness costs every request, and one developer has no tenants.
 	o.Features.EnablePriorityAndFairness = false
 	return o

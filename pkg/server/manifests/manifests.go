@@ -16,6 +16,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -183,24 +184,20 @@ func (a applier) apply(ctx context.Context, object Object) error {
 func (a applier) awaitEstablished(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()
-	var last any = "nothing yet"
+	definitions := a.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		crd, err := a.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
+		u, err := definitions.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
-		if err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
 			return false, err
 		}
-		last = conditions
-		return slices.ContainsFunc(conditions, func(c any) bool {
-			condition, _ := c.(map[string]any)
-			return condition["type"] == string(apiextensionsv1.Established) && condition["status"] == "True"
-		}), nil
+		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
 	})
 	if err != nil {
-		return fmt.Errorf("isn't established: %w (the last conditions: %v)", err, last)
+		return fmt.Errorf("isn't established: %w (the last conditions: %+v)", err, crd.Status.Conditions)
 	}
 	a.mapper.Reset()
 	return nil

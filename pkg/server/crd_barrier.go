@@ -1,0 +1,230 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// crdBarrierTimeout bounds how long the answer to a write of a definition waits for
+// its effect. It is far above what the controllers take: to reach it is a bug.
+const crdBarrierTimeout = 10 * time.Second
+
+// crdBarrier holds the answer to a write of a CustomResourceDefinition until the next
+// request is served by it: the controllers have judged the names, and the resources
+// are served and discovered.
+type crdBarrier struct {
+	life context.Context
+
+	mu         sync.Mutex
+	seen       map[string]*apiextensionsv1.CustomResourceDefinition
+	discovered map[schema.GroupVersion]map[string]bool
+	changed    chan struct{}
+}
+
+func newCRDBarrier(life context.Context) *crdBarrier {
+	return &crdBarrier{
+		life:       life,
+		seen:       map[string]*apiextensionsv1.CustomResourceDefinition{},
+		discovered: map[schema.GroupVersion]map[string]bool{},
+		changed:    make(chan struct{}),
+	}
+}
+
+// update changes what is known, and wakes who waits for it.
+func (b *crdBarrier) update(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// observe is told what the informer has seen, after everybody else.
+func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
+	b.update(func() {
+		if deleted {
+			delete(b.seen, crd.Name)
+		} else {
+			b.seen[crd.Name] = crd
+		}
+	})
+}
+
+// await waits until the condition holds.
+func (b *crdBarrier) await(what string, holds func() bool) {
+	ctx, cancel := context.WithTimeout(b.life, crdBarrierTimeout)
+	defer cancel()
+	for {
+		b.mu.Lock()
+		done, changed := holds(), b.changed
+		b.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if b.life.Err() == nil {
+				klog.ErrorS(ctx.Err(), "a custom resource definition isn't in effect yet", "name", what)
+			}
+			return
+		}
+	}
+}
+
+// created waits until the definition is served, or its names have been refused.
+func (b *crdBarrier) created(name string) {
+	b.await(name, func() bool {
+		crd := b.seen[name]
+		if crd == nil {
+			return false
+		}
+		if apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
+			return true
+		}
+		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && b.isDiscovered(crd)
+	})
+}
+
+func (b *crdBarrier) isDiscovered(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, v := range crd.Spec.Versions {
+		if v.Served && !b.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}][crd.Spec.Names.Plural] {
+			return false
+		}
+	}
+	return true
+}
+
+// updated waits until requests are served by the definition of that version.
+func (b *crdBarrier) updated(name, resourceVersion string) {
+	want, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return
+	}
+	b.await(name, func() bool {
+		crd := b.seen[name]
+		if crd == nil {
+			return true
+		}
+		have, err := strconv.ParseUint(crd.ResourceVersion, 10, 64)
+		return err != nil || have >= want
+	})
+}
+
+// deleted waits until the definition is gone.
+func (b *crdBarrier) deleted(name, uid string) {
+	b.await(name, func() bool { return b.seen[name] == nil || string(b.seen[name].UID) != uid })
+}
+
+// RESTOptionsGetter puts the barrier behind the writes of definitions.
+func (b *crdBarrier) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return &barredOptions{inner, b}
+}
+
+type barredOptions struct {
+	inner   generic.RESTOptionsGetter
+	barrier *crdBarrier
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (o *barredOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := o.inner.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	decorate := options.Decorator
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
+		attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		store, destroy, err := decorate(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
+		return &barredStorage{store, o.barrier}, destroy, err
+	}
+	return options, nil
+}
+
+// barredStorage holds each write until it is in effect.
+type barredStorage struct {
+	storage.Interface
+	barrier *crdBarrier
+}
+
+func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
+		return err
+	}
+	s.barrier.created(objectMeta(out).GetName())
+	return nil
+}
+
+func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
+	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached); err != nil {
+		return err
+	}
+	m := objectMeta(destination)
+	s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	return nil
+}
+
+func (s *barredStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+	if err := s.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
+		return err
+	}
+	m := objectMeta(out)
+	s.barrier.deleted(m.GetName(), string(m.GetUID()))
+	return nil
+}
+
+// objectMeta is the metadata of a definition; nothing else comes here.
+func objectMeta(obj runtime.Object) metav1.Object {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return &apiextensions.CustomResourceDefinition{}
+	}
+	return m
+}
+
+// discoveryRecorder is the resource manager of /apis, which tells the barrier what it
+// has been told.
+type discoveryRecorder struct {
+	aggregated.ResourceManager
+	barrier *crdBarrier
+}
+
+func (d *discoveryRecorder) WithSource(source aggregated.Source) aggregated.ResourceManager {
+	return &discoveryRecorder{d.ResourceManager.WithSource(source), d.barrier}
+}
+
+func (d *discoveryRecorder) AddGroupVersion(group string, version apidiscoveryv2.APIVersionDiscovery) {
+	d.ResourceManager.AddGroupVersion(group, version)
+	resources := map[string]bool{}
+	for _, r := range version.Resources {
+		resources[r.Resource] = true
+	}
+	d.barrier.update(func() {
+		d.barrier.discovered[schema.GroupVersion{Group: group, Version: version.Version}] = resources
+	})
+}
+
+func (d *discoveryRecorder) RemoveGroupVersion(gv metav1.GroupVersion) {
+	d.ResourceManager.RemoveGroupVersion(gv)
+	d.barrier.update(func() { delete(d.barrier.discovered, schema.GroupVersion{Group: gv.Group, Version: gv.Version}) })
+}
