@@ -61,7 +61,14 @@ func (r *namespaceStorage) Delete(ctx context.Context, name string, validate res
 	if options == nil {
 		options = metav1.NewDeleteOptions(0)
 	}
-	preconditions := namespacePreconditions(options)
+	if options.Preconditions == nil {
+		options.Preconditions = &metav1.Preconditions{}
+	}
+	if options.Preconditions.UID == nil {
+		// It is this namespace that terminates, not another of its name.
+		options.Preconditions.UID = &namespace.UID
+	}
+	preconditions := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
 	if err := checkNamespacePreconditions(namespace, preconditions); err != nil {
 		return nil, false, err
 	}
@@ -112,13 +119,6 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 		r.store.AfterUpdate(out, &metav1.UpdateOptions{DryRun: options.DryRun})
 	}
 	return out, nil
-}
-
-func namespacePreconditions(options *metav1.DeleteOptions) *storage.Preconditions {
-	if options.Preconditions == nil {
-		return &storage.Preconditions{}
-	}
-	return &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
 }
 
 func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Preconditions) error {
