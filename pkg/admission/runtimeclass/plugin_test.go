@@ -1,0 +1,60 @@
+package runtimeclass
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/plugintest"
+)
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	overhead := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+	other := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m")}
+	gpu := corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists}
+	class := &nodev1.RuntimeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "vm"}, Handler: "vm",
+		Overhead:   &nodev1.Overhead{PodFixed: overhead},
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}
+	tests := []struct {
+		name, reason, refusal string
+		pod, want             corev1.PodSpec
+	}{{
+		name: "applied", reason: "overhead and placement are the class's, the pod's own stays",
+		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"zone": "a"}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"zone": "a", "vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}, {
+		name: "no class", reason: "nothing changes", pod: corev1.PodSpec{}, want: corev1.PodSpec{},
+	}, {
+		name: "missing class", reason: "there is nothing to run the pod with",
+		pod: corev1.PodSpec{RuntimeClassName: new("gone")}, refusal: `pod rejected: RuntimeClass "gone" not found`,
+	}, {
+		name: "own overhead", reason: "only a class can say what running it costs",
+		pod: corev1.PodSpec{Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+	}, {
+		name: "other overhead", reason: "the class says something else",
+		pod: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: other}, refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+	}, {
+		name: "conflict", reason: "no node is both",
+		pod:     corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "no"}},
+		refusal: "conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no",
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, class)
+			pod := &corev1.Pod{Spec: *test.pod.DeepCopy()}
+			plugintest.Run(t, p, plugintest.Create(pod), test.refusal)
+			if diff := cmp.Diff(test.want, pod.Spec); test.refusal == "" && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
