@@ -1,0 +1,122 @@
+// Package limitranger has the LimitRanger plugin: the LimitRanges of a namespace give containers
+// their default requests and limits, and bound those of containers, pods and claims.
+package limitranger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+)
+
+// Name is the plugin's name.
+const Name = "LimitRanger"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// Plugin applies limit ranges.
+type Plugin struct {
+	*admission.Handler
+	ranges corelisters.LimitRangeLister
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	ranges := f.Core().V1().LimitRanges()
+	p.ranges = ranges.Lister()
+	p.SetReadyFunc(ranges.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.ranges == nil {
+		return errors.New("missing limitRange lister")
+	}
+	return nil
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, isPod := a.GetObject().(*corev1.Pod)
+	if !isPod || !limited(a) {
+		return nil
+	}
+	ranges, err := p.rangesOf(a)
+	if err != nil {
+		return err
+	}
+	for _, limitRange := range ranges {
+		setDefaults(pod, limitRange)
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !limited(a) {
+		return nil
+	}
+	ranges, err := p.rangesOf(a)
+	if err != nil {
+		return err
+	}
+	for _, limitRange := range ranges {
+		var errs []error
+		for i := range limitRange.Spec.Limits {
+			switch object := a.GetObject().(type) {
+			case *corev1.Pod:
+				errs = append(errs, checkPod(object, &limitRange.Spec.Limits[i])...)
+			case *corev1.PersistentVolumeClaim:
+				errs = append(errs, checkClaim(object, &limitRange.Spec.Limits[i])...)
+			}
+		}
+		if err := utilerrors.NewAggregate(errs); err != nil {
+			return admission.NewForbidden(a, err)
+		}
+	}
+	return nil
+}
+
+// limited tells whether a request can set what limit ranges are about. The containers of a pod don't
+// change, but for their resources by resize.
+func limited(a admission.Attributes) bool {
+	switch a.GetKind().GroupKind() {
+	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
+		return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
+			a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
+	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind():
+		// What is being deleted may still lose its finalizers.
+		old, _ := a.GetOldObject().(*corev1.PersistentVolumeClaim)
+		return a.GetSubresource() == "" && (old == nil || old.DeletionTimestamp == nil)
+	}
+	return false
+}
+
+// rangesOf returns the limit ranges of the request's namespace, by name.
+func (p *Plugin) rangesOf(a admission.Attributes) ([]*corev1.LimitRange, error) {
+	if !p.WaitForReady() {
+		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	ranges, err := p.ranges.LimitRanges(a.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return nil, admission.NewForbidden(a, fmt.Errorf("unable to %s %v at this time because there was an error enforcing limit ranges", a.GetOperation(), a.GetResource()))
+	}
+	slices.SortFunc(ranges, func(a, b *corev1.LimitRange) int { return cmp.Compare(a.Name, b.Name) })
+	return ranges, nil
+}
