@@ -1,0 +1,106 @@
+package resourcequota
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+)
+
+const (
+	claimObjects = corev1.ResourceName("count/persistentvolumeclaims")
+	// ofClass stands between the name of a storage class and what is counted of its claims alone.
+	ofClass = ".storageclass.storage.k8s.io/"
+)
+
+// claims are counted, and so is the storage that they request, both in all and by storage class.
+func claims() rules {
+	return rules{
+		counts: func(name corev1.ResourceName) bool {
+			for _, counted := range []corev1.ResourceName{corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage} {
+				if name == counted || strings.HasSuffix(string(name), ofClass+string(counted)) {
+					return true
+				}
+			}
+			return name == claimObjects
+		},
+		handles: func(a admission.Attributes) bool {
+			switch a.GetSubresource() {
+			case "":
+				return a.GetOperation() == admission.Create || a.GetOperation() == admission.Update
+			case "status":
+				return statusCounts(a)
+			}
+			return false
+		},
+		scope: func(scope corev1.ScopedResourceSelectorRequirement, object runtime.Object) (bool, error) {
+			claim, err := as[*corev1.PersistentVolumeClaim](object)
+			if err != nil || scope.ScopeName != corev1.ResourceQuotaScopeVolumeAttributesClass {
+				return false, err
+			}
+			return selects(scope, attributesClasses(claim))
+		},
+		usage: func(object runtime.Object) (corev1.ResourceList, error) {
+			claim, err := as[*corev1.PersistentVolumeClaim](object)
+			if err != nil {
+				return nil, err
+			}
+			usage := corev1.ResourceList{claimObjects: *one(), corev1.ResourcePersistentVolumeClaims: *one()}
+			if storage := claimedStorage(claim); storage != nil {
+				usage[corev1.ResourceRequestsStorage] = *storage
+			}
+			if class := storagehelpers.GetPersistentVolumeClaimClass(claim); class != "" {
+				for _, counted := range []corev1.ResourceName{corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage} {
+					if used, ok := usage[counted]; ok {
+						usage[corev1.ResourceName(class+ofClass)+counted] = used
+					}
+				}
+			}
+			return usage, nil
+		},
+	}
+}
+
+// statusCounts tells whether a status says that a volume has another size or another attributes class.
+func statusCounts(a admission.Attributes) bool {
+	claim, isClaim := a.GetObject().(*corev1.PersistentVolumeClaim)
+	old, wasClaim := a.GetOldObject().(*corev1.PersistentVolumeClaim)
+	return isClaim && wasClaim &&
+		(claim.Status.AllocatedResources.Storage().Cmp(*old.Status.AllocatedResources.Storage()) != 0 ||
+			!slices.Equal(attributesClasses(claim), attributesClasses(old)))
+}
+
+// claimedStorage is what was requested, or what was allocated if that is more, in whole bytes. It is
+// nil for a claim that requests nothing.
+func claimedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
+	storage, ok := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !ok {
+		return nil
+	}
+	if allocated, ok := claim.Status.AllocatedResources[corev1.ResourceStorage]; ok && allocated.Cmp(storage) > 0 {
+		storage = allocated
+	}
+	storage = storage.DeepCopy()
+	storage.RoundUp(0)
+	return &storage
+}
+
+// attributesClasses returns the sorted names of the attributes classes that the claim's volume has, or
+// is about to have.
+func attributesClasses(claim *corev1.PersistentVolumeClaim) []string {
+	var names []string
+	for _, name := range []*string{claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName} {
+		if name != nil && *name != "" {
+			names = append(names, *name)
+		}
+	}
+	if modify := claim.Status.ModifyVolumeStatus; modify != nil && modify.TargetVolumeAttributesClassName != "" {
+		names = append(names, modify.TargetVolumeAttributesClassName)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,166 @@
+package resourcequota
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/plugintest"
+)
+
+// list makes a resource list of pairs of name and quantity.
+func list(pairs ...string) corev1.ResourceList {
+	l := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return l
+}
+
+func pod(requests, limits corev1.ResourceList) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+		{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}},
+	}}}
+}
+
+// evaluators returns the evaluators by resource.
+func evaluatorFor(t *testing.T, name string) quota.Evaluator {
+	t.Helper()
+	for _, e := range Configuration(nil).Evaluators() {
+		if e.GroupResource().String() == name {
+			return e
+		}
+	}
+	t.Fatalf("no evaluator counts %s", name)
+	return nil
+}
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	quotaOf := func(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes},
+			Status:     corev1.ResourceQuotaStatus{Hard: hard, Used: used},
+		}
+	}
+	tests := []struct {
+		name, reason, refusal string
+		quota                 *corev1.ResourceQuota
+		request               plugintest.Request
+	}{{
+		name:    "within",
+		reason:  "there is room for one more",
+		quota:   quotaOf(list("pods", "2", "requests.cpu", "1"), list("pods", "1", "requests.cpu", "500m")),
+		request: plugintest.Create(pod(list("cpu", "500m"), nil)),
+	}, {
+		name:    "exceeded",
+		reason:  "what would be used, is used and is limited is told",
+		quota:   quotaOf(list("pods", "2", "requests.cpu", "1"), list("pods", "1", "requests.cpu", "600m")),
+		request: plugintest.Create(pod(list("cpu", "500m"), nil)),
+		refusal: "exceeded quota: q, requested: requests.cpu=500m, used: requests.cpu=600m, limited: requests.cpu=1",
+	}, {
+		name:    "nothing said",
+		reason:  "who is limited must say what it needs",
+		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
+		request: plugintest.Create(pod(nil, nil)),
+		refusal: "failed quota: q: must specify limits.memory for: c; requests.cpu for: c",
+	}, {
+		name:    "not measured yet",
+		reason:  "the quota's controller hasn't counted",
+		quota:   quotaOf(list("pods", "2"), nil),
+		request: plugintest.Create(pod(nil, nil)),
+		refusal: "status unknown for quota: q, resources: pods",
+	}, {
+		name:    "out of scope",
+		reason:  "the quota is for pods that end by themselves",
+		quota:   quotaOf(list("pods", "0"), list("pods", "0"), corev1.ResourceQuotaScopeTerminating),
+		request: plugintest.Create(pod(nil, nil)),
+	}, {
+		name:    "in scope",
+		reason:  "a pod without requests is best effort",
+		quota:   quotaOf(list("pods", "0"), list("pods", "0"), corev1.ResourceQuotaScopeBestEffort),
+		request: plugintest.Create(pod(nil, nil)),
+		refusal: "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
+	}, {
+		name:    "any object",
+		reason:  "objects of every kind can be counted",
+		quota:   quotaOf(list("count/leases.coordination.k8s.io", "0", "configmaps", "0"), list("count/leases.coordination.k8s.io", "0", "configmaps", "0")),
+		request: plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}),
+		refusal: "exceeded quota: q, requested: configmaps=1, used: configmaps=0, limited: configmaps=0",
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.SetDrainedNotification(t.Context().Done())
+			p.SetQuotaConfiguration(Configuration(nil))
+			plugintest.Start(t, p, nil, test.quota)
+			plugintest.Run(t, p, test.request, test.refusal)
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	ended := pod(list("cpu", "1"), nil)
+	ended.Status.Phase = corev1.PodSucceeded
+	lost := pod(list("cpu", "1"), nil)
+	lost.DeletionTimestamp, lost.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(-time.Hour)}, new(int64(30))
+	service := func(kind corev1.ServiceType, allocate *bool) *corev1.Service {
+		return &corev1.Service{Spec: corev1.ServiceSpec{Type: kind, AllocateLoadBalancerNodePorts: allocate, Ports: []corev1.ServicePort{{Port: 1}, {Port: 2, NodePort: 30000}}}}
+	}
+	claim := &corev1.PersistentVolumeClaim{
+		Spec:   corev1.PersistentVolumeClaimSpec{StorageClassName: new("gold"), Resources: corev1.VolumeResourceRequirements{Requests: list("storage", "1500m")}},
+		Status: corev1.PersistentVolumeClaimStatus{AllocatedResources: list("storage", "1")},
+	}
+	tests := []struct {
+		name, reason, resource string
+		object                 runtime.Object
+		want                   corev1.ResourceList
+	}{{
+		name: "pod", reason: "requests count by their plain name too", resource: "pods",
+		object: pod(list("cpu", "1", "memory", "2Gi", "hugepages-2Mi", "4Mi", "example.com/gpu", "2"), list("cpu", "2")),
+		want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1", "limits.cpu", "2", "memory", "2Gi", "requests.memory", "2Gi",
+			"hugepages-2Mi", "4Mi", "requests.hugepages-2Mi", "4Mi", "requests.example.com/gpu", "2"),
+	}, {
+		name: "ended pod", reason: "it is still an object", resource: "pods", object: ended, want: list("count/pods", "1"),
+	}, {
+		name: "lost pod", reason: "its node will not end it any more", resource: "pods", object: lost, want: list("count/pods", "1"),
+	}, {
+		name: "node port", reason: "each port gets one", resource: "services", object: service(corev1.ServiceTypeNodePort, nil),
+		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "0"),
+	}, {
+		name: "load balancer without node ports", reason: "only those asked for are given", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(false)),
+		want: list("count/services", "1", "services", "1", "services.nodeports", "1", "services.loadbalancers", "1"),
+	}, {
+		name: "claim", reason: "in whole bytes, in all and by class", resource: "persistentvolumeclaims", object: claim,
+		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2",
+			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1", "gold.storageclass.storage.k8s.io/requests.storage", "2"),
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			e := evaluatorFor(t, test.resource)
+			got, err := e.Usage(test.object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+			if matched := e.MatchingResources(quota.ResourceNames(got)); len(matched) != len(got) {
+				t.Errorf("of %v, quotas count %v alone", quota.ResourceNames(got), matched)
+			}
+		})
+	}
+}

@@ -1,0 +1,252 @@
+package resourcequota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/admission"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	resourcehelpers "k8s.io/component-helpers/resource"
+	"k8s.io/utils/clock"
+)
+
+// requestPrefix and limitPrefix are what quotas write before a resource's name.
+const (
+	requestPrefix = corev1.DefaultResourceRequestsPrefix
+	limitPrefix   = "limits."
+)
+
+// computed are the resources that quotas count by requests and by limits, and under their plain name
+// by requests. For required ones, each container must say what it needs if a quota counts them; that
+// was a mistake of the API, so there will be no more of these.
+var computed = []struct {
+	name     corev1.ResourceName
+	required bool
+}{
+	{corev1.ResourceCPU, true},
+	{corev1.ResourceMemory, true},
+	{corev1.ResourceEphemeralStorage, false},
+}
+
+// podCounts are the names under which quotas count all pods, and those that haven't ended.
+const (
+	podObjects = corev1.ResourceName("count/pods")
+	livePods   = corev1.ResourcePods
+)
+
+func pods(clock clock.PassiveClock) rules {
+	return rules{
+		counts: countedByPods,
+		handles: func(a admission.Attributes) bool {
+			return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
+				a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
+		},
+		constraints: podConstraints,
+		scope:       podInScope,
+		usage: func(object runtime.Object) (corev1.ResourceList, error) {
+			pod, err := as[*corev1.Pod](object)
+			if err != nil {
+				return nil, err
+			}
+			return podUsage(pod, clock.Now()), nil
+		},
+	}
+}
+
+func countedByPods(name corev1.ResourceName) bool {
+	if name == podObjects || name == livePods {
+		return true
+	}
+	plain, isRequest := strings.CutPrefix(string(name), requestPrefix)
+	unlimited, _ := strings.CutPrefix(string(name), limitPrefix)
+	for _, c := range computed {
+		if plain == string(c.name) || unlimited == string(c.name) {
+			return true
+		}
+	}
+	// Extended resources and huge pages aren't overcommitted, so quotas count requests alone.
+	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !isNative(name)
+}
+
+// podConstraints implements the mistake that computed tells of.
+func podConstraints(required []corev1.ResourceName, object runtime.Object) error {
+	pod, err := as[*corev1.Pod](object)
+	if err != nil {
+		return err
+	}
+	missing := map[corev1.ResourceName][]string{}
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			given := computeUsage(containers[i].Resources.Requests, containers[i].Resources.Limits)
+			for _, name := range required {
+				if _, ok := given[name]; !ok && mustBeGiven(name) {
+					missing[name] = append(missing[name], containers[i].Name)
+				}
+			}
+		}
+	}
+	if len(missing) == 0 || podLevelCovers(pod, missing) {
+		return nil
+	}
+	var messages []string
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		slices.Sort(missing[name])
+		messages = append(messages, fmt.Sprintf("%s for: %s", name, strings.Join(slices.Compact(missing[name]), ",")))
+	}
+	return fmt.Errorf("must specify %s", strings.Join(messages, "; "))
+}
+
+func mustBeGiven(name corev1.ResourceName) bool {
+	for _, c := range computed {
+		if c.required && (name == c.name || name == requestPrefix+c.name || name == limitPrefix+c.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// podLevelCovers removes what the pod as a whole says, and tells whether nothing is left.
+func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) bool {
+	if pod.Spec.Resources == nil {
+		return false
+	}
+	for name := range computeUsage(pod.Spec.Resources.Requests, pod.Spec.Resources.Limits) {
+		delete(missing, name)
+	}
+	return len(missing) == 0
+}
+
+// podUsage counts the object always, and the rest until the pod has ended.
+func podUsage(pod *corev1.Pod, now time.Time) corev1.ResourceList {
+	usage := corev1.ResourceList{podObjects: *one()}
+	if hasEnded(pod, now) {
+		return usage
+	}
+	options := resourcehelpers.PodResourcesOptions{UseStatusResources: true}
+	return quota.Add(usage, computeUsage(resourcehelpers.PodRequests(pod, options), resourcehelpers.PodLimits(pod, options)))
+}
+
+func hasEnded(pod *corev1.Pod, now time.Time) bool {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return true
+	}
+	// A pod whose node is gone may be there long after its grace period.
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return false
+	}
+	return now.After(pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second))
+}
+
+// computeUsage names requests and limits as quotas do.
+func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
+	usage := corev1.ResourceList{livePods: *one()}
+	for _, c := range computed {
+		if request, ok := requests[c.name]; ok {
+			usage[c.name], usage[requestPrefix+c.name] = request, request
+		}
+		if limit, ok := limits[c.name]; ok {
+			usage[limitPrefix+c.name] = limit
+		}
+	}
+	for name, request := range requests {
+		switch {
+		case strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+			usage[name], usage[requestPrefix+name] = request, request
+		case isExtended(name):
+			usage[requestPrefix+name] = request
+		}
+	}
+	return usage
+}
+
+// isNative tells whether Kubernetes itself defines the resource.
+func isNative(name corev1.ResourceName) bool {
+	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+func isExtended(name corev1.ResourceName) bool {
+	return !isNative(name) && !strings.HasPrefix(string(name), requestPrefix) &&
+		len(validation.IsQualifiedName(requestPrefix+string(name))) == 0
+}
+
+func podInScope(scope corev1.ScopedResourceSelectorRequirement, object runtime.Object) (bool, error) {
+	pod, err := as[*corev1.Pod](object)
+	if err != nil {
+		return false, err
+	}
+	switch scope.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return isTerminating(pod), nil
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return !isTerminating(pod), nil
+	case corev1.ResourceQuotaScopeBestEffort:
+		return isBestEffort(pod), nil
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !isBestEffort(pod), nil
+	case corev1.ResourceQuotaScopePriorityClass:
+		var names []string
+		if pod.Spec.PriorityClassName != "" {
+			names = []string{pod.Spec.PriorityClassName}
+		}
+		return selects(scope, names)
+	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+		return crossesNamespaces(pod.Spec.Affinity), nil
+	}
+	return false, nil
+}
+
+// isTerminating tells whether the pod ends by itself.
+func isTerminating(pod *corev1.Pod) bool {
+	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
+}
+
+// isBestEffort tells whether the pod asks for no processor and no memory.
+func isBestEffort(pod *corev1.Pod) bool {
+	if pod.Status.QOSClass != "" {
+		return pod.Status.QOSClass == corev1.PodQOSBestEffort
+	}
+	var lists []corev1.ResourceList
+	if pod.Spec.Resources != nil {
+		lists = append(lists, pod.Spec.Resources.Requests, pod.Spec.Resources.Limits)
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			lists = append(lists, containers[i].Resources.Requests, containers[i].Resources.Limits)
+		}
+	}
+	return !slices.ContainsFunc(lists, func(list corev1.ResourceList) bool {
+		return list.Cpu().Sign() > 0 || list.Memory().Sign() > 0
+	})
+}
+
+// crossesNamespaces tells whether the pod is placed by pods of other namespaces.
+func crossesNamespaces(affinity *corev1.Affinity) bool {
+	if affinity == nil {
+		return false
+	}
+	var terms []corev1.PodAffinityTerm
+	var weighted []corev1.WeightedPodAffinityTerm
+	if affinity.PodAffinity != nil {
+		terms = append(terms, affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+		weighted = append(weighted, affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution...)
+	}
+	if affinity.PodAntiAffinity != nil {
+		terms = append(terms, affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+		weighted = append(weighted, affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution...)
+	}
+	for _, w := range weighted {
+		terms = append(terms, w.PodAffinityTerm)
+	}
+	return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool {
+		return len(t.Namespaces) > 0 || t.NamespaceSelector != nil
+	})
+}
+
+func one() *resource.Quantity { return resource.NewQuantity(1, resource.DecimalSI) }
