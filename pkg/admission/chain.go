@@ -23,6 +23,7 @@ import (
 	"k8s.io/component-base/tracing"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
+	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
 )
 
 // Dependencies are what the plugins need of the server.
@@ -116,8 +117,8 @@ func (c *chain) initializers() admission.PluginInitializers {
 	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, c.Loopback, c.TracerProvider)
 	return admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(c.ServerID),
-		initializerFunc(c.initialize),
 		initializer.New(c.Client, c.DynamicClient, c.Informers, c.Authorizer, c.FeatureGates, c.EffectiveVersion, c.Drained, c.RESTMapper),
+		initializerFunc(c.initialize),
 		webhookinitializer.NewPluginInitializer(authentication, resolver),
 	}
 }
@@ -129,6 +130,9 @@ func (c *chain) initialize(plugin admission.Interface) {
 	}
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {
 		wants.SetManifestLoaders(c.manifests)
+	}
+	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
+		wants.SetQuotaConfiguration(resourcequota.Configuration(nil))
 	}
 }
 

@@ -16,9 +16,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultingressclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultstorageclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
+	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/priority"
+	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
+	"github.com/miniapi-dev/miniapi/pkg/admission/runtimeclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/storageobjectinuseprotection"
 	"github.com/miniapi-dev/miniapi/pkg/admission/taintnodesbycondition"
 )
@@ -47,7 +50,7 @@ var order = []plugin{
 	{lifecycle.PluginName, on, newNamespaceLifecycle},
 	{"NamespaceExists", off, nil},
 	{"LimitPodHardAntiAffinityTopology", off, nil},
-	{"LimitRanger", on, nil},
+	{limitranger.Name, on, unconfigured(limitranger.New)},
 	{"ServiceAccount", off, nil},
 	{"NodeRestriction", off, nil},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
@@ -65,7 +68,7 @@ var order = []plugin{
 	{"PodGroupProtection", on, nil},
 	{"OwnerReferencesPermissionEnforcement", off, nil},
 	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New)},
-	{"RuntimeClass", on, nil},
+	{runtimeclass.Name, on, unconfigured(runtimeclass.New)},
 	{"CertificateApproval", on, nil},
 	{"CertificateSigning", on, nil},
 	{"ClusterTrustBundleAttest", on, nil},
@@ -84,7 +87,7 @@ var order = []plugin{
 	{validatingpolicy.PluginName, on, newValidatingPolicy},
 	{validatingwebhook.PluginName, on, newValidatingWebhook},
 	// … and what counts comes last, so that nothing refuses a request that was counted.
-	{"ResourceQuota", on, nil},
+	{resourcequota.Name, on, newResourceQuota},
 	{"AlwaysDeny", off, unconfigured(always.Deny)},
 }
 
@@ -115,4 +118,8 @@ func newValidatingPolicy(c *chain, config io.Reader) (admission.Interface, error
 
 func newDefaultTolerationSeconds(c *chain, _ io.Reader) (admission.Interface, error) {
 	return defaulttolerationseconds.New(c.options.NotReadyTolerationSeconds, c.options.UnreachableTolerationSeconds), nil
+}
+
+func newResourceQuota(_ *chain, config io.Reader) (admission.Interface, error) {
+	return resourcequota.New(config)
 }
