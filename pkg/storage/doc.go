@@ -11,5 +11,5 @@
 //
 // What etcd keeps for the whole process, and members therefore share: its Prometheus metrics,
 // the length of a write-ahead log's segments (set once, see segments), and k8s.io/apiserver's
-// knowledge that its etcd answers progress requests (see progress).
+// knowledge that its etcd answers progress requests (see supportProgress).
 package storage

@@ -80,7 +80,8 @@ func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcds
 	_ = campaign(ctx, server) // it is repeated
 	server.Start()
 	if err := lead(ctx, server, trap); err != nil {
-		return nil, errors.Join(err, stopServer(server, trap))
+		_ = stopServer(server, trap) // err says more
+		return nil, err
 	}
 	return server, nil
 }
@@ -98,7 +99,7 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) error {
 	case <-server.StopNotify():
 		return nil
 	case <-ctx.Done():
-		return errors.New("it doesn't stop either")
+		return fmt.Errorf("failed etcd doesn't stop: %w", trap.failure())
 	}
 }
 

@@ -198,9 +198,9 @@ func writeHolder(lock *fileutil.LockedFile, h holder) error {
 
 // close gives the folder up, removing it if it is temporary.
 func (f *folder) close() error {
-	var errs []error
+	err := f.lock.Close()
 	if f.temporary {
-		errs = append(errs, os.RemoveAll(f.path))
+		err = errors.Join(err, os.RemoveAll(f.path))
 	}
-	return errors.Join(append(errs, f.lock.Close())...)
+	return err
 }

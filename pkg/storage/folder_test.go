@@ -165,7 +165,7 @@ func TestDamagedData(t *testing.T) {
 func TestTemporaryFolders(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	abandoned, kept, new := filepath.Join(base, "miniapi-1"), filepath.Join(base, "miniapi-2"), filepath.Join(base, "miniapi-3")
+	abandoned, kept, fresh := filepath.Join(base, "miniapi-1"), filepath.Join(base, "miniapi-2"), filepath.Join(base, "miniapi-3")
 	lock := func(h holder) string {
 		text, err := json.Marshal(h)
 		if err != nil {
@@ -175,7 +175,7 @@ func TestTemporaryFolders(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(abandoned, lockName), lock(holder{Layout: layout, Temporary: true}))
 	writeFile(t, filepath.Join(kept, lockName), lock(holder{Layout: layout}))
-	writeFile(t, filepath.Join(new, lockName), "")
+	writeFile(t, filepath.Join(fresh, lockName), "")
 	first := startMember(t, Options{TempDir: base})
 	second := startMember(t, Options{TempDir: base})
 	put(t, first, "/a", "1")
@@ -187,7 +187,7 @@ func TestTemporaryFolders(t *testing.T) {
 	}{
 		{"abandoned", "its process died without Stop", abandoned, false},
 		{"data", "somebody gave it a name like that", kept, true},
-		{"new", "it is about to be locked", new, true},
+		{"fresh", "it is about to be locked", fresh, true},
 		{"running", "another member uses it", first.folder.path, true},
 	} {
 		if _, err := os.Stat(c.path); (err == nil) != c.there {

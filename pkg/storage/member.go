@@ -26,8 +26,8 @@ type Options struct {
 	// served, for example. The error that a second server gets shows it.
 	Holder string
 
-	// LogTo gets etcd's own warnings and errors, a line each. Nil drops them. What makes Start
-	// fail is in its error in either case.
+	// LogTo gets etcd's own errors, a line of JSON each. Nil drops them. What makes Start fail is in
+	// its error in either case.
 	LogTo io.Writer
 }
 
@@ -45,10 +45,10 @@ type Member struct {
 	running    sync.WaitGroup // what ends when the client is closed
 
 	mu       sync.Mutex
-	stores   map[*destroyer]struct{}
-	stopping chan struct{}
+	stores   map[*destroyer]struct{} // nil once the member is stopping
+	stopOnce sync.Once
 	stopped  chan struct{}
-	stopErr  error
+	stopErr  error // set before stopped is closed
 }
 
 // Start starts a member and returns when it can serve its first write. The context bounds the
@@ -60,7 +60,8 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 	}
 	m, err := start(ctx, folder, o.LogTo)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("etcd in %q: %w", folder.path, err), folder.close())
+		_ = folder.close()
+		return nil, fmt.Errorf("etcd in %q: %w", folder.path, err)
 	}
 	return m, nil
 }
@@ -93,7 +94,6 @@ func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error
 		progress: newProgress(),
 		clock:    newStopClock(),
 		stores:   map[*destroyer]struct{}{},
-		stopping: make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
 	m.running.Go(func() { m.progress.run(m.client.Ctx(), m.client.Watcher) })
@@ -121,15 +121,7 @@ func (m *Member) Healthy(ctx context.Context) error {
 // is left. If the context ends first, the stop goes on behind the error. A second call waits for
 // the first.
 func (m *Member) Stop(ctx context.Context) error {
-	m.mu.Lock()
-	select {
-	case <-m.stopping:
-	default:
-		close(m.stopping)
-		go m.stop()
-	}
-	m.mu.Unlock()
-
+	m.stopOnce.Do(func() { go m.stop() })
 	select {
 	case <-m.stopped:
 		return m.stopErr

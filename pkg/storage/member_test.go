@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -206,7 +207,9 @@ func TestFailureIsOfTheMember(t *testing.T) {
 		t.Error("the goroutine went on")
 	}()
 	<-ended
-	for _, text := range []string{m.Healthy(t.Context()).Error(), log.String()} {
+	healthy := m.Healthy(t.Context())
+	stopMember(t, m)
+	for _, text := range []string{fmt.Sprint(healthy), log.String()} {
 		if !strings.Contains(text, "disk is on fire") {
 			t.Errorf("%q doesn't say why etcd failed", text)
 		}

@@ -124,9 +124,8 @@ func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newConfigMaps(t, m, c.inner)
 			defer s.destroy()
-			_, hasReadiness := s.Interface.(interface{ Ready() bool })
 			if got := fmt.Sprintf("%T", s.Interface) == "*cacher.CacheDelegator"; got != c.cached {
-				t.Errorf("%T (ready %t), want cached %t: %s", s.Interface, hasReadiness, c.cached, c.reason)
+				t.Errorf("%T, want cached %t: %s", s.Interface, c.cached, c.reason)
 			}
 		})
 	}

@@ -76,14 +76,14 @@ func (t *trap) guard(f func() error) (err error) {
 	return err
 }
 
-// newLogger returns etcd's logger: warnings and errors go to w, if there is one, and fatal entries
-// end in the trap.
+// newLogger returns etcd's logger: errors go to w, if there is one, and fatal ones end in the trap.
+// Warnings are about peers, slow disks and the campaigns that are refused at the start.
 func newLogger(w io.Writer, t *trap) *zap.Logger {
 	core := zapcore.NewNopCore()
 	if w != nil {
 		encoder := zap.NewProductionEncoderConfig()
 		encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-		core = zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), zap.WarnLevel)
+		core = zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), zap.ErrorLevel)
 	}
 	return zap.New(core, zap.WithFatalHook(t), zap.WithPanicHook(t)).Named("etcd")
 }
