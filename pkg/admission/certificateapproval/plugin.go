@@ -1,0 +1,58 @@
+// Package certificateapproval has the CertificateApproval plugin: who approves a certificate signing
+// request must be allowed to approve for its signer.
+package certificateapproval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/signers"
+)
+
+// Name is the plugin's name.
+const Name = "CertificateApproval"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Update)}
+}
+
+// Plugin asks the authorizer.
+type Plugin struct {
+	*admission.Handler
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
+func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.authorizer == nil {
+		return errors.New("missing authorizer")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "approval" {
+		return nil
+	}
+	// The stored request counts: nobody approves by naming another signer.
+	request, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))
+	}
+	if !signers.Authorized(ctx, p.authorizer, a.GetUserInfo(), "approve", request.Spec.SignerName) {
+		return admission.NewForbidden(a, fmt.Errorf("user not permitted to approve requests with signerName %q", request.Spec.SignerName))
+	}
+	return nil
+}
