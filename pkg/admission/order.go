@@ -13,11 +13,15 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/always"
+	"github.com/miniapi-dev/miniapi/pkg/admission/certificateapproval"
+	"github.com/miniapi-dev/miniapi/pkg/admission/certificatesigning"
+	"github.com/miniapi-dev/miniapi/pkg/admission/certificatesubjectrestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultingressclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultstorageclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
+	"github.com/miniapi-dev/miniapi/pkg/admission/podsecurity"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/priority"
 	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
@@ -56,7 +60,7 @@ var order = []plugin{
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
 	{"AlwaysPullImages", off, nil},
 	{"ImagePolicyWebhook", off, nil},
-	{"PodSecurity", on, nil},
+	{podsecurity.Name, on, configured(podsecurity.New)},
 	{"PodNodeSelector", off, nil},
 	{priority.Name, on, unconfigured(priority.New)},
 	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds},
@@ -69,10 +73,10 @@ var order = []plugin{
 	{"OwnerReferencesPermissionEnforcement", off, nil},
 	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New)},
 	{runtimeclass.Name, on, unconfigured(runtimeclass.New)},
-	{"CertificateApproval", on, nil},
-	{"CertificateSigning", on, nil},
+	{certificateapproval.Name, on, unconfigured(certificateapproval.New)},
+	{certificatesigning.Name, on, unconfigured(certificatesigning.New)},
 	{"ClusterTrustBundleAttest", on, nil},
-	{"CertificateSubjectRestriction", on, nil},
+	{certificatesubjectrestriction.Name, on, unconfigured(certificatesubjectrestriction.New)},
 	{defaultingressclass.Name, on, unconfigured(defaultingressclass.New)},
 	{"DenyServiceExternalIPs", off, nil},
 	{"PodTopologyLabels", on, nil},
@@ -83,11 +87,11 @@ var order = []plugin{
 
 	// What users add comes after what changes or completes their objects …
 	{mutatingpolicy.PluginName, on, newMutatingPolicy},
-	{mutatingwebhook.PluginName, on, newMutatingWebhook},
+	{mutatingwebhook.PluginName, on, configured(mutatingwebhook.NewMutatingWebhook)},
 	{validatingpolicy.PluginName, on, newValidatingPolicy},
-	{validatingwebhook.PluginName, on, newValidatingWebhook},
+	{validatingwebhook.PluginName, on, configured(validatingwebhook.NewValidatingAdmissionWebhook)},
 	// … and what counts comes last, so that nothing refuses a request that was counted.
-	{resourcequota.Name, on, newResourceQuota},
+	{resourcequota.Name, on, configured(resourcequota.New)},
 	{"AlwaysDeny", off, unconfigured(always.Deny)},
 }
 
@@ -96,16 +100,13 @@ func unconfigured[Plugin admission.Interface](new func() Plugin) func(*chain, io
 	return func(*chain, io.Reader) (admission.Interface, error) { return new(), nil }
 }
 
+// configured is the constructor of a plugin that takes its configuration, if it has one.
+func configured[Plugin admission.Interface](new func(io.Reader) (Plugin, error)) func(*chain, io.Reader) (admission.Interface, error) {
+	return func(_ *chain, config io.Reader) (admission.Interface, error) { return new(config) }
+}
+
 func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
 	return lifecycle.NewLifecycle(sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic))
-}
-
-func newMutatingWebhook(_ *chain, config io.Reader) (admission.Interface, error) {
-	return mutatingwebhook.NewMutatingWebhook(config)
-}
-
-func newValidatingWebhook(_ *chain, config io.Reader) (admission.Interface, error) {
-	return validatingwebhook.NewValidatingAdmissionWebhook(config)
 }
 
 func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {
@@ -118,8 +119,4 @@ func newValidatingPolicy(c *chain, config io.Reader) (admission.Interface, error
 
 func newDefaultTolerationSeconds(c *chain, _ io.Reader) (admission.Interface, error) {
 	return defaulttolerationseconds.New(c.options.NotReadyTolerationSeconds, c.options.UnreachableTolerationSeconds), nil
-}
-
-func newResourceQuota(_ *chain, config io.Reader) (admission.Interface, error) {
-	return resourcequota.New(config)
 }
