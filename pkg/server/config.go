@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -36,6 +37,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
+// watchGracePeriod bounds how long a stop waits for watches to end by themselves,
+// which they do as soon as they are asked to.
+const watchGracePeriod = 500 * time.Millisecond
+
 // Config is a server about to be built: etcd runs, the port is taken, and everything
 // that serves requests is there but the resources. Close releases it if no server is
 // built from it.
@@ -47,6 +52,7 @@ type Config struct {
 	end    context.CancelFunc
 	member *storage.Member
 
+	listener      *listener
 	loopback      *loopback
 	client        kubernetes.Interface
 	dynamicClient dynamic.Interface
@@ -88,8 +94,8 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 func (c *Config) Close(ctx context.Context) error {
 	c.end()
 	var errs []error
-	if c.generic != nil && c.generic.SecureServing != nil && c.generic.SecureServing.Listener != nil {
-		if err := c.generic.SecureServing.Listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	if c.listener != nil {
+		if err := c.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
@@ -112,6 +118,9 @@ func (c *Config) applyServerRun(context.Context) error {
 	}
 	c.generic.EffectiveVersion = effectiveVersion{c.generic.EffectiveVersion}
 	c.generic.MergedResourceConfig = o.apis
+	if c.generic.ShutdownWatchTerminationGracePeriod == 0 {
+		c.generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
+	}
 	// One, for custom resources too.
 	c.generic.AggregatedDiscoveryGroupManager = &discoveryRecorder{aggregated.NewResourceManager("apis"), c.crdBarrier}
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
@@ -184,6 +193,8 @@ func (c *Config) listen(context.Context) error {
 	if err := serving.ApplyTo(&c.generic.SecureServing); err != nil {
 		return fmt.Errorf("--bind-address %s --secure-port %d: %w", o.Serving.BindAddress, o.Serving.BindPort, err)
 	}
+	c.listener = newListener(c.generic.SecureServing.Listener)
+	c.generic.SecureServing.Listener = c.listener
 	if c.generic.PublicAddress == nil {
 		c.generic.PublicAddress = serving.BindAddress
 	}

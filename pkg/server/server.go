@@ -111,6 +111,15 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer stop()
 	stopped := make(chan error, 1)
 	go func() { stopped <- prepared.RunWithContext(serving) }()
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-s.config.generic.DrainedNotify():
+		case <-finished:
+		}
+		s.config.listener.closeConnections()
+	}()
 	if err := s.becomeReady(serving); err != nil {
 		s.config.end()
 		stop()
