@@ -1,0 +1,238 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const onlyOneSource = "may not have more than one field specified at a time"
+
+var objectName = named(apivalidation.NameIsDNSSubdomain)
+
+func envVars(path *field.Path, vars []corev1.EnvVar) field.ErrorList {
+	var f findings
+	for i, v := range vars {
+		path := path.Index(i)
+		f.merge(required(utilvalidation.IsRelaxedEnvVarName, path.Child("name"), v.Name))
+		if v.ValueFrom != nil {
+			f.merge(envSource(path.Child("valueFrom"), v.ValueFrom, v.Value))
+		}
+	}
+	return f.errs
+}
+
+func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.ErrorList {
+	var f findings
+	n := 0
+	source := func(errs field.ErrorList) { n++; f.merge(errs) }
+	if r := s.FieldRef; r != nil {
+		source(fieldRef(path.Child("fieldRef"), r, envFields))
+	}
+	if r := s.ResourceFieldRef; r != nil {
+		source(resourceFieldRef(path.Child("resourceFieldRef"), r, false))
+	}
+	if r := s.ConfigMapKeyRef; r != nil {
+		source(keyRef(path.Child("configMapKeyRef"), r.Name, r.Key))
+	}
+	if r := s.SecretKeyRef; r != nil {
+		source(keyRef(path.Child("secretKeyRef"), r.Name, r.Key))
+	}
+	if r := s.FileKeyRef; r != nil {
+		source(fileKeyRef(path.Child("fileKeyRef"), r))
+	}
+	switch {
+	case n == 0:
+		f.add(field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
+	case value != "":
+		f.add(field.Invalid(path, "", "may not be specified when `value` is not empty"))
+	case n > 1:
+		f.add(field.Invalid(path, "", onlyOneSource))
+	}
+	return f.errs
+}
+
+func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
+	// A name that generates others may end in a dash.
+	prefix := func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }
+	var f findings
+	for i, s := range sources {
+		idx := path.Index(i)
+		if s.Prefix != "" {
+			f.merge(follows(utilvalidation.IsRelaxedEnvVarName, idx.Child("prefix"), s.Prefix))
+		}
+		if s.ConfigMapRef != nil {
+			f.merge(required(prefix, idx.Child("configMapRef", "name"), s.ConfigMapRef.Name))
+		}
+		if s.SecretRef != nil {
+			f.merge(required(prefix, idx.Child("secretRef", "name"), s.SecretRef.Name))
+		}
+		f.addIf(s.ConfigMapRef == nil && s.SecretRef == nil, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+		f.addIf(s.ConfigMapRef != nil && s.SecretRef != nil, field.Invalid(path, "", onlyOneSource))
+	}
+	return f.errs
+}
+
+func keyRef(path *field.Path, name, key string) field.ErrorList {
+	return append(follows(objectName, path.Child("name"), name),
+		required(utilvalidation.IsConfigMapKey, path.Child("key"), key)...)
+}
+
+// fileKeyRef checks a variable that an init container writes to a file (KEP-3721).
+func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
+	var f findings
+	f.merge(
+		required(utilvalidation.IsRelaxedEnvVarName, path.Child("key"), r.Key),
+		required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), r.VolumeName),
+		required(noBacksteps, path.Child("path"), r.Path))
+	return f.errs
+}
+
+// fileKeyVolumes checks that such files are in volumes that init containers can write.
+func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	volumes := map[string]bool{}
+	for i := range spec.Volumes {
+		volumes[spec.Volumes[i].Name] = spec.Volumes[i].EmptyDir != nil
+	}
+	var f findings
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		for i, v := range c.Env {
+			if v.ValueFrom == nil || v.ValueFrom.FileKeyRef == nil {
+				continue
+			}
+			path, name := path.Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName"), v.ValueFrom.FileKeyRef.VolumeName
+			if emptyDir, found := volumes[name]; !found {
+				f.add(field.NotFound(path, name))
+			} else if !emptyDir {
+				f.add(field.Invalid(path, name, "referenced volume must be of type emptyDir"))
+			}
+		}
+	})
+	return f.errs
+}
+
+var (
+	metadataFields = sets.New("metadata.name", "metadata.namespace", "metadata.uid")
+	// envFields are the fields of a pod that a variable can show.
+	envFields = metadataFields.Union(sets.New("spec.nodeName", "spec.serviceAccountName",
+		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"))
+	// volumeFields are those that a file of a volume can show.
+	volumeFields = metadataFields.Union(sets.New("metadata.labels", "metadata.annotations"))
+	// podFields are those that have a name at all.
+	podFields = envFields.Union(volumeFields).Union(sets.New("spec.restartPolicy", "spec.schedulerName", "status.phase"))
+)
+
+// fieldRef checks a reference to a field of the pod, or to one label or annotation.
+func fieldRef(path *field.Path, r *corev1.ObjectFieldSelector, allowed sets.Set[string]) field.ErrorList {
+	switch {
+	case r.APIVersion == "":
+		return field.ErrorList{field.Required(path.Child("apiVersion"), "")}
+	case r.FieldPath == "":
+		return field.ErrorList{field.Required(path.Child("fieldPath"), "")}
+	}
+	name, key, hasKey := splitFieldPath(r.FieldPath)
+	if err := knownPodField(r.APIVersion, r.FieldPath, name, hasKey); err != nil {
+		return field.ErrorList{field.Invalid(path.Child("fieldPath"), r.FieldPath, fmt.Sprintf("error converting fieldPath: %v", err))}
+	}
+	switch {
+	case name == "metadata.annotations" && hasKey:
+		return qualified(path, strings.ToLower(key))
+	case hasKey:
+		return qualified(path, key)
+	case name == "spec.host": // the name of spec.nodeName in old clients
+		name = "spec.nodeName"
+	}
+	if !allowed.Has(name) {
+		return field.ErrorList{field.NotSupported(path.Child("fieldPath"), name, sets.List(allowed))}
+	}
+	return nil
+}
+
+func knownPodField(apiVersion, whole, name string, hasKey bool) error {
+	switch {
+	case apiVersion != "v1":
+		return fmt.Errorf("unsupported pod version: %s", apiVersion)
+	case hasKey && name != "metadata.annotations" && name != "metadata.labels":
+		return fmt.Errorf("field label does not support subscript: %s", whole)
+	case !hasKey && name != "spec.host" && !podFields.Has(name):
+		return fmt.Errorf("field label not supported: %s", name)
+	}
+	return nil
+}
+
+// splitFieldPath takes the key from a path such as metadata.labels['key'].
+func splitFieldPath(path string) (name, key string, hasKey bool) {
+	inner, closed := strings.CutSuffix(path, "']")
+	name, key, hasKey = strings.Cut(inner, "['")
+	if !closed || !hasKey || name == "" {
+		return path, "", false
+	}
+	return name, key, true
+}
+
+var (
+	binaryDivisors = sets.New("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+	cpuDivisors    = sets.New("1m", "1")
+)
+
+const sizes = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
+
+// downwardResources are the resources of a container that its pod's variables and
+// files can show, each as a request and as a limit, and the units for it.
+var downwardResources = []struct {
+	name, described string
+	divisors        sets.Set[string]
+	listed          string
+}{
+	{"cpu", "cpu", cpuDivisors, "1m and 1"},
+	{"memory", "memory", binaryDivisors, sizes},
+	{"ephemeral-storage", "local ephemeral storage", binaryDivisors, sizes},
+	{"hugepages-", "hugepages", binaryDivisors, sizes},
+}
+
+func resourceFieldRef(path *field.Path, r *corev1.ResourceFieldSelector, inVolume bool) field.ErrorList {
+	var f findings
+	var exact []string
+	known := false
+	for _, of := range []string{"limits.", "requests."} {
+		for _, res := range downwardResources {
+			if res.name == "hugepages-" {
+				known = known || strings.HasPrefix(r.Resource, of+res.name)
+				continue
+			}
+			known = known || r.Resource == of+res.name
+			exact = append(exact, of+res.name)
+		}
+	}
+	switch {
+	case inVolume && r.ContainerName == "":
+		f.add(field.Required(path.Child("containerName"), ""))
+	case r.Resource == "":
+		f.add(field.Required(path.Child("resource"), ""))
+	case !known:
+		f.add(field.NotSupported(path.Child("resource"), r.Resource, sets.List(sets.New(exact...))))
+	}
+	f.merge(divisor(path.Child("divisor"), r.Resource, r.Divisor))
+	return f.errs
+}
+
+func divisor(path *field.Path, name string, d resource.Quantity) field.ErrorList {
+	if d.IsZero() {
+		return nil
+	}
+	_, res, _ := strings.Cut(name, ".")
+	for _, known := range downwardResources {
+		matches := res == known.name || known.name == "hugepages-" && strings.HasPrefix(res, known.name)
+		if matches && !known.divisors.Has(d.String()) {
+			msg := fmt.Sprintf("only divisor's values %s are supported with the %s resource", known.listed, known.described)
+			return field.ErrorList{field.Invalid(path, name, msg)}
+		}
+	}
+	return nil
+}

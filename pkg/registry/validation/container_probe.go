@@ -1,0 +1,163 @@
+package validation
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// onceSuccessful checks a liveness or startup probe: one success is enough for them.
+func onceSuccessful(path *field.Path, p *corev1.Probe) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	errs := probe(path, p)
+	if p.SuccessThreshold != 1 {
+		errs = append(errs, field.Invalid(path.Child("successThreshold"), p.SuccessThreshold, "must be 1"))
+	}
+	return errs
+}
+
+// readiness checks a readiness probe, which never ends a container.
+func readiness(path *field.Path, p *corev1.Probe) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	errs := probe(path, p)
+	if grace := p.TerminationGracePeriodSeconds; grace != nil {
+		errs = append(errs, field.Invalid(path.Child("terminationGracePeriodSeconds"), grace, "must not be set for readinessProbes"))
+	}
+	return errs
+}
+
+func probe(path *field.Path, p *corev1.Probe) field.ErrorList {
+	var f findings
+	f.merge(
+		handler{exec: p.Exec, http: p.HTTPGet, tcp: p.TCPSocket, grpc: p.GRPC}.check(path),
+		nonnegative(path.Child("initialDelaySeconds"), p.InitialDelaySeconds),
+		nonnegative(path.Child("timeoutSeconds"), p.TimeoutSeconds),
+		nonnegative(path.Child("periodSeconds"), p.PeriodSeconds),
+		nonnegative(path.Child("successThreshold"), p.SuccessThreshold),
+		nonnegative(path.Child("failureThreshold"), p.FailureThreshold))
+	if grace := p.TerminationGracePeriodSeconds; grace != nil && *grace <= 0 {
+		f.add(field.Invalid(path.Child("terminationGracePeriodSeconds"), *grace, "must be greater than 0"))
+	}
+	return f.errs
+}
+
+func lifecycle(path *field.Path, l *corev1.Lifecycle, grace *int64, os *corev1.PodOS) field.ErrorList {
+	var f findings
+	for _, hook := range []struct {
+		name string
+		*corev1.LifecycleHandler
+	}{{"postStart", l.PostStart}, {"preStop", l.PreStop}} {
+		if h := hook.LifecycleHandler; h != nil {
+			f.merge(handler{exec: h.Exec, http: h.HTTPGet, tcp: h.TCPSocket, sleep: h.Sleep, grace: grace}.check(path.Child(hook.name)))
+		}
+	}
+	if l.StopSignal != nil {
+		f.merge(stopSignal(path.Child("stopSignal"), *l.StopSignal, os))
+	}
+	return f.errs
+}
+
+// handler is what a probe or a lifecycle hook does: exactly one of these.
+type handler struct {
+	exec  *corev1.ExecAction
+	http  *corev1.HTTPGetAction
+	tcp   *corev1.TCPSocketAction
+	grpc  *corev1.GRPCAction
+	sleep *corev1.SleepAction
+	grace *int64
+}
+
+func (h handler) check(path *field.Path) field.ErrorList {
+	var f findings
+	found := false
+	for _, action := range []struct {
+		name  string
+		set   bool
+		check func(*field.Path) field.ErrorList
+	}{
+		{"exec", h.exec != nil, h.execAction},
+		{"httpGet", h.http != nil, h.httpAction},
+		{"tcpSocket", h.tcp != nil, func(path *field.Path) field.ErrorList { return portNumberOrName(path.Child("port"), h.tcp.Port) }},
+		{"grpc", h.grpc != nil, func(path *field.Path) field.ErrorList {
+			return portNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port))
+		}},
+		{"sleep", h.sleep != nil, h.sleepAction},
+	} {
+		switch {
+		case !action.set:
+		case found:
+			f.add(field.Forbidden(path.Child(action.name), "may not specify more than 1 handler type"))
+		default:
+			found = true
+			f.merge(action.check(path.Child(action.name)))
+		}
+	}
+	f.addIf(!found, field.Required(path, "must specify a handler type"))
+	return f.errs
+}
+
+func (h handler) execAction(path *field.Path) field.ErrorList {
+	if len(h.exec.Command) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(path.Child("command"), "")}
+}
+
+func (h handler) httpAction(path *field.Path) field.ErrorList {
+	var f findings
+	f.addIf(h.http.Path == "", field.Required(path.Child("path"), ""))
+	f.merge(
+		portNumberOrName(path.Child("port"), h.http.Port),
+		oneOf(path.Child("scheme"), h.http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS))
+	for _, header := range h.http.HTTPHeaders {
+		f.merge(follows(utilvalidation.IsHTTPHeaderName, path.Child("httpHeaders"), header.Name))
+	}
+	return f.errs
+}
+
+func (h handler) sleepAction(path *field.Path) field.ErrorList {
+	// Without a grace period there is an error already.
+	if h.grace == nil || h.sleep.Seconds >= 0 && h.sleep.Seconds <= *h.grace {
+		return nil
+	}
+	msg := fmt.Sprintf("must be non-negative and less than terminationGracePeriodSeconds (%d)", *h.grace)
+	return field.ErrorList{field.Invalid(path, h.sleep.Seconds, msg)}
+}
+
+var windowsSignals = []corev1.Signal{corev1.SIGKILL, corev1.SIGTERM}
+
+// linuxSignals are in the order of the message.
+var linuxSignals = []corev1.Signal{
+	corev1.SIGABRT, corev1.SIGALRM, corev1.SIGBUS, corev1.SIGCHLD, corev1.SIGCLD, corev1.SIGCONT, corev1.SIGFPE,
+	corev1.SIGHUP, corev1.SIGILL, corev1.SIGINT, corev1.SIGIO, corev1.SIGIOT, corev1.SIGKILL, corev1.SIGPIPE,
+	corev1.SIGPOLL, corev1.SIGPROF, corev1.SIGPWR, corev1.SIGQUIT, corev1.SIGRTMAX, corev1.SIGRTMAXMINUS1,
+	corev1.SIGRTMAXMINUS10, corev1.SIGRTMAXMINUS11, corev1.SIGRTMAXMINUS12, corev1.SIGRTMAXMINUS13,
+	corev1.SIGRTMAXMINUS14, corev1.SIGRTMAXMINUS2, corev1.SIGRTMAXMINUS3, corev1.SIGRTMAXMINUS4,
+	corev1.SIGRTMAXMINUS5, corev1.SIGRTMAXMINUS6, corev1.SIGRTMAXMINUS7, corev1.SIGRTMAXMINUS8,
+	corev1.SIGRTMAXMINUS9, corev1.SIGRTMIN, corev1.SIGRTMINPLUS1, corev1.SIGRTMINPLUS10, corev1.SIGRTMINPLUS11,
+	corev1.SIGRTMINPLUS12, corev1.SIGRTMINPLUS13, corev1.SIGRTMINPLUS14, corev1.SIGRTMINPLUS15,
+	corev1.SIGRTMINPLUS2, corev1.SIGRTMINPLUS3, corev1.SIGRTMINPLUS4, corev1.SIGRTMINPLUS5, corev1.SIGRTMINPLUS6,
+	corev1.SIGRTMINPLUS7, corev1.SIGRTMINPLUS8, corev1.SIGRTMINPLUS9, corev1.SIGSEGV, corev1.SIGSTKFLT,
+	corev1.SIGSTOP, corev1.SIGSYS, corev1.SIGTERM, corev1.SIGTRAP, corev1.SIGTSTP, corev1.SIGTTIN, corev1.SIGTTOU,
+	corev1.SIGURG, corev1.SIGUSR1, corev1.SIGUSR2, corev1.SIGVTALRM, corev1.SIGWINCH, corev1.SIGXCPU, corev1.SIGXFSZ,
+}
+
+// stopSignal checks the signal that stops a container (KEP-4960).
+func stopSignal(path *field.Path, signal corev1.Signal, os *corev1.PodOS) field.ErrorList {
+	switch {
+	case os == nil:
+		return field.ErrorList{field.Forbidden(path, "may not be set for containers with empty `spec.os.name`")}
+	case os.Name == corev1.Windows:
+		return oneOf(path, signal, windowsSignals...)
+	case os.Name == corev1.Linux:
+		return oneOf(path, signal, linuxSignals...)
+	}
+	return nil
+}

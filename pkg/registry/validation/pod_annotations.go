@@ -1,0 +1,166 @@
+package validation
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	appArmorPrefix = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix
+	seccompPrefix  = corev1.SeccompContainerAnnotationKeyPrefix
+)
+
+// podAnnotations checks the annotations that are, or once were, a part of the spec.
+func podAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	if v, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		f.addIf(spec.NodeName == "", field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), v, "must set spec.nodeName if mirror pod annotation is set"))
+	}
+	if v := annotations[corev1.TolerationsAnnotationKey]; v != "" {
+		var ts []corev1.Toleration
+		if err := json.Unmarshal([]byte(v), &ts); err != nil {
+			f.add(field.Invalid(path, corev1.TolerationsAnnotationKey, err.Error()))
+		} else {
+			f.merge(tolerations(path.Child(corev1.TolerationsAnnotationKey), ts))
+		}
+	}
+	if v, set := annotations[corev1.PodDeletionCost]; set && !isDeletionCost(v) {
+		f.add(field.Invalid(path.Key(corev1.PodDeletionCost), v, "must be a 32bit integer"))
+	}
+	for k, v := range sorted(annotations) {
+		if k == corev1.SeccompPodAnnotationKey || strings.HasPrefix(k, seccompPrefix) {
+			f.merge(seccompAnnotation(path.Child(k), v))
+		}
+	}
+	for k, v := range sorted(annotations) {
+		container, is := strings.CutPrefix(k, appArmorPrefix)
+		if !is {
+			continue
+		}
+		f.addIf(!hasContainer(spec, container), field.Invalid(path.Key(k), container, "container not found"))
+		f.addIf(v != "" && v != corev1.DeprecatedAppArmorBetaProfileRuntimeDefault && v != corev1.DeprecatedAppArmorBetaProfileNameUnconfined &&
+			!strings.HasPrefix(v, corev1.DeprecatedAppArmorBetaProfileNamePrefix),
+			field.Invalid(path.Key(k), v, fmt.Sprintf("invalid AppArmor profile name: %q", v)))
+	}
+	return f.errs
+}
+
+// isDeletionCost is whether s is a number without needless signs or zeros.
+func isDeletionCost(s string) bool {
+	n, err := strconv.ParseInt(s, 10, 32)
+	return err == nil && s == strconv.FormatInt(n, 10)
+}
+
+func hasContainer(spec *corev1.PodSpec, name string) bool {
+	found := false
+	eachContainer(nil, spec, func(_ *field.Path, c *corev1.Container) { found = found || c.Name == name })
+	return found
+}
+
+func seccompAnnotation(path *field.Path, v string) field.ErrorList {
+	switch v {
+	case corev1.SeccompProfileRuntimeDefault, corev1.DeprecatedSeccompProfileDockerDefault, corev1.SeccompProfileNameUnconfined:
+		return nil
+	}
+	if file, local := strings.CutPrefix(v, corev1.SeccompLocalhostProfileNamePrefix); local {
+		return descendingPath(path, file)
+	}
+	return field.ErrorList{field.Invalid(path, v, "must be a valid seccomp profile")}
+}
+
+// podAnnotationsUpdate checks that annotations of a pod which are read once stay.
+func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
+	var f findings
+	fixed := func(k, msg string) {
+		f.addIf(strings.HasPrefix(k, appArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
+		f.addIf(k == corev1.MirrorPodAnnotationKey, field.Forbidden(path.Key(k), "may not "+msg+" mirror pod annotation"))
+	}
+	for k, was := range sorted(old.Annotations) {
+		if v, still := pod.Annotations[k]; !still || v != was {
+			fixed(k, "remove or update")
+		}
+	}
+	for k := range sorted(pod.Annotations) {
+		if _, was := old.Annotations[k]; !was {
+			fixed(k, "add")
+		}
+	}
+	f.merge(podAnnotations(path, pod.Annotations, &pod.Spec))
+	return f.errs
+}
+
+// profilesAgree checks that annotations and fields for the same profile say the same.
+func profilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	var podProfile *corev1.AppArmorProfile
+	if sc := spec.SecurityContext; sc != nil {
+		podProfile = sc.AppArmorProfile
+		if v, set := meta.Annotations[corev1.SeccompPodAnnotationKey]; set && sc.SeccompProfile != nil {
+			f.merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), sc.SeccompProfile, v))
+		}
+	}
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		if v, set := meta.Annotations[seccompPrefix+c.Name]; set && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {
+			f.merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), c.SecurityContext.SeccompProfile, v))
+		}
+	})
+	if isWindows(spec) {
+		return f.errs
+	}
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		p := podProfile
+		if c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+			p = c.SecurityContext.AppArmorProfile
+		}
+		if v, set := meta.Annotations[appArmorPrefix+c.Name]; set && p != nil {
+			f.merge(appArmorAgrees(path.Child("securityContext", "appArmorProfile"), p, v))
+		}
+	})
+	return f.errs
+}
+
+func seccompAgrees(path *field.Path, p *corev1.SeccompProfile, v string) field.ErrorList {
+	local := profileOf(p.LocalhostProfile, v, corev1.SeccompLocalhostProfileNamePrefix)
+	switch p.Type {
+	case corev1.SeccompProfileTypeUnconfined:
+		return agrees(path, "seccomp", v == corev1.SeccompProfileNameUnconfined, true)
+	case corev1.SeccompProfileTypeRuntimeDefault:
+		return agrees(path, "seccomp", v == corev1.SeccompProfileRuntimeDefault || v == corev1.DeprecatedSeccompProfileDockerDefault, true)
+	case corev1.SeccompProfileTypeLocalhost:
+		return agrees(path, "seccomp", strings.HasPrefix(v, corev1.SeccompLocalhostProfileNamePrefix), local)
+	}
+	return nil
+}
+
+func appArmorAgrees(path *field.Path, p *corev1.AppArmorProfile, v string) field.ErrorList {
+	local := profileOf(p.LocalhostProfile, v, corev1.DeprecatedAppArmorBetaProfileNamePrefix)
+	switch p.Type {
+	case corev1.AppArmorProfileTypeUnconfined:
+		return agrees(path, "apparmor", v == corev1.DeprecatedAppArmorBetaProfileNameUnconfined, true)
+	case corev1.AppArmorProfileTypeRuntimeDefault:
+		return agrees(path, "apparmor", v == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault, true)
+	case corev1.AppArmorProfileTypeLocalhost:
+		return agrees(path, "apparmor", strings.HasPrefix(v, corev1.DeprecatedAppArmorBetaProfileNamePrefix), local)
+	}
+	return nil
+}
+
+func profileOf(profile *string, annotation, prefix string) bool {
+	return profile != nil && strings.TrimPrefix(annotation, prefix) == *profile
+}
+
+func agrees(path *field.Path, what string, sameType, sameProfile bool) field.ErrorList {
+	switch {
+	case !sameType:
+		return field.ErrorList{field.Forbidden(path.Child("type"), what+" type in annotation and field must match")}
+	case !sameProfile:
+		return field.ErrorList{field.Forbidden(path.Child("localhostProfile"), what+" profile in annotation and field must match")}
+	}
+	return nil
+}

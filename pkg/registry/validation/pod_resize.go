@@ -1,0 +1,199 @@
+package validation
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// PodResize checks what the resize subresource of a pod is given (KEP-1287): only cpu
+// and memory can change, and the class of service has to stay.
+func PodResize(pod, old *corev1.Pod) field.ErrorList {
+	switch {
+	case isMirror(&old.ObjectMeta):
+		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
+	case isWindows(&old.Spec):
+		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
+	}
+	f := podUpdate(pod, old)
+	was := old.Status.QOSClass
+	if was == "" {
+		was = qosClass(old)
+	}
+	f.addIf(was != qosClass(pod), field.Invalid(specPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
+	f.addIf(!nodeResizes(&old.Status), field.Forbidden(specPath, "Pod running on node without support for resize"))
+
+	spec := pod.Spec.DeepCopy()
+	if resourcehelper.IsPodLevelResourcesSet(old) || resourcehelper.IsPodLevelResourcesSet(pod) {
+		f.merge(podLevelResize(spec, &old.Spec))
+	}
+	if errs := sameContainers(&pod.Spec, &old.Spec); len(errs) > 0 {
+		f.merge(errs)
+		return f.errs
+	}
+	for _, list := range []struct {
+		name     string
+		now, was []corev1.Container
+	}{
+		{"initContainers", spec.InitContainers, old.Spec.InitContainers},
+		{"containers", spec.Containers, old.Spec.Containers},
+	} {
+		for i := range list.was {
+			f.merge(nothingRemoved(specPath.Child(list.name).Index(i).Child("resources"), "resource",
+				&list.now[i].Resources, &list.was[i].Resources))
+		}
+	}
+	for i := range spec.Containers {
+		now, was := &spec.Containers[i], &old.Spec.Containers[i]
+		keepCompute(&now.Resources, &was.Resources)
+		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(specPath, "only cpu and memory resources are mutable"))
+	}
+	for i := range spec.InitContainers {
+		now, was := &spec.InitContainers[i], &old.Spec.InitContainers[i]
+		keepCompute(&now.Resources, &was.Resources)
+		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(specPath.Child("initContainers").Index(i),
+			"only cpu and memory resources for init or sidecar containers are mutable"))
+	}
+	if len(f.errs) == 0 && !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
+		f.add(field.Forbidden(specPath, "only cpu and memory resources are mutable"))
+	}
+	return f.errs
+}
+
+// nodeResizes is whether the node reports resources of running containers, which says
+// that it can change them.
+func nodeResizes(s *corev1.PodStatus) bool {
+	for i := range s.ContainerStatuses {
+		if s.ContainerStatuses[i].State.Running != nil {
+			return s.ContainerStatuses[i].Resources != nil
+		}
+	}
+	return true
+}
+
+// podLevelResize checks the change of the pod's own resources (KEP-5419), and undoes
+// what is allowed of it in spec.
+func podLevelResize(spec, old *corev1.PodSpec) field.ErrorList {
+	path := specPath.Child("resources")
+	if spec.Resources == nil {
+		return field.ErrorList{field.Forbidden(path, "pod-level resources cannot be removed")}
+	}
+	var f findings
+	was := &corev1.ResourceRequirements{}
+	if old.Resources != nil {
+		was = old.Resources
+		f.merge(nothingRemoved(path, "pod-level resource", spec.Resources, was))
+	}
+	keepCompute(spec.Resources, was)
+	if r := spec.Resources; old.Resources == nil && len(r.Requests)+len(r.Limits)+len(r.Claims) == 0 {
+		spec.Resources = nil
+	}
+	f.addIf(!apiequality.Semantic.DeepEqual(spec.Resources, old.Resources),
+		field.Forbidden(specPath, "only cpu and memory resources are mutable at pod-level"))
+	return f.errs
+}
+
+func sameContainers(spec, old *corev1.PodSpec) field.ErrorList {
+	var f findings
+	for _, list := range []struct {
+		name     string
+		now, was []corev1.Container
+	}{
+		{"containers", spec.Containers, old.Containers},
+		{"initContainers", spec.InitContainers, old.InitContainers},
+	} {
+		path := specPath.Child(list.name)
+		if len(list.now) != len(list.was) {
+			f.add(field.Forbidden(path, list.name+" may not be added or removed on resize"))
+			continue
+		}
+		for i := range list.was {
+			f.addIf(list.now[i].Name != list.was[i].Name,
+				field.Forbidden(path.Index(i).Child("name"), list.name+" may not be renamed or reordered on resize"))
+		}
+	}
+	return f.errs
+}
+
+func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequirements) field.ErrorList {
+	var f findings
+	removed := func(now, was corev1.ResourceList) bool {
+		for name := range was {
+			if _, kept := now[name]; !kept {
+				return true
+			}
+		}
+		return false
+	}
+	f.addIf(removed(now.Requests, was.Requests), field.Forbidden(path.Child("requests"), what+" requests cannot be removed"))
+	f.addIf(removed(now.Limits, was.Limits), field.Forbidden(path.Child("limits"), what+" limits cannot be removed"))
+	return f.errs
+}
+
+// keepCompute gives requirements the old cpu and memory. What else they say of a
+// container has no part in a resize.
+func keepCompute(r, was *corev1.ResourceRequirements) {
+	r.Requests, r.Limits = withCompute(r.Requests, was.Requests), withCompute(r.Limits, was.Limits)
+}
+
+func withCompute(list, was corev1.ResourceList) corev1.ResourceList {
+	list = maps.Clone(list)
+	if list == nil {
+		list = corev1.ResourceList{}
+	}
+	for name := range computeResources {
+		delete(list, name)
+		if q, had := was[name]; had {
+			list[name] = q
+		}
+	}
+	return list
+}
+
+// qosClass is the quality of service that a pod gets for its requests and limits, see
+// https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/.
+func qosClass(pod *corev1.Pod) corev1.PodQOSClass {
+	var all []corev1.ResourceRequirements
+	if resourcehelper.IsPodLevelResourcesSet(pod) {
+		all = append(all, *pod.Spec.Resources)
+	} else {
+		eachContainer(nil, &corev1.PodSpec{InitContainers: pod.Spec.InitContainers, Containers: pod.Spec.Containers},
+			func(_ *field.Path, c *corev1.Container) { all = append(all, c.Resources) })
+	}
+	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
+	guaranteed := true
+	for _, r := range all {
+		addCompute(requests, r.Requests)
+		guaranteed = addCompute(limits, r.Limits) == len(computeResources) && guaranteed
+	}
+	if len(requests)+len(limits) == 0 {
+		return corev1.PodQOSBestEffort
+	}
+	for name, request := range requests {
+		limit, limited := limits[name]
+		guaranteed = guaranteed && limited && limit.Cmp(request) == 0
+	}
+	if guaranteed && len(requests) == len(limits) {
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}
+
+// addCompute adds the cpu and memory of list, and answers how many of them it has.
+func addCompute(sum, list corev1.ResourceList) int {
+	n := 0
+	for name := range computeResources {
+		q, has := list[name]
+		if !has || q.Sign() <= 0 {
+			continue
+		}
+		n++
+		total := sum[name]
+		total.Add(q)
+		sum[name] = total
+	}
+	return n
+}

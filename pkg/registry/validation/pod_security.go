@@ -1,0 +1,198 @@
+package validation
+
+import (
+	"fmt"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/node/util/sysctl"
+	"k8s.io/utils/ptr"
+)
+
+func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	sc := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
+	var f findings
+	f.merge(
+		groupID(path.Child("fsGroup"), sc.FSGroup),
+		userID(path.Child("runAsUser"), sc.RunAsUser),
+		groupID(path.Child("runAsGroup"), sc.RunAsGroup))
+	for i := range sc.SupplementalGroups {
+		f.merge(groupID(path.Child("supplementalGroups").Index(i), &sc.SupplementalGroups[i]))
+	}
+	f.addIf(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, field.Invalid(path.Child("shareProcessNamespace"),
+		true, "ShareProcessNamespace and HostPID cannot both be enabled"))
+	f.merge(
+		sysctls(path.Child("sysctls"), sc.Sysctls, spec),
+		optionalOneOf(path.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
+		seccompProfile(path.Child("seccompProfile"), sc.SeccompProfile),
+		windowsOptions(path.Child("windowsOptions"), sc.WindowsOptions),
+		appArmorProfile(path.Child("appArmorProfile"), sc.AppArmorProfile),
+		optionalOneOf(path.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy,
+			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
+		// MountOption waits for the feature gate SELinuxMount, which is off.
+		optionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy, corev1.SELinuxChangePolicyRecursive))
+	return f.errs
+}
+
+const maxSysctl = 253
+
+var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
+
+// sysctls checks kernel parameters, see sysctl.d(5). One that belongs to a namespace
+// can't be set where the pod shares that namespace with its host.
+func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	seen := sets.New[string]()
+	for i, s := range parameters {
+		path := path.Index(i).Child("name")
+		switch {
+		case s.Name == "":
+			f.add(field.Required(path, ""))
+		case len(s.Name) > maxSysctl || !sysctlName.MatchString(s.Name):
+			f.add(field.Invalid(path, s.Name, fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName)))
+		default:
+			f.addIf(seen.Has(s.Name), field.Duplicate(path, s.Name))
+		}
+		switch ns, _, _ := sysctl.GetNamespace(s.Name); {
+		case spec.HostNetwork && ns == sysctl.NetNamespace:
+			f.add(field.Invalid(path, s.Name, "may not be specified when 'hostNetwork' is true"))
+		case spec.HostIPC && ns == sysctl.IPCNamespace:
+			f.add(field.Invalid(path, s.Name, "may not be specified when 'hostIPC' is true"))
+		}
+		seen.Insert(s.Name)
+	}
+	return f.errs
+}
+
+// Privileged is what a server that does not allow privileged containers
+// (--allow-privileged=false) has against the spec of a pod at path.
+func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		f.addIf(isPrivileged(c), field.Forbidden(path.Child("securityContext", "privileged"), "disallowed by cluster policy"))
+	})
+	n, _, _ := hostProcesses(path, spec)
+	f.addIf(n > 0, field.Forbidden(path, "hostProcess containers are disallowed by cluster policy"))
+	return f.errs
+}
+
+// hostProcess checks containers of Windows that run as processes of the host (KEP-1981):
+// all of a pod or none.
+func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	n, all, errs := hostProcesses(path, spec)
+	f.merge(errs)
+	f.addIf(n > 0 && n != all, field.Invalid(path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"))
+	f.addIf(n > 0 && !spec.HostNetwork, field.Invalid(path.Child("hostNetwork"), false, "hostNetwork must be true if pod contains any hostProcess containers"))
+	return f.errs
+}
+
+// hostProcesses counts the containers that are processes of the host, and all.
+func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs field.ErrorList) {
+	var f findings
+	var pod *bool
+	if sc := spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {
+		pod = sc.WindowsOptions.HostProcess
+	}
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		all++
+		own := pod
+		if sc := c.SecurityContext; sc != nil && sc.WindowsOptions != nil && sc.WindowsOptions.HostProcess != nil {
+			own = sc.WindowsOptions.HostProcess
+		}
+		if pod != nil && *pod != *own {
+			f.add(field.Invalid(path.Child("securityContext", "windowsOptions", "hostProcess"), *own,
+				fmt.Sprintf("pod hostProcess value must be identical if both are specified, was %v", *pod)))
+		}
+		if ptr.Deref(own, false) {
+			n++
+		}
+	})
+	return n, all, f.errs
+}
+
+// userNamespace checks a pod with users of its own (KEP-127): what it shares with the
+// host would not know them.
+func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	if ptr.Deref(spec.HostUsers, true) {
+		return nil
+	}
+	var f findings
+	const msg = "when `hostUsers` is false"
+	f.addIf(spec.HostNetwork, field.Forbidden(path.Child("hostNetwork"), msg))
+	f.addIf(spec.HostPID, field.Forbidden(path.Child("HostPID"), msg))
+	f.addIf(spec.HostIPC, field.Forbidden(path.Child("HostIPC"), msg))
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		f.addIf(len(c.VolumeDevices) > 0, field.Forbidden(path.Child("volumeDevices"), msg))
+	})
+	return f.errs
+}
+
+func isWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
+
+// podOS checks the operating system, and that nothing is set that it has no use for.
+func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	switch {
+	case spec.OS == nil:
+		return nil
+	case spec.OS.Name == "":
+		return field.ErrorList{field.Required(path.Child("os", "name"), "")}
+	case spec.OS.Name == corev1.Linux:
+		return notForLinux(path, spec)
+	case spec.OS.Name == corev1.Windows:
+		return notForWindows(path, spec)
+	default:
+		return oneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
+	}
+}
+
+func notForLinux(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	const msg = "windows options cannot be set for a linux pod"
+	f.addIf(spec.SecurityContext != nil && spec.SecurityContext.WindowsOptions != nil,
+		field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		f.addIf(c.SecurityContext != nil && c.SecurityContext.WindowsOptions != nil,
+			field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
+	})
+	return f.errs
+}
+
+func notForWindows(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	var f findings
+	forbid := func(path *field.Path, is bool) {
+		f.addIf(is, field.Forbidden(path, "cannot be set for a windows pod"))
+	}
+	sc, security := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{}), path.Child("securityContext")
+	forbid(security.Child("appArmorProfile"), sc.AppArmorProfile != nil)
+	forbid(security.Child("seLinuxOptions"), sc.SELinuxOptions != nil)
+	forbid(path.Child("hostUsers"), spec.HostUsers != nil)
+	forbid(path.Child("hostPID"), spec.HostPID)
+	forbid(path.Child("hostIPC"), spec.HostIPC)
+	forbid(security.Child("seccompProfile"), sc.SeccompProfile != nil)
+	forbid(security.Child("fsGroup"), sc.FSGroup != nil)
+	forbid(security.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy != nil)
+	forbid(security.Child("sysctls"), len(sc.Sysctls) > 0)
+	forbid(path.Child("shareProcessNamespace"), spec.ShareProcessNamespace != nil)
+	forbid(security.Child("runAsUser"), sc.RunAsUser != nil)
+	forbid(security.Child("runAsGroup"), sc.RunAsGroup != nil)
+	forbid(security.Child("supplementalGroups"), sc.SupplementalGroups != nil)
+	forbid(security.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy != nil)
+	forbid(security.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy != nil)
+	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+		sc, security := ptr.Deref(c.SecurityContext, corev1.SecurityContext{}), path.Child("securityContext")
+		forbid(security.Child("appArmorProfile"), sc.AppArmorProfile != nil)
+		forbid(security.Child("seLinuxOptions"), sc.SELinuxOptions != nil)
+		forbid(security.Child("seccompProfile"), sc.SeccompProfile != nil)
+		forbid(security.Child("capabilities"), sc.Capabilities != nil)
+		forbid(security.Child("readOnlyRootFilesystem"), sc.ReadOnlyRootFilesystem != nil)
+		forbid(security.Child("privileged"), sc.Privileged != nil)
+		forbid(security.Child("allowPrivilegeEscalation"), sc.AllowPrivilegeEscalation != nil)
+		forbid(security.Child("procMount"), sc.ProcMount != nil)
+		forbid(security.Child("runAsUser"), sc.RunAsUser != nil)
+		forbid(security.Child("runAsGroup"), sc.RunAsGroup != nil)
+	})
+	return f.errs
+}

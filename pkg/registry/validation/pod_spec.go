@@ -1,0 +1,249 @@
+package validation
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// podSpec checks the spec of a pod, whose metadata it gets, or that of a template,
+// which has none.
+func podSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) field.ErrorList {
+	var f findings
+	f.addIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
+
+	vols, errs := volumes(path.Child("volumes"), spec.Volumes, ptr.Deref(pod, metav1.ObjectMeta{}).Name)
+	f.merge(errs)
+	scope := &containerScope{spec: spec, volumes: vols, claims: podClaimNames(spec.ResourceClaims)}
+	f.merge(
+		podClaims(path.Child("resourceClaims"), spec.ResourceClaims, pod),
+		scope.containers(path.Child("containers")),
+		scope.initContainers(path.Child("initContainers")),
+		scope.ephemeralContainers(path.Child("ephemeralContainers")),
+		podResources(path.Child("resources"), spec, scope.claims),
+		hostNetworkPorts(path.Child("containers"), spec, pod != nil),
+		requiredOneOf(path.Child("restartPolicy"), spec.RestartPolicy,
+			corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),
+		requiredOneOf(path.Child("dnsPolicy"), spec.DNSPolicy,
+			corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone),
+		metav1validation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector")),
+		podSecurity(path.Child("securityContext"), spec),
+		affinity(path.Child("affinity"), spec.Affinity),
+		dnsConfig(path.Child("dnsConfig"), spec.DNSConfig, spec.DNSPolicy),
+		readinessGates(path.Child("readinessGates"), spec.ReadinessGates),
+		schedulingGates(path.Child("schedulingGates"), spec.SchedulingGates),
+		topologySpread(path.Child("topologySpreadConstraints"), spec.TopologySpreadConstraints),
+		hostProcess(path, spec),
+		userNamespace(path, spec),
+		hostnameOverride(path.Child("hostnameOverride"), spec))
+	for _, name := range []struct {
+		field, value string
+		rule         rule
+	}{
+		{"serviceAccountName", spec.ServiceAccountName, named(apivalidation.ValidateServiceAccountName)},
+		{"nodeName", spec.NodeName, objectName},
+	} {
+		if name.value != "" {
+			f.merge(follows(name.rule, path.Child(name.field), name.value))
+		}
+	}
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil {
+		f.merge(deadlineBetween(path, *deadline, 1))
+	}
+	for _, name := range []struct{ field, value string }{{"hostname", spec.Hostname}, {"subdomain", spec.Subdomain}} {
+		if name.value != "" {
+			f.merge(follows(utilvalidation.IsDNS1123Label, path.Child(name.field), name.value))
+		}
+	}
+	f.merge(
+		tolerations(path.Child("tolerations"), spec.Tolerations),
+		hostAliases(path.Child("hostAliases"), spec.HostAliases))
+	if spec.PriorityClassName != "" {
+		f.merge(follows(objectName, path.Child("priorityClassName"), spec.PriorityClassName))
+	}
+	if spec.RuntimeClassName != nil {
+		f.merge(follows(objectName, path.Child("runtimeClassName"), *spec.RuntimeClassName))
+	}
+	if spec.PreemptionPolicy != nil {
+		f.merge(requiredOneOf(path.Child("preemptionPolicy"), *spec.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever))
+	}
+	if spec.Overhead != nil {
+		f.merge(resourceRequirements(path.Child("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, containerResourceName, nil))
+	}
+	f.merge(podOS(path, spec), schedulingGroup(path.Child("schedulingGroup"), spec.SchedulingGroup), fileKeyVolumes(path, spec))
+	return f.errs
+}
+
+// eachContainer visits the containers of all types.
+func eachContainer(path *field.Path, spec *corev1.PodSpec, visit func(*field.Path, *corev1.Container)) {
+	for i := range spec.InitContainers {
+		visit(path.Child("initContainers").Index(i), &spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		visit(path.Child("containers").Index(i), &spec.Containers[i])
+	}
+	for i := range spec.EphemeralContainers {
+		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
+		visit(path.Child("ephemeralContainers").Index(i), &c)
+	}
+}
+
+func deadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList {
+	if seconds >= int64(least) && seconds <= math.MaxInt32 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(spec.Child("activeDeadlineSeconds"), seconds, utilvalidation.InclusiveRangeError(least, math.MaxInt32))}
+}
+
+func podClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
+	names := sets.New[string]()
+	for _, c := range claims {
+		if c.Name != "" {
+			names.Insert(c.Name)
+		}
+	}
+	return names
+}
+
+// podClaims checks the claims of a pod to devices (KEP-4381).
+func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.ObjectMeta) field.ErrorList {
+	var f findings
+	seen := sets.New[string]()
+	for i, c := range claims {
+		if pod != nil && isMirror(pod) {
+			f.add(field.Forbidden(field.NewPath(""), "static pods do not support resource claims"))
+			continue
+		}
+		path := path.Index(i)
+		if seen.Has(c.Name) {
+			f.add(field.Duplicate(path.Child("name"), c.Name))
+		} else {
+			f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
+		}
+		if c.Name != "" {
+			seen.Insert(c.Name)
+		}
+		f.addIf(c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil, field.Invalid(path, unversioned(c),
+			"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+		f.addIf(c.ResourceClaimName == nil && c.ResourceClaimTemplateName == nil, field.Invalid(path, unversioned(c),
+			"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+		if name := c.ResourceClaimName; name != nil {
+			f.merge(follows(objectName, path.Child("resourceClaimName"), *name))
+		}
+		if name := c.ResourceClaimTemplateName; name != nil {
+			f.merge(follows(objectName, path.Child("resourceClaimTemplateName"), *name))
+		}
+	}
+	return f.errs
+}
+
+// hostNetworkPorts checks that ports are the host's where the network is. In a template
+// they may still be left to defaulting.
+func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.ErrorList {
+	var f findings
+	if !spec.HostNetwork {
+		return nil
+	}
+	for i := range spec.Containers {
+		for j, p := range spec.Containers[i].Ports {
+			f.addIf((isPod || p.HostPort != 0) && p.HostPort != p.ContainerPort,
+				field.Invalid(path.Index(i).Child("ports").Index(j).Child("hostPort"), p.HostPort,
+					"must match `containerPort` when `hostNetwork` is true"))
+		}
+	}
+	return f.errs
+}
+
+// What the resolver of libc can take.
+const (
+	maxNameservers     = 3
+	maxSearchPaths     = 32
+	maxSearchListChars = 2048
+)
+
+func dnsConfig(path *field.Path, c *corev1.PodDNSConfig, policy corev1.DNSPolicy) field.ErrorList {
+	servers, searches := path.Child("nameservers"), path.Child("searches")
+	switch {
+	case policy == corev1.DNSNone && c == nil:
+		return field.ErrorList{field.Required(path, "must provide `dnsConfig` when `dnsPolicy` is None")}
+	case policy == corev1.DNSNone && len(c.Nameservers) == 0:
+		return field.ErrorList{field.Required(servers, "must provide at least one DNS nameserver when `dnsPolicy` is None")}
+	case c == nil:
+		return nil
+	}
+	var f findings
+	f.addIf(len(c.Nameservers) > maxNameservers, field.Invalid(servers, c.Nameservers,
+		fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
+	for i, server := range c.Nameservers {
+		f.merge(legacyIP(servers.Index(i), server, nil))
+	}
+	f.addIf(len(c.Searches) > maxSearchPaths, field.Invalid(searches, c.Searches,
+		fmt.Sprintf("must not have more than %v search paths", maxSearchPaths)))
+	f.addIf(len(strings.Join(c.Searches, " ")) > maxSearchListChars, field.Invalid(searches, c.Searches,
+		fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchListChars)))
+	for i, search := range c.Searches {
+		if search != "." {
+			f.merge(follows(utilvalidation.IsDNS1123SubdomainWithUnderscore, searches.Index(i), strings.TrimSuffix(search, ".")))
+		}
+	}
+	for i, option := range c.Options {
+		f.addIf(option.Name == "", field.Required(path.Child("options").Index(i), "must not be empty"))
+	}
+	return f.errs
+}
+
+func hostAliases(path *field.Path, aliases []corev1.HostAlias) field.ErrorList {
+	var f findings
+	for i, alias := range aliases {
+		f.merge(legacyIP(path.Index(i).Child("ip"), alias.IP, nil))
+		for j, name := range alias.Hostnames {
+			f.merge(follows(utilvalidation.IsDNS1123Subdomain, path.Index(i).Child("hostnames").Index(j), name))
+		}
+	}
+	return f.errs
+}
+
+// readinessGates checks conditions that others set on the pod (KEP-580).
+func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.ErrorList {
+	var f findings
+	for i, gate := range gates {
+		f.merge(qualified(path.Index(i).Child("conditionType"), string(gate.ConditionType)))
+	}
+	return f.errs
+}
+
+// maxHostname is what Linux allows.
+const maxHostname = 64
+
+// hostnameOverride checks the name of the host that the pod itself sees (KEP-4762).
+func hostnameOverride(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	if spec.HostnameOverride == nil {
+		return nil
+	}
+	var f findings
+	f.addIf(ptr.Deref(spec.SetHostnameAsFQDN, false), field.Forbidden(path, "may not be specified when setHostnameAsFQDN is true"))
+	f.addIf(spec.HostNetwork, field.Forbidden(path, "may not be specified when hostNetwork is true"))
+	f.addIf(len(*spec.HostnameOverride) > maxHostname, field.TooLong(path, "", maxHostname))
+	f.merge(follows(utilvalidation.IsDNS1123Subdomain, path, *spec.HostnameOverride))
+	return f.errs
+}
+
+func schedulingGroup(path *field.Path, g *corev1.PodSchedulingGroup) field.ErrorList {
+	switch name := path.Child("podGroupName"); {
+	case g == nil:
+		return nil
+	case g.PodGroupName == nil:
+		return field.ErrorList{field.Invalid(name, g.PodGroupName, "must specify one of: `podGroupName`")}
+	default:
+		return follows(objectName, name, *g.PodGroupName)
+	}
+}

@@ -1,0 +1,212 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+var (
+	computeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory)
+	// containerResources are those of unqualified names that a container can ask for.
+	containerResources = computeResources.Clone().Insert(corev1.ResourceEphemeralStorage)
+	// countedResources are objects that a quota counts: whole numbers.
+	countedResources = sets.New(
+		corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices,
+		corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceConfigMaps,
+		corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts,
+		corev1.ResourceServicesLoadBalancers)
+	// standardResources are all unqualified names.
+	standardResources = containerResources.Union(countedResources).Insert(
+		corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceRequestsEphemeralStorage,
+		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage,
+		corev1.ResourceStorage, corev1.ResourceRequestsStorage)
+)
+
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// isQualifiedResource is whether the name has a domain.
+func isQualifiedResource(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
+
+func isStandardResource(name corev1.ResourceName) bool {
+	return standardResources.Has(name) || isHugePages(name) ||
+		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
+}
+
+// isNativeResource is whether Kubernetes itself defines the resource.
+func isNativeResource(name corev1.ResourceName) bool {
+	return !isQualifiedResource(name) || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+// isExtendedResource is whether the resource is one that a node can advertise and a
+// quota can count, see https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/.
+func isExtendedResource(name corev1.ResourceName) bool {
+	return !isNativeResource(name) &&
+		!strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&
+		len(utilvalidation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
+}
+
+// isOvercommittable is whether limits may exceed requests.
+func isOvercommittable(name corev1.ResourceName) bool {
+	return isNativeResource(name) && !isHugePages(name)
+}
+
+// resourceName checks the name of any resource.
+func resourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
+	if errs := qualified(path, string(name)); len(errs) > 0 {
+		return errs
+	}
+	if !isQualifiedResource(name) && !isStandardResource(name) {
+		return field.ErrorList{field.Invalid(path, name, "must be a standard resource type or fully qualified")}
+	}
+	return nil
+}
+
+// containerResourceName checks the name of a resource that a container asks for.
+func containerResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
+	errs := resourceName(path, name)
+	switch {
+	case !isQualifiedResource(name):
+		if !containerResources.Has(name) && !isHugePages(name) {
+			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
+		}
+	case !isNativeResource(name) && !isExtendedResource(name):
+		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
+	}
+	return errs
+}
+
+// podResourceName checks the name of a resource that a whole pod asks for (KEP-2837).
+func podResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
+	if errs := resourceName(path, name); len(errs) > 0 {
+		return errs
+	}
+	if !resourcehelper.IsSupportedPodLevelResource(name) {
+		return field.ErrorList{field.NotSupported(path, name, sets.List(resourcehelper.SupportedPodLevelResources()))}
+	}
+	return nil
+}
+
+// resourceQuantity checks the amount of a resource.
+func resourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
+	var f findings
+	f.addIf(q.Sign() < 0, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))
+	whole := countedResources.Has(name) || isExtendedResource(name)
+	f.addIf(whole && q.MilliValue()%1000 != 0, field.Invalid(path, q, "must be an integer"))
+	return f.errs
+}
+
+// hugePages checks that the amount is made of whole pages.
+func hugePages(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
+	page, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
+	if err == nil && page.Sign() > 0 && page.MilliValue()%1000 == 0 && q.Value()%page.Value() == 0 {
+		return nil
+	}
+	msg := fmt.Sprintf("%s is not positive integer multiple of %s", q.String(), name)
+	return field.ErrorList{field.Invalid(path, q.String(), msg)}
+}
+
+type resourceNameRule func(*field.Path, corev1.ResourceName) field.ErrorList
+
+// resourceRequirements checks requests and limits, alone and against each other, and
+// that claims are among those of the pod.
+func resourceRequirements(path *field.Path, r *corev1.ResourceRequirements, name resourceNameRule, podClaims sets.Set[string]) field.ErrorList {
+	var f findings
+	limits, requests := path.Child("limits"), path.Child("requests")
+	compute, huge := false, false
+	amount := func(path *field.Path, n corev1.ResourceName, q resource.Quantity) {
+		f.merge(name(path, n), resourceQuantity(path, n, q))
+		compute, huge = compute || computeResources.Has(n), huge || isHugePages(n)
+	}
+	for n, q := range sorted(r.Limits) {
+		amount(limits.Key(string(n)), n, q)
+		if isHugePages(n) {
+			f.merge(hugePages(limits.Key(string(n)), n, q))
+		}
+	}
+	for n, q := range sorted(r.Requests) {
+		amount(requests.Key(string(n)), n, q)
+		f.merge(requestWithinLimit(requests, limits, n, q, r.Limits))
+		if isHugePages(n) {
+			f.merge(hugePages(requests.Key(string(n)), n, q))
+		}
+	}
+	f.addIf(huge && !compute, field.Forbidden(path, "HugePages require cpu or memory"))
+	f.merge(usedClaims(path.Child("claims"), r.Claims, podClaims))
+	return f.errs
+}
+
+func requestWithinLimit(requests, limits *field.Path, name corev1.ResourceName, request resource.Quantity, all corev1.ResourceList) field.ErrorList {
+	limit, limited := all[name]
+	var relation string
+	switch {
+	case !limited && !isOvercommittable(name):
+		return field.ErrorList{field.Required(limits, "Limit must be set for non overcommitable resources")}
+	case !limited:
+		return nil
+	case !isOvercommittable(name) && request.Cmp(limit) != 0:
+		relation = "equal to"
+	case request.Cmp(limit) > 0:
+		relation = "less than or equal to"
+	default:
+		return nil
+	}
+	msg := fmt.Sprintf("must be %s %s limit of %s", relation, name, limit.String())
+	return field.ErrorList{field.Invalid(requests, request.String(), msg)}
+}
+
+// usedClaims checks the resource claims that a container uses. A claim is used as a
+// whole, once, or by its requests, each once.
+func usedClaims(path *field.Path, claims []corev1.ResourceClaim, podClaims sets.Set[string]) field.ErrorList {
+	var f findings
+	whole, parts, inParts := sets.New[string](), sets.New[string](), map[string]int{}
+	for i, claim := range claims {
+		path := path.Index(i)
+		if claim.Name == "" {
+			f.add(field.Required(path, ""))
+			continue
+		}
+		part := claim.Name + "/" + claim.Request
+		switch {
+		case whole.Has(claim.Name):
+			f.add(field.Duplicate(path, claim.Name))
+		case claim.Request == "":
+			for range inParts[claim.Name] {
+				f.add(field.Duplicate(path, claim.Name))
+			}
+			whole.Insert(claim.Name)
+		default:
+			f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("request"), claim.Request))
+			if parts.Has(part) {
+				f.add(field.Duplicate(path, part))
+			} else {
+				inParts[claim.Name]++
+			}
+			parts.Insert(part)
+		}
+		if !podClaims.Has(claim.Name) {
+			f.add(unknownClaim(path, claim.Name, podClaims))
+		}
+	}
+	return f.errs
+}
+
+func unknownClaim(path *field.Path, name string, podClaims sets.Set[string]) *field.Error {
+	err := field.NotFound(path, name)
+	err.Detail = "must be one of the names in pod.spec.resourceClaims"
+	if len(podClaims) == 0 {
+		err.Detail += " which is empty"
+	} else {
+		err.Detail += ": " + strings.Join(sets.List(podClaims), ", ")
+	}
+	return err
+}

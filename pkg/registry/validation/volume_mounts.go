@@ -1,0 +1,124 @@
+package validation
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// volumeMounts checks the mounts of a container against the volumes of its pod.
+func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) field.ErrorList {
+	var f findings
+	seen := sets.New[string]()
+	for i := range c.VolumeMounts {
+		m, idx := &c.VolumeMounts[i], path.Index(i)
+		name, mountPath := idx.Child("name"), idx.Child("mountPath")
+		f.addIf(m.Name == "", field.Required(name, ""))
+		f.addIf(s.volumes[m.Name] == nil, field.NotFound(name, m.Name))
+		f.addIf(m.MountPath == "", field.Required(mountPath, ""))
+		f.addIf(seen.Has(m.MountPath), field.Invalid(mountPath, m.MountPath, "must be unique"))
+		seen.Insert(m.MountPath)
+		f.addIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.Name }),
+			field.Invalid(name, m.Name, "must not already exist in volumeDevices"))
+		f.addIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.DevicePath == m.MountPath }),
+			field.Invalid(mountPath, m.MountPath, "must not already exist as a path in volumeDevices"))
+		if m.SubPath != "" {
+			f.merge(descendingPath(path.Child("subPath"), m.SubPath))
+		}
+		if m.SubPathExpr != "" {
+			f.addIf(m.SubPath != "", field.Invalid(idx.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
+			f.merge(descendingPath(path.Child("subPathExpr"), m.SubPathExpr))
+		}
+		f.merge(
+			mountPropagation(path.Child("mountPropagation"), m.MountPropagation, c),
+			recursiveReadOnly(path.Child("recursiveReadOnly"), m))
+	}
+	return f.errs
+}
+
+func mountPropagation(path *field.Path, mode *corev1.MountPropagationMode, c *corev1.Container) field.ErrorList {
+	errs := optionalOneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
+	if ptr.Deref(mode, "") == corev1.MountPropagationBidirectional && !isPrivileged(c) {
+		errs = append(errs, field.Forbidden(path, "Bidirectional mount propagation is available only to privileged containers"))
+	}
+	return errs
+}
+
+func isPrivileged(c *corev1.Container) bool {
+	return c.SecurityContext != nil && ptr.Deref(c.SecurityContext.Privileged, false)
+}
+
+// recursiveReadOnly checks mounts that are read-only all the way down (KEP-3857).
+func recursiveReadOnly(path *field.Path, m *corev1.VolumeMount) field.ErrorList {
+	var f findings
+	f.merge(optionalOneOf(path, m.RecursiveReadOnly,
+		corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible))
+	switch ptr.Deref(m.RecursiveReadOnly, "") {
+	case corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible:
+		f.addIf(!m.ReadOnly, field.Forbidden(path, "may only be specified when readOnly is true"))
+		f.addIf(ptr.Deref(m.MountPropagation, corev1.MountPropagationNone) != corev1.MountPropagationNone,
+			field.Forbidden(path, "may only be specified when mountPropagation is None or not specified"))
+	}
+	return f.errs
+}
+
+// volumeDevices checks the block devices of a container against the volumes of its pod.
+func (s *containerScope) volumeDevices(path *field.Path, c *corev1.Container) field.ErrorList {
+	var f findings
+	names, paths := sets.New[string](), sets.New[string]()
+	for i, d := range c.VolumeDevices {
+		name, devicePath := path.Index(i).Child("name"), path.Index(i).Child("devicePath")
+		source := s.volumes[d.Name]
+		f.addIf(d.Name == "", field.Required(name, ""))
+		f.addIf(names.Has(d.Name), field.Invalid(name, d.Name, "must be unique"))
+		f.addIf(source != nil && source.PersistentVolumeClaim == nil && source.Ephemeral == nil,
+			field.Invalid(name, d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
+		f.addIf(source == nil, field.NotFound(name, d.Name))
+		f.addIf(d.DevicePath == "", field.Required(devicePath, ""))
+		f.addIf(paths.Has(d.DevicePath), field.Invalid(devicePath, d.DevicePath, "must be unique"))
+		if len(noBacksteps(d.DevicePath)) > 0 {
+			f.add(field.Invalid(devicePath, d.DevicePath, "can not contain backsteps ('..')"))
+		} else {
+			paths.Insert(d.DevicePath)
+		}
+		f.addIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }),
+			field.Invalid(name, d.Name, "must not already exist in volumeMounts"))
+		f.addIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == d.DevicePath }),
+			field.Invalid(devicePath, d.DevicePath, "must not already exist as a path in volumeMounts"))
+		if d.Name != "" {
+			names.Insert(d.Name)
+		}
+	}
+	return f.errs
+}
+
+// noBacksteps is the rule of paths that never go up.
+func noBacksteps(p string) []string {
+	if slices.Contains(strings.Split(p, "/"), "..") {
+		return []string{"must not contain '..'"}
+	}
+	return nil
+}
+
+// descendingPath checks a relative path that never goes up.
+func descendingPath(at *field.Path, p string) field.ErrorList {
+	var f findings
+	f.addIf(path.IsAbs(p), field.Invalid(at, p, "must be a relative path"))
+	f.merge(follows(noBacksteps, at, p))
+	return f.errs
+}
+
+// filePath checks the path of a file in a volume, where names with two leading dots
+// belong to the kubelet.
+func filePath(at *field.Path, p string) field.ErrorList {
+	errs := descendingPath(at, p)
+	if strings.HasPrefix(p, "..") && !strings.HasPrefix(p, "../") {
+		errs = append(errs, field.Invalid(at, p, "must not start with '..'"))
+	}
+	return errs
+}

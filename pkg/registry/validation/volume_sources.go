@@ -1,0 +1,344 @@
+package validation
+
+import (
+	"net"
+	"path"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// volumeKind is a kind of volume source.
+type volumeKind struct {
+	// field is the Go name in corev1.VolumeSource.
+	field string
+	// name is that of the field where there is another source already; within is that
+	// of the field in the errors of the source itself, if it differs. These names are
+	// kube-apiserver's, with their slips.
+	name, within string
+	check        func(*field.Path, any) field.ErrorList
+}
+
+func (k volumeKind) valuePath() string {
+	if k.within != "" {
+		return k.within
+	}
+	return k.name
+}
+
+// kind builds a row of volumeKinds from a check of the source's own type.
+func kind[T any](goName, name, within string, check func(*field.Path, *T) field.ErrorList) volumeKind {
+	return volumeKind{goName, name, within, func(path *field.Path, v any) field.ErrorList { return check(path, v.(*T)) }}
+}
+
+// volumeKinds are in the order in which a pod's sources are found.
+var volumeKinds = []volumeKind{
+	kind("EmptyDir", "emptyDir", "", emptyDirVolume),
+	kind("HostPath", "hostPath", "", hostPathVolume),
+	kind("GitRepo", "gitRepo", "", func(path *field.Path, s *corev1.GitRepoVolumeSource) field.ErrorList {
+		return append(present(path, "repository", s.Repository), descendingPath(path.Child("directory"), s.Directory)...)
+	}),
+	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {
+		return append(present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
+	}),
+	kind("AWSElasticBlockStore", "awsElasticBlockStore", "", func(path *field.Path, s *corev1.AWSElasticBlockStoreVolumeSource) field.ErrorList {
+		return append(present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
+	}),
+	kind("Secret", "secret", "", func(path *field.Path, s *corev1.SecretVolumeSource) field.ErrorList {
+		return keyVolume(path, "secretName", s.SecretName, s.DefaultMode, s.Items)
+	}),
+	kind("NFS", "nfs", "", nfsVolume),
+	kind("ISCSI", "iscsi", "", iscsiVolume),
+	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsVolumeSource) field.ErrorList {
+		return present(path, "endpoints", s.EndpointsName, "path", s.Path)
+	}),
+	kind("Flocker", "flocker", "", flockerVolume),
+	kind("PersistentVolumeClaim", "persistentVolumeClaim", "", func(path *field.Path, s *corev1.PersistentVolumeClaimVolumeSource) field.ErrorList {
+		return present(path, "claimName", s.ClaimName)
+	}),
+	kind("RBD", "rbd", "", func(path *field.Path, s *corev1.RBDVolumeSource) field.ErrorList {
+		return append(monitors(path, s.CephMonitors), present(path, "image", s.RBDImage)...)
+	}),
+	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderVolumeSource) field.ErrorList {
+		return append(present(path, "volumeID", s.VolumeID), secretRef(path, s.SecretRef)...)
+	}),
+	kind("CephFS", "cephFS", "cephfs", func(path *field.Path, s *corev1.CephFSVolumeSource) field.ErrorList {
+		return monitors(path, s.Monitors)
+	}),
+	kind("Quobyte", "quobyte", "", quobyteVolume),
+	kind("DownwardAPI", "downwarAPI", "downwardAPI", downwardVolume),
+	kind("FC", "fc", "", fibreChannelVolume),
+	kind("FlexVolume", "flexVolume", "", func(path *field.Path, s *corev1.FlexVolumeSource) field.ErrorList {
+		return flexVolume(path, s.Driver, s.Options)
+	}),
+	kind("ConfigMap", "configMap", "", func(path *field.Path, s *corev1.ConfigMapVolumeSource) field.ErrorList {
+		return keyVolume(path, "name", s.Name, s.DefaultMode, s.Items)
+	}),
+	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFileVolumeSource) field.ErrorList {
+		return present(path, "secretName", s.SecretName, "shareName", s.ShareName)
+	}),
+	kind("VsphereVolume", "vsphereVolume", "", func(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
+		return present(path, "volumePath", s.VolumePath)
+	}),
+	kind("PhotonPersistentDisk", "photonPersistentDisk", "", func(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
+		return present(path, "pdID", s.PdID)
+	}),
+	kind("PortworxVolume", "portworxVolume", "", func(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
+		return present(path, "volumeID", s.VolumeID)
+	}),
+	kind("AzureDisk", "azureDisk", "", azureDiskVolume),
+	kind("StorageOS", "storageos", "", func(path *field.Path, s *corev1.StorageOSVolumeSource) field.ErrorList {
+		return append(storageOSNames(path, s.VolumeName, s.VolumeNamespace), secretRef(path, s.SecretRef)...)
+	}),
+	kind("Projected", "projected", "", projectedVolume),
+	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOVolumeSource) field.ErrorList {
+		return present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
+	}),
+	kind("CSI", "csi", "", csiVolume),
+	kind("Ephemeral", "ephemeral", "", ephemeralVolume),
+	kind("Image", "image", "", func(path *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
+		return append(present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
+	}),
+}
+
+// present checks that fields are there, given as names and values in turn.
+func present(path *field.Path, namesAndValues ...string) field.ErrorList {
+	var f findings
+	for i := 0; i < len(namesAndValues); i += 2 {
+		f.addIf(namesAndValues[i+1] == "", field.Required(path.Child(namesAndValues[i]), ""))
+	}
+	return f.errs
+}
+
+func secretRef(path *field.Path, ref *corev1.LocalObjectReference) field.ErrorList {
+	if ref == nil {
+		return nil
+	}
+	return present(path.Child("secretRef"), "name", ref.Name)
+}
+
+func monitors(path *field.Path, addresses []string) field.ErrorList {
+	if len(addresses) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(path.Child("monitors"), "")}
+}
+
+func diskPartition(path *field.Path, n int32) field.ErrorList {
+	if 0 <= n && n <= 255 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("partition"), n, utilvalidation.InclusiveRangeError(1, 255))}
+}
+
+// lun checks the number of a logical unit, of which value is the field as it is.
+func lun(path *field.Path, n int32, value any) field.ErrorList {
+	if 0 <= n && n <= 255 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("lun"), value, utilvalidation.InclusiveRangeError(0, 255))}
+}
+
+func fileMode(path *field.Path, mode *int32) field.ErrorList {
+	if mode == nil || 0 <= *mode && *mode <= 0777 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
+}
+
+// keyVolume checks a volume made of the keys of a secret or config map.
+func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
+	var f findings
+	f.merge(present(path, name, value), fileMode(path.Child("defaultMode"), mode))
+	for i := range items {
+		f.merge(keyToPath(path.Child("items").Index(i), &items[i]))
+	}
+	return f.errs
+}
+
+func keyToPath(path *field.Path, item *corev1.KeyToPath) field.ErrorList {
+	var f findings
+	f.merge(
+		present(path, "key", item.Key, "path", item.Path),
+		filePath(path.Child("path"), item.Path),
+		fileMode(path.Child("mode"), item.Mode))
+	return f.errs
+}
+
+func emptyDirVolume(path *field.Path, s *corev1.EmptyDirVolumeSource) field.ErrorList {
+	if s.SizeLimit == nil || s.SizeLimit.Sign() >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity")}
+}
+
+func hostPathVolume(path *field.Path, s *corev1.HostPathVolumeSource) field.ErrorList {
+	if s.Path == "" {
+		return present(path, "path", s.Path)
+	}
+	return append(follows(noBacksteps, path.Child("path"), s.Path),
+		optionalOneOf(path.Child("type"), s.Type, corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev,
+			corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate, corev1.HostPathFile,
+			corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
+}
+
+func nfsVolume(at *field.Path, s *corev1.NFSVolumeSource) field.ErrorList {
+	errs := present(at, "server", s.Server, "path", s.Path)
+	if !path.IsAbs(s.Path) {
+		errs = append(errs, field.Invalid(at.Child("path"), s.Path, "must be an absolute path"))
+	}
+	return errs
+}
+
+// maxISCSIInitiator is how long an initiator made of a volume's name and a portal can be.
+const maxISCSIInitiator = 64
+
+// iscsiNames are the forms of iSCSI names, RFC 3720 section 3.2.6.3, by their prefix.
+var iscsiNames = map[string]*regexp.Regexp{
+	"iqn": regexp.MustCompile(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
+	"eui": regexp.MustCompile(`^eui.[[:alnum:]]{16}$`),
+	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
+}
+
+// iscsiName checks a name; a volume of a pod says more of an unknown prefix than a
+// persistent volume does.
+func iscsiName(path *field.Path, name, unknownPrefix string) field.ErrorList {
+	for prefix, form := range iscsiNames {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if form.MatchString(name) {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path, name, "must be valid format")}
+	}
+	return field.ErrorList{field.Invalid(path, name, unknownPrefix)}
+}
+
+func iscsiVolume(path *field.Path, s *corev1.ISCSIVolumeSource) field.ErrorList {
+	const prefixes = "must be valid format starting with iqn, eui, or naa"
+	var f findings
+	f.merge(present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN))
+	if s.IQN != "" {
+		f.merge(iscsiName(path.Child("iqn"), s.IQN, prefixes))
+	}
+	f.merge(lun(path, s.Lun, s.Lun))
+	f.addIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
+	if s.InitiatorName != nil {
+		f.merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, prefixes))
+	}
+	return f.errs
+}
+
+func flockerVolume(path *field.Path, s *corev1.FlockerVolumeSource) field.ErrorList {
+	var f findings
+	f.addIf(s.DatasetName == "" && s.DatasetUUID == "", field.Required(path, "one of datasetName and datasetUUID is required"))
+	f.addIf(s.DatasetName != "" && s.DatasetUUID != "", field.Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
+	f.addIf(strings.Contains(s.DatasetName, "/"), field.Invalid(path.Child("datasetName"), s.DatasetName, "must not contain '/'"))
+	return f.errs
+}
+
+func quobyteVolume(path *field.Path, s *corev1.QuobyteVolumeSource) field.ErrorList {
+	const pairs = "must be a host:port pair or multiple pairs separated by commas"
+	var f findings
+	switch {
+	case s.Registry == "":
+		f.add(field.Required(path.Child("registry"), pairs))
+	case len(s.Tenant) >= 65:
+		f.add(field.Required(path.Child("tenant"), "must be a UUID and may not exceed a length of 64 characters"))
+	default:
+		for pair := range strings.SplitSeq(s.Registry, ",") {
+			_, _, err := net.SplitHostPort(pair)
+			f.addIf(err != nil, field.Invalid(path.Child("registry"), s.Registry, pairs))
+		}
+	}
+	f.merge(present(path, "volume", s.Volume))
+	return f.errs
+}
+
+func fibreChannelVolume(path *field.Path, s *corev1.FCVolumeSource) field.ErrorList {
+	var f findings
+	wwns := path.Child("targetWWNs")
+	f.addIf(len(s.TargetWWNs) == 0 && len(s.WWIDs) == 0, field.Required(wwns, "must specify either targetWWNs or wwids, but not both"))
+	f.addIf(len(s.TargetWWNs) > 0 && len(s.WWIDs) > 0, field.Invalid(wwns, s.TargetWWNs, "targetWWNs and wwids can not be specified simultaneously"))
+	switch {
+	case len(s.TargetWWNs) == 0:
+	case s.Lun == nil:
+		f.add(field.Required(path.Child("lun"), "lun is required if targetWWNs is specified"))
+	default:
+		f.merge(lun(path, *s.Lun, s.Lun))
+	}
+	return f.errs
+}
+
+func flexVolume(path *field.Path, driver string, options map[string]string) field.ErrorList {
+	var f findings
+	f.merge(present(path, "driver", driver))
+	for k := range sorted(options) {
+		namespace, _, _ := strings.Cut("."+strings.ToLower(k), "/")
+		f.addIf(strings.HasSuffix(namespace, ".kubernetes.io") || strings.HasSuffix(namespace, ".k8s.io"),
+			field.Invalid(path.Child("options").Key(k), k, "kubernetes.io and k8s.io namespaces are reserved"))
+	}
+	return f.errs
+}
+
+func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.ErrorList {
+	const (
+		managedURI = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+		blobURI    = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+	)
+	var f findings
+	f.merge(
+		present(path, "diskName", s.DiskName, "diskURI", s.DataDiskURI),
+		optionalOneOf(path.Child("cachingMode"), s.CachingMode, corev1.AzureDataDiskCachingNone,
+			corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite),
+		optionalOneOf(path.Child("kind"), s.Kind, corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk))
+	if s.Kind == nil {
+		return f.errs
+	}
+	prefix, form := "https://", blobURI
+	if *s.Kind == corev1.AzureManagedDisk {
+		prefix, form = "/subscriptions/", managedURI
+	}
+	f.addIf(!strings.HasPrefix(s.DataDiskURI, prefix), field.NotSupported(path.Child("diskURI"), s.DataDiskURI, []string{form}))
+	return f.errs
+}
+
+func storageOSNames(path *field.Path, name, namespace string) field.ErrorList {
+	errs := required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), name)
+	if namespace != "" {
+		errs = append(errs, follows(utilvalidation.IsDNS1123Label, path.Child("volumeNamespace"), namespace)...)
+	}
+	return errs
+}
+
+func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
+	errs := csiDriverName(path.Child("driver"), s.Driver)
+	ref := ptr.Deref(s.NodePublishSecretRef, corev1.LocalObjectReference{})
+	switch {
+	case s.NodePublishSecretRef == nil:
+	case ref.Name == "":
+		errs = append(errs, field.Required(path.Child("nodePublishSecretRef", "name"), ""))
+	default:
+		errs = append(errs, follows(named(apivalidation.NameIsDNSSubdomain), path.Child("name"), ref.Name)...)
+	}
+	return errs
+}
+
+// maxCSIDriverName is what the CSI specification allows.
+const maxCSIDriverName = 63
+
+func csiDriverName(path *field.Path, name string) field.ErrorList {
+	var f findings
+	f.addIf(name == "", field.Required(path, ""))
+	f.addIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName))
+	for _, msg := range utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)) {
+		f.add(field.Invalid(path, name, msg))
+	}
+	return f.errs
+}

@@ -1,0 +1,213 @@
+package validation_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+var appLabels = map[string]string{"app": "web"}
+
+func appSelector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: appLabels} }
+
+func appTemplate() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: appLabels}, Spec: validSpec()}
+}
+
+func deploymentWith(change func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: stored("d"), Spec: appsv1.DeploymentSpec{Selector: appSelector(), Template: appTemplate()}}
+	defaults.Deployment(d)
+	change(d)
+	return d
+}
+
+func TestDeployment(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*appsv1.Deployment)
+		want         []string
+	}{
+		{name: "least", reason: "defaults make the least deployment whole", change: func(*appsv1.Deployment) {}},
+		{
+			name: "no selector", reason: "a selector that is missing selects nothing",
+			change: func(d *appsv1.Deployment) { d.Spec.Selector = nil },
+			want: []string{
+				"spec.selector: Required value",
+				"spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does not match template `labels`",
+			},
+		},
+		{
+			name: "empty selector", reason: "a deployment does not own every pod",
+			change: func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} },
+			want:   []string{"spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
+		},
+		{
+			name: "numbers", reason: "numbers are not negative, and time is left after readiness",
+			change: func(d *appsv1.Deployment) {
+				d.Spec.Replicas, d.Spec.MinReadySeconds = ptr.To[int32](-1), 600
+			},
+			want: []string{
+				"spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+				"spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds",
+			},
+		},
+		{
+			name: "standstill", reason: "a rollout has to be able to move",
+			change: func(d *appsv1.Deployment) {
+				zero := intstr.FromString("0%")
+				d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.MaxUnavailable = &zero, &zero
+			},
+			want: []string{"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"0%\": may not be 0 when `maxSurge` is 0"},
+		},
+		{
+			name: "recreate", reason: "recreation does not roll",
+			change: func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType },
+			want:   []string{"spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"},
+		},
+		{
+			name: "template", reason: "its pods run for ever",
+			change: func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+				d.Spec.Template.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
+			},
+			want: []string{
+				`spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"`,
+				"spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			wantErrors(t, tc.reason, validation.Deployment(deploymentWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestDeploymentUpdate(t *testing.T) {
+	t.Parallel()
+	other := map[string]string{"app": "other"}
+	moved := deploymentWith(func(d *appsv1.Deployment) {
+		d.Spec.Selector, d.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: other}, other
+	})
+	wantErrors(t, "a deployment keeps its pods", validation.DeploymentUpdate(moved, deploymentWith(func(*appsv1.Deployment) {})),
+		`spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable`)
+
+	counted := deploymentWith(func(d *appsv1.Deployment) {
+		d.Status = appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 2, AvailableReplicas: -1}
+	})
+	before := deploymentWith(func(d *appsv1.Deployment) { d.Status.CollisionCount = ptr.To[int32](1) })
+	wantErrors(t, "counts are of the same pods", validation.DeploymentStatusUpdate(counted, before),
+		"status.availableReplicas: Invalid value: -1: must be greater than or equal to 0",
+		"status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+		"status.collisionCount: Invalid value: 0: cannot be decremented")
+}
+
+func TestReplicaSet(t *testing.T) {
+	t.Parallel()
+	build := func(replicas int32) *appsv1.ReplicaSet {
+		r := &appsv1.ReplicaSet{ObjectMeta: stored("r"), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: appSelector(), Template: appTemplate()}}
+		defaults.ReplicaSet(r)
+		return r
+	}
+	const negative = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+	wantErrors(t, "replicas are counted", validation.ReplicaSet(build(-1)), negative)
+	wantErrors(t, "kube-apiserver checks a changed spec twice", validation.ReplicaSetUpdate(build(-1), build(1)), negative, negative)
+}
+
+func TestReplicationController(t *testing.T) {
+	t.Parallel()
+	rc := &corev1.ReplicationController{ObjectMeta: stored("r")}
+	defaults.ReplicationController(rc)
+	wantErrors(t, "nothing is derived without a template", validation.ReplicationController(rc),
+		"spec.selector: Required value", "spec.template: Required value")
+}
+
+func TestDaemonSet(t *testing.T) {
+	t.Parallel()
+	build := func(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
+		d := &appsv1.DaemonSet{ObjectMeta: stored("d"), Spec: appsv1.DaemonSetSpec{Selector: appSelector(), Template: appTemplate()}}
+		defaults.DaemonSet(d)
+		change(d)
+		return d
+	}
+	wantErrors(t, "defaults make the least daemon set whole", validation.DaemonSet(build(func(*appsv1.DaemonSet) {})))
+	wantErrors(t, "a daemon is replaced before or after, not both",
+		validation.DaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1)) })),
+		"spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero")
+	wantErrors(t, "the type of a strategy is known",
+		validation.DaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: "Never"} })),
+		`spec.updateStrategy: Unsupported value: {"Type":"Never","RollingUpdate":null}: supported values: "RollingUpdate", "OnDelete"`)
+}
+
+func statefulSetWith(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	s := &appsv1.StatefulSet{ObjectMeta: stored("s"), Spec: appsv1.StatefulSetSpec{Selector: appSelector(), Template: appTemplate()}}
+	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: quantities("storage", "1Gi")},
+		},
+	}}
+	s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	defaults.StatefulSet(s)
+	change(s)
+	return s
+}
+
+func TestStatefulSet(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*appsv1.StatefulSet)
+		want         []string
+	}{
+		{name: "claims", reason: "its pods have the volumes of its claims", change: func(*appsv1.StatefulSet) {}},
+		{
+			name: "policies", reason: "policies are known",
+			change: func(s *appsv1.StatefulSet) {
+				s.Spec.PodManagementPolicy, s.Spec.UpdateStrategy = "Random", appsv1.StatefulSetUpdateStrategy{}
+			},
+			want: []string{
+				`spec.podManagementPolicy: Invalid value: "Random": must be 'OrderedReady' or 'Parallel'`,
+				"spec.updateStrategy: Required value",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			wantErrors(t, tc.reason, validation.StatefulSet(statefulSetWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestStatefulSetUpdate(t *testing.T) {
+	t.Parallel()
+	scaled := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To[int32](3) })
+	wantErrors(t, "it scales", validation.StatefulSetUpdate(scaled, statefulSetWith(func(*appsv1.StatefulSet) {})))
+
+	renamed := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" })
+	wantErrors(t, "what its pods are known by stays", validation.StatefulSetUpdate(renamed, statefulSetWith(func(*appsv1.StatefulSet) {})),
+		"spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
+			"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
+}
+
+func TestControllerRevision(t *testing.T) {
+	t.Parallel()
+	revision := func(raw string) *appsv1.ControllerRevision {
+		return &appsv1.ControllerRevision{ObjectMeta: stored("r"), Revision: 1, Data: runtime.RawExtension{Raw: []byte(raw)}}
+	}
+	wantErrors(t, "a revision may move", validation.ControllerRevisionUpdate(
+		&appsv1.ControllerRevision{ObjectMeta: stored("r"), Revision: 2, Data: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, revision(`{"a":1}`)))
+	if errs := validation.ControllerRevisionUpdate(revision(`{"a":2}`), revision(`{"a":1}`)); len(errs) != 1 || errs[0].Field != "data" {
+		t.Errorf("what a revision keeps never changes: want an error for data, got %v", errs)
+	}
+}
