@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilsnet "k8s.io/utils/net"
 	"k8s.io/utils/ptr"
 )
 
@@ -71,9 +73,7 @@ func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []strin
 	if a.NodeName != nil {
 		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *a.NodeName))
 	}
-	if len(f.errs) == 0 {
-		f.merge(ordinaryIP(path.Child("ip"), a.IP))
-	}
+	f.merge(endpointIP(path.Child("ip"), a.IP))
 	return f.errs
 }
 
@@ -87,7 +87,9 @@ const (
 )
 
 // EndpointSlice checks a new slice.
-func EndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
+func EndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList { return endpointSlice(o, nil) }
+
+func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorList {
 	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
 	f.merge(requiredOneOf(field.NewPath("addressType"), o.AddressType,
 		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6))
@@ -96,7 +98,7 @@ func EndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
 		f.add(field.TooMany(path, n, maxSliceEndpoints))
 	} else {
 		for i := range o.Endpoints {
-			f.merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType))
+			f.merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType, stored))
 		}
 	}
 	f.merge(slicePorts(field.NewPath("ports"), o.Ports))
@@ -105,23 +107,32 @@ func EndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
 
 // EndpointSliceUpdate checks a slice that replaces another.
 func EndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
-	f := findings{EndpointSlice(o)}
+	var stored []string
+	for _, e := range old.Endpoints {
+		stored = append(stored, e.Addresses...)
+	}
+	f := findings{endpointSlice(o, stored)}
 	f.merge(unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
 	return f.errs
 }
 
-func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType) field.ErrorList {
+func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType, stored []string) field.ErrorList {
 	var f findings
 	addresses := path.Child("addresses")
 	f.addIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
 	f.addIf(len(e.Addresses) > maxSliceAddresses, field.TooMany(addresses, len(e.Addresses), maxSliceAddresses))
 	for i, a := range e.Addresses {
-		path := addresses.Index(i)
 		switch family {
 		case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
-			f.merge(familyIP(path, a, family == discoveryv1.AddressTypeIPv6))
+			if errs := legacyIP(addresses.Index(i), a, stored); len(errs) > 0 {
+				f.merge(errs)
+				continue
+			}
+			v6 := utilsnet.IsIPv6String(a)
+			f.addIf(v6 != (family == discoveryv1.AddressTypeIPv6), field.Invalid(addresses, a, fmt.Sprintf("must be an %s address", family)))
+			f.merge(endpointIP(addresses.Index(i), a))
 		case discoveryv1.AddressTypeFQDN:
-			f.merge(utilvalidation.IsFullyQualifiedDomainName(path, a))
+			f.merge(utilvalidation.IsFullyQualifiedDomainName(addresses.Index(i), a))
 		}
 	}
 	if e.NodeName != nil {
@@ -136,18 +147,6 @@ func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1
 	if e.Hints != nil {
 		f.merge(sliceHints(path.Child("hints"), e.Hints))
 	}
-	return f.errs
-}
-
-// familyIP checks that an address is of the family that the slice is for.
-func familyIP(path *field.Path, value string, v6 bool) field.ErrorList {
-	f := findings{legacyIP(path, value, nil)}
-	if len(f.errs) > 0 {
-		return f.errs
-	}
-	f.addIf(isIPv6(value) && !v6, field.Invalid(path, value, "must be a valid IPv4 address"))
-	f.addIf(!isIPv6(value) && v6, field.Invalid(path, value, "must be a valid IPv6 address"))
-	f.merge(ordinaryIP(path, value))
 	return f.errs
 }
 

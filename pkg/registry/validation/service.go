@@ -302,8 +302,9 @@ func loadBalancerStatus(o, old *corev1.Service) field.ErrorList {
 	var f findings
 	path := field.NewPath("status", "loadBalancer", "ingress")
 	points := o.Status.LoadBalancer.Ingress
-	f.addIf(!isLoadBalancer(o) && len(points) > 0,
-		field.Forbidden(path, "may only be used when `spec.type` is \"LoadBalancer\""))
+	if !isLoadBalancer(o) && len(points) > 0 {
+		return field.ErrorList{field.Forbidden(path, "may only be used when `spec.type` is \"LoadBalancer\"")}
+	}
 	var stored []string
 	for _, point := range old.Status.LoadBalancer.Ingress {
 		stored = append(stored, point.IP)

@@ -1,0 +1,226 @@
+package validation_test
+
+import (
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// clusterStored is stored for what has no namespace.
+func clusterStored(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, ResourceVersion: "1"}
+}
+
+func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	o := &corev1.PersistentVolumeClaim{ObjectMeta: stored("claim"), Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		StorageClassName: ptr.To("fast"),
+		Resources:        corev1.VolumeResourceRequirements{Requests: quantities("storage", size)},
+	}}
+	change(o)
+	return o
+}
+
+// TestKinds has what is particular to each kind: one case or two for the rules that
+// people meet.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	bound := func(o *corev1.PersistentVolumeClaim) {
+		o.Status.Phase = corev1.ClaimBound
+		o.Status.Capacity = quantities("storage", "2Gi")
+	}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{
+		{
+			name: "config map keys", reason: "keys are file names, and in one of the two maps",
+			errs: validation.ConfigMap(&corev1.ConfigMap{ObjectMeta: stored("c"),
+				Data: map[string]string{"a": "", "..": ""}, BinaryData: map[string][]byte{"a": nil}}),
+			want: []string{
+				`data[..]: Invalid value: "..": must not be '..'`,
+				`data[a]: Invalid value: "a": duplicate of key present in binaryData`,
+			},
+		},
+		{
+			name: "config map sealed", reason: "what is immutable stays, and stays immutable",
+			errs: validation.ConfigMapUpdate(&corev1.ConfigMap{ObjectMeta: stored("c"), Data: map[string]string{"a": "b"}},
+				&corev1.ConfigMap{ObjectMeta: stored("c"), Immutable: ptr.To(true)}),
+			want: []string{
+				"immutable: Forbidden: field is immutable when `immutable` is set",
+				"data: Forbidden: field is immutable when `immutable` is set",
+			},
+		},
+		{
+			name: "finalizer", reason: "a finalizer has a domain",
+			errs: validation.ConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default",
+				Finalizers: []string{"mine", "orphan", "example.com/mine"}}}),
+			want: []string{`metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified`},
+		},
+		{
+			name: "TLS secret", reason: "a type promises keys",
+			errs: validation.Secret(&corev1.Secret{ObjectMeta: stored("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": nil}}),
+			want: []string{"data[tls.key]: Required value"},
+		},
+		{
+			name: "secret type", reason: "a secret's type is part of what it is",
+			errs: validation.SecretUpdate(&corev1.Secret{ObjectMeta: stored("s"), Type: "a"}, &corev1.Secret{ObjectMeta: stored("s"), Type: "b"}),
+			want: []string{`type: Invalid value: "a": field is immutable`},
+		},
+		{
+			name: "namespace phase", reason: "a namespace terminates by being deleted",
+			errs: validation.NamespaceStatusUpdate(
+				&corev1.Namespace{ObjectMeta: clusterStored("n"), Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}},
+				&corev1.Namespace{ObjectMeta: clusterStored("n")}),
+			want: []string{"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"},
+		},
+		{
+			name: "role", reason: "a role speaks of verbs and of resources in its namespace",
+			errs: validation.Role(&rbacv1.Role{ObjectMeta: stored("r"), Rules: []rbacv1.PolicyRule{
+				{NonResourceURLs: []string{"/healthz"}}, {Verbs: []string{"get"}}}}),
+			want: []string{
+				"rules[0].verbs: Required value: verbs must contain at least one value",
+				`rules[0].nonResourceURLs: Invalid value: ["/healthz"]: namespaced rules cannot apply to non-resource URLs`,
+				"rules[1].apiGroups: Required value: resource rules must supply at least one api group",
+				"rules[1].resources: Required value: resource rules must supply at least one resource",
+			},
+		},
+		{
+			name: "cluster role binding", reason: "it binds a cluster role, for good, and names namespaces",
+			errs: validation.ClusterRoleBindingUpdate(
+				&rbacv1.ClusterRoleBinding{ObjectMeta: clusterStored("b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "r"},
+					Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "a"}}},
+				&rbacv1.ClusterRoleBinding{ObjectMeta: clusterStored("b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "r"}}),
+			want: []string{
+				`roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"`,
+				"subjects[0].namespace: Required value",
+				`roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"r"}: cannot change roleRef`,
+			},
+		},
+		{
+			name: "limit range", reason: "limits are in order",
+			errs: validation.LimitRange(&corev1.LimitRange{ObjectMeta: stored("l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, Min: quantities("cpu", "2"), Max: quantities("cpu", "1"), Default: quantities("cpu", "3")}}}}),
+			want: []string{
+				`spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1`,
+				`spec.limits[0].default[cpu]: Invalid value: "1": default value 3 is greater than max value 1`,
+			},
+		},
+		{
+			name: "quota", reason: "a scope limits what it is about",
+			errs: validation.ResourceQuota(&corev1.ResourceQuota{ObjectMeta: stored("q"), Spec: corev1.ResourceQuotaSpec{
+				Hard:   quantities("services", "1", "bananas", "1"),
+				Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}}}),
+			want: []string{
+				`spec.hard[bananas]: Invalid value: "bananas": must be a standard resource type or fully qualified`,
+				`spec.hard[bananas]: Invalid value: "bananas": must be a standard resource for quota`,
+				`spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource`,
+			},
+		},
+		{
+			name: "claim grows", reason: "a bound claim may grow",
+			errs: validation.PersistentVolumeClaimUpdate(claimOf("3Gi", bound), claimOf("2Gi", bound)),
+		},
+		{
+			name: "claim shrinks", reason: "but not below what it has",
+			errs: validation.PersistentVolumeClaimUpdate(claimOf("1Gi", bound), claimOf("3Gi", bound)),
+			want: []string{"spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"},
+		},
+		{
+			name: "ingress", reason: "a path is absolute and leads to one backend",
+			errs: validation.Ingress(&networkingv1.Ingress{ObjectMeta: stored("i"), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
+				Host: "10.0.0.1", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+					Paths: []networkingv1.HTTPIngressPath{{Path: "a//b", PathType: ptr.To(networkingv1.PathTypePrefix)}, {}}}}}}}}),
+			want: []string{
+				`spec.rules[0].host: Invalid value: "10.0.0.1": must be a DNS name, not an IP address`,
+				`spec.rules[0].http.paths[0].path: Invalid value: "a//b": must be an absolute path`,
+				`spec.rules[0].http.paths[0].path: Invalid value: "a//b": must not contain '//'`,
+				`spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required`,
+				"spec.rules[0].http.paths[1].pathType: Required value: pathType must be specified",
+			},
+		},
+		{
+			name: "network policy", reason: "an exception lies within its block",
+			errs: validation.NetworkPolicy(&networkingv1.NetworkPolicy{ObjectMeta: stored("p"), Spec: networkingv1.NetworkPolicySpec{
+				Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{
+					{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8", Except: []string{"11.0.0.0/16"}}}, {}}}}}}),
+			want: []string{
+				"spec.egress[0].to[0].ipBlock.except[0]: Invalid value: \"11.0.0.0/16\": must be a strict subset of `cidr`",
+				"spec.egress[0].to[1]: Required value: must specify a peer",
+			},
+		},
+		{
+			name: "autoscaler", reason: "a metric has the source that its type names",
+			errs: validation.HorizontalPodAutoscaler(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"}, MinReplicas: ptr.To[int32](3), MaxReplicas: 2,
+				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.PodsMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}}}}),
+			want: []string{
+				"spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`",
+				"spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization",
+				"spec.metrics[0].pods: Required value: must populate information for the given metric source",
+			},
+		},
+		{
+			name: "storage class", reason: "a class makes the same volumes as long as it lives",
+			errs: validation.StorageClassUpdate(
+				&storagev1.StorageClass{ObjectMeta: clusterStored("c"), Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate)},
+				&storagev1.StorageClass{ObjectMeta: clusterStored("c"), Provisioner: "b", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}),
+			want: []string{
+				"provisioner: Forbidden: updates to provisioner are forbidden.",
+				`volumeBindingMode: Invalid value: "Immediate": field is immutable`,
+			},
+		},
+		{
+			name: "priority", reason: "the system keeps the highest priorities and its prefix",
+			errs: validation.PriorityClass(&schedulingv1.PriorityClass{ObjectMeta: clusterStored("system-mine"), Value: 1}),
+			want: []string{"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known system priority class"},
+		},
+		{
+			name: "flow schema", reason: "a rule says of whom and of what it speaks",
+			errs: validation.FlowSchema(&flowcontrolv1.FlowSchema{ObjectMeta: clusterStored("f"), Spec: flowcontrolv1.FlowSchemaSpec{
+				MatchingPrecedence: 1, Rules: []flowcontrolv1.PolicyRulesWithSubjects{{Subjects: []flowcontrolv1.Subject{
+					{Kind: flowcontrolv1.SubjectKindUser, Group: &flowcontrolv1.GroupSubject{Name: "g"}}}}}}}),
+			want: []string{
+				"spec.matchingPrecedence: Invalid value: 1: only the schema named 'exempt' may have matchingPrecedence 1",
+				"spec.priorityLevelConfiguration.name: Required value: must reference a priority level",
+				"spec.rules[0].subjects[0].user: Required value: user is required when subject kind is 'User'",
+				"spec.rules[0].subjects[0].group: Forbidden: group is forbidden when subject kind is not 'Group'",
+				"spec.rules[0]: Required value: at least one of resourceRules and nonResourceRules has to be non-empty",
+			},
+		},
+		{
+			name: "access review", reason: "a question is about someone and something",
+			errs: validation.SubjectAccessReview(&authorizationv1.SubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}),
+			want: []string{
+				"spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+				`spec.user: Invalid value: "": at least one of user or group must be specified`,
+				`metadata: Invalid value: {"labels":{"a":"b"}}: must be empty`,
+			},
+		},
+		{
+			name: "loopback endpoint", reason: "a webhook under development listens on the loopback address",
+			errs: validation.Endpoints(&corev1.Endpoints{ObjectMeta: stored("e"), Subsets: []corev1.EndpointSubset{{
+				Addresses: []corev1.EndpointAddress{{IP: "127.0.0.1"}, {IP: "169.254.0.1"}}}}}),
+			want: []string{`subsets[0].addresses[1].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			wantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}
