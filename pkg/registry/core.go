@@ -68,6 +68,9 @@ var core = Group{
 			Object:     &corev1.Node{}, List: &corev1.NodeList{},
 			StoragePrefix: "minions",
 			Status:        true,
+			Subresources: []Subresource{
+				proxySubresource(func(o *corev1.NodeProxyOptions) string { return o.Path }, locateNodes),
+			},
 		},
 		{
 			Resource:   "persistentvolumeclaims",
@@ -93,7 +96,15 @@ var core = Group{
 			Generation:    true,
 			ReturnDeleted: true,
 			Subresources: []Subresource{
+				sessionSubresource("attach", attachSession),
 				{Name: "binding", Storage: newBinding},
+				{Name: "ephemeralcontainers", Storage: podEphemeralContainers.storage},
+				{Name: "eviction", Storage: newEviction},
+				sessionSubresource("exec", execSession),
+				{Name: "log", Storage: newLog},
+				sessionSubresource("portforward", portForwardSession),
+				proxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, locatePods),
+				{Name: "resize", Storage: podResize.storage},
 			},
 		},
 		{
@@ -147,6 +158,9 @@ var core = Group{
 			StoragePrefix: "services/specs",
 			Status:        true,
 			ReturnDeleted: true,
+			Subresources: []Subresource{
+				proxySubresource(func(o *corev1.ServiceProxyOptions) string { return o.Path }, locateServices),
+			},
 		},
 	},
 }

@@ -1,0 +1,69 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+func getPod(ctx context.Context, pods rest.Getter, name string) (*corev1.Pod, error) {
+	found, err := pods.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := found.(*corev1.Pod)
+	if !ok {
+		return nil, fmt.Errorf("unexpected object type: %T", found)
+	}
+	return pod, nil
+}
+
+// containerOf is the container of a pod that a request means, which is the only one
+// where it names none.
+func containerOf(pod *corev1.Pod, name string) (string, error) {
+	names := containerNames(&pod.Spec)
+	switch {
+	case slices.Contains(names, name):
+		return name, nil
+	case name != "":
+		return "", apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
+	case len(pod.Spec.Containers) == 1:
+		return pod.Spec.Containers[0].Name, nil
+	case len(pod.Spec.Containers) == 0:
+		return "", apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s", pod.Name))
+	}
+	return "", apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
+}
+
+// containerNames are those of a pod's containers of all three sorts, in the order in
+// which they start.
+func containerNames(spec *corev1.PodSpec) []string {
+	var names []string
+	for _, c := range spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	for _, c := range spec.Containers {
+		names = append(names, c.Name)
+	}
+	for _, c := range spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// podIPs are the addresses of a pod, the primary one first.
+func podIPs(pod *corev1.Pod) []string {
+	var ips []string
+	for _, ip := range pod.Status.PodIPs {
+		ips = append(ips, ip.IP)
+	}
+	if len(ips) == 0 && pod.Status.PodIP != "" {
+		ips = append(ips, pod.Status.PodIP)
+	}
+	return ips
+}

@@ -1,0 +1,14 @@
+package registry
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// podEphemeralContainers is what pods/ephemeralcontainers changes (KEP-277).
+var podEphemeralContainers = podPart{
+	fields:   [][]any{{"spec", "ephemeralContainers"}},
+	take:     func(spec, asked *corev1.PodSpec) { spec.EphemeralContainers = asked.EphemeralContainers },
+	validate: validation.PodEphemeralContainersUpdate,
+}

@@ -1,0 +1,254 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/proxy"
+	netutils "k8s.io/utils/net"
+)
+
+// checkProxied refuses addresses that are nobody's in particular. Other than
+// kube-apiserver, it allows those of this machine, where people run what stands for a
+// pod or a node.
+func checkProxied(address string) error {
+	if ip := netutils.ParseIPSloppy(address); ip == nil || !ip.IsGlobalUnicast() && !ip.IsLoopback() {
+		return errors.New("address not allowed")
+	}
+	return nil
+}
+
+// locatePods proxies to a pod's address, and the first port that it declares unless
+// another is asked for.
+func locatePods(pods *Storage, _ Dependencies, transport http.RoundTripper) (locator, error) {
+	return podLocator(pods, transport), nil
+}
+
+func podLocator(pods rest.Getter, transport http.RoundTripper) locator {
+	return func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
+		scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
+		if !valid {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid pod request %q", id))
+		}
+		pod, err := getPod(ctx, pods, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if port == "" {
+			port = firstPort(&pod.Spec)
+		}
+		ip := slices.Concat(podIPs(pod), []string{""})[0]
+		if err := checkProxied(ip); err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		return &url.URL{Scheme: scheme, Host: joinHostPort(ip, port)}, transport, nil
+	}
+}
+
+func firstPort(spec *corev1.PodSpec) string {
+	for i := range spec.Containers {
+		if ports := spec.Containers[i].Ports; len(ports) > 0 {
+			return strconv.Itoa(int(ports[0].ContainerPort))
+		}
+	}
+	return ""
+}
+
+// joinHostPort is net.JoinHostPort with a port that may be missing.
+func joinHostPort(ip, port string) string {
+	switch {
+	case port != "":
+		return net.JoinHostPort(ip, port)
+	case strings.Contains(ip, ":"):
+		return "[" + ip + "]"
+	}
+	return ip
+}
+
+// locateNodes proxies to a node's kubelet or, at another port, to the node.
+func locateNodes(_ *Storage, deps Dependencies, transport http.RoundTripper) (locator, error) {
+	kubelets, err := newKubelets(deps)
+	if err != nil {
+		return nil, err
+	}
+	return nodeLocator(kubelets, transport), nil
+}
+
+func nodeLocator(kubelets kubelets, transport http.RoundTripper) locator {
+	return func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
+		scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
+		if !valid {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid node request %q", id))
+		}
+		kubelet, err := kubelets.of(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if port == "" || port == kubelet.Port() {
+			return kubelet, kubelets.Transport, nil
+		}
+		if err := checkProxiedHost(ctx, kubelet.Hostname()); err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		return &url.URL{Scheme: scheme, Host: net.JoinHostPort(kubelet.Hostname(), port)}, transport, nil
+	}
+}
+
+// checkProxiedHost checks every address of a host.
+func checkProxiedHost(ctx context.Context, host string) error {
+	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return err
+	}
+	if len(addresses) == 0 {
+		return errors.New("no addresses for hostname")
+	}
+	for _, a := range addresses {
+		if err := checkProxied(a.IP.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locateServices proxies to one of a service's endpoints that are ready.
+func locateServices(services *Storage, deps Dependencies, transport http.RoundTripper) (locator, error) {
+	l := serviceLocator{services: services, transport: transport}
+	endpointSlices, err := deps.storeOf(discoveryv1.Resource("endpointslices"))
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := deps.storeOf(corev1.Resource("endpoints"))
+	if err != nil {
+		return nil, err
+	}
+	pods, err := deps.storeOf(corev1.Resource("pods"))
+	if err != nil {
+		return nil, err
+	}
+	l.endpointSlices, l.endpoints, l.pods = endpointSlices, endpoints, pods
+	return l.locate, nil
+}
+
+type serviceLocator struct {
+	services, endpoints, pods rest.Getter
+	endpointSlices            rest.Lister
+	transport                 http.RoundTripper
+}
+
+func (l serviceLocator) locate(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
+	scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
+	if !valid {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", id))
+	}
+	found, err := l.services.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	service := found.(*corev1.Service)
+	if port, err = portName(service, port); err != nil {
+		return nil, nil, err
+	}
+	backends, err := l.slicesOf(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	family := corev1.IPFamilyUnknown
+	if len(service.Spec.IPFamilies) > 0 {
+		family = service.Spec.IPFamilies[0]
+	}
+	host, err := proxy.RandomEndpoint(name, backends, port, family, func(e *discoveryv1.Endpoint) bool { return l.allowed(ctx, e) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return &url.URL{Scheme: scheme, Host: host}, l.transport, nil
+}
+
+// portName is the name of a service's port, which may be given by its number.
+func portName(service *corev1.Service, port string) (string, error) {
+	number, err := strconv.ParseInt(port, 10, 64)
+	if err != nil {
+		return port, nil
+	}
+	for _, p := range service.Spec.Ports {
+		if int64(p.Port) == number {
+			return p.Name, nil
+		}
+	}
+	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, service.Name))
+}
+
+// slicesOf are the endpoint slices of a service or, without any, its Endpoints: nothing
+// here makes the one of the other.
+func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error) {
+	found, err := l.endpointSlices.List(ctx, &internalversion.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []*discoveryv1.EndpointSlice
+	list := found.(*discoveryv1.EndpointSliceList)
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	endpoints, err := l.endpoints.Get(ctx, service, &metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	for _, s := range endpoints.(*corev1.Endpoints).Subsets {
+		all = append(all, sliceOf(s))
+	}
+	return all, nil
+}
+
+// sliceOf is what a subset of Endpoints is as a slice.
+func sliceOf(subset corev1.EndpointSubset) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{}
+	for _, p := range subset.Ports {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &p.Port})
+	}
+	for _, a := range subset.Addresses {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{a.IP}, TargetRef: a.TargetRef})
+	}
+	return slice
+}
+
+// allowed is whether requests go to an endpoint: to one that names a pod, only if the
+// pod has its address. kube-apiserver wants every endpoint to name a pod; here people
+// write them by hand.
+func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
+	if len(e.Addresses) == 0 || netutils.ParseIPSloppy(e.Addresses[0]) != nil && checkProxied(e.Addresses[0]) != nil {
+		return false
+	}
+	if e.TargetRef == nil {
+		return true
+	}
+	if e.TargetRef.Namespace != genericapirequest.NamespaceValue(ctx) {
+		return false
+	}
+	pod, err := getPod(ctx, l.pods, e.TargetRef.Name)
+	return err == nil && slices.Contains(podIPs(pod), e.Addresses[0])
+}
