@@ -142,8 +142,8 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 	for _, f := range finalizers {
 		want[f] = true
 	}
-	if options.OrphanDependents != nil {
-		want[metav1.FinalizerOrphanDependents] = *options.OrphanDependents
+	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // clients of old still send it
+		want[metav1.FinalizerOrphanDependents] = *orphan
 	}
 	if policy := options.PropagationPolicy; policy != nil {
 		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan

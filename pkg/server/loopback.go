@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -116,12 +117,10 @@ func (w *loopbackWriter) Flush() { w.WriteHeader(http.StatusOK) }
 func (w *loopbackWriter) CloseNotify() <-chan bool { return w.gone }
 
 func (w *loopbackWriter) finish() {
-	// A handler that aborts its connection panics with http.ErrAbortHandler.
-	if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // a panic value, not a wrapped error
-		_ = w.out.CloseWithError(errors.New("the handler panicked"))
-		panic(p)
-	} else if p != nil {
-		_ = w.out.CloseWithError(io.ErrUnexpectedEOF)
+	// The chain recovers its own panics; what is left is http.ErrAbortHandler, by
+	// which a handler cuts the connection.
+	if p := recover(); p != nil {
+		_ = w.out.CloseWithError(fmt.Errorf("the handler panicked: %v", p))
 		return
 	}
 	w.WriteHeader(http.StatusOK)
