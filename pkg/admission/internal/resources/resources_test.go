@@ -1,0 +1,30 @@
+package resources
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name             corev1.ResourceName
+		reason           string
+		native, extended bool
+	}{
+		{name: "cpu", reason: "names without a domain are native", native: true},
+		{name: "alpha.kubernetes.io/gpu", reason: "the domain is Kubernetes' own", native: true},
+		{name: "example.com/gpu", reason: "somebody else's domain", extended: true},
+		{name: "requests.example.com/gpu", reason: "that is a quota's name for it"},
+		{name: "example.com/not qualified", reason: "that is no name at all"},
+	}
+	for _, test := range tests {
+		t.Run(string(test.name), func(t *testing.T) {
+			t.Parallel()
+			if native, extended := IsNative(test.name), IsExtended(test.name); native != test.native || extended != test.extended {
+				t.Errorf("%s: native %t, extended %t", test.reason, native, extended)
+			}
+		})
+	}
+}
