@@ -10,11 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/admission"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	resourcehelpers "k8s.io/component-helpers/resource"
 	"k8s.io/utils/clock"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/resources"
 )
 
 // requestPrefix and limitPrefix are what quotas write before a resource's name.
@@ -72,7 +73,7 @@ func countedByPods(name corev1.ResourceName) bool {
 		}
 	}
 	// Extended resources and huge pages aren't overcommitted, so quotas count requests alone.
-	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !isNative(name)
+	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !resources.IsNative(name)
 }
 
 // podConstraints implements the mistake that computed tells of.
@@ -159,21 +160,11 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 		switch {
 		case strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
 			usage[name], usage[requestPrefix+name] = request, request
-		case isExtended(name):
+		case resources.IsExtended(name):
 			usage[requestPrefix+name] = request
 		}
 	}
 	return usage
-}
-
-// isNative tells whether Kubernetes itself defines the resource.
-func isNative(name corev1.ResourceName) bool {
-	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
-}
-
-func isExtended(name corev1.ResourceName) bool {
-	return !isNative(name) && !strings.HasPrefix(string(name), requestPrefix) &&
-		len(validation.IsQualifiedName(requestPrefix+string(name))) == 0
 }
 
 func podInScope(scope corev1.ScopedResourceSelectorRequirement, object runtime.Object) (bool, error) {
