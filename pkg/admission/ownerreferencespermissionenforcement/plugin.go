@@ -1,0 +1,156 @@
+// Package ownerreferencespermissionenforcement has the OwnerReferencesPermissionEnforcement plugin: who
+// gives an object an owner could delete it, and who blocks the owner's deletion could hold that up.
+package ownerreferencespermissionenforcement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// Name is the plugin's name.
+const Name = "OwnerReferencesPermissionEnforcement"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// Plugin asks the authorizer.
+type Plugin struct {
+	*admission.Handler
+	authorizer authorizer.UnconditionalAuthorizer
+	mapper     meta.RESTMapper
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
+func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }
+
+// SetRESTMapper implements initializer.WantsRESTMapper.
+func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.mapper = mapper }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.authorizer == nil || p.mapper == nil {
+		return errors.New("missing authorizer or restMapper")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	// Old kubelets corrupt the metadata that they send with a pod's status; the storage ignores it.
+	if a.GetResource().GroupResource() == corev1.Resource("pods") && a.GetSubresource() == "status" {
+		return nil
+	}
+	references, old, ok := ownerReferences(a)
+	if !ok || len(references) == 0 && len(old) == 0 || equality.Semantic.DeepEqual(references, old) {
+		return nil
+	}
+
+	decision, reason, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User:            a.GetUserInfo(),
+		Verb:            "delete",
+		Namespace:       a.GetNamespace(),
+		APIGroup:        a.GetResource().Group,
+		APIVersion:      a.GetResource().Version,
+		Resource:        a.GetResource().Resource,
+		Subresource:     a.GetSubresource(),
+		Name:            a.GetName(),
+		ResourceRequest: true,
+	})
+	if decision != authorizer.DecisionAllow {
+		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err))
+	}
+
+	for _, reference := range newlyBlocking(references, old) {
+		owners, err := p.owners(reference, a)
+		if err != nil {
+			return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion %s Kind %s: %w", reference.APIVersion, reference.Kind, err))
+		}
+		for _, owner := range owners {
+			if decision, reason, err := p.authorizer.Authorize(ctx, owner); decision != authorizer.DecisionAllow {
+				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err))
+			}
+		}
+	}
+	return nil
+}
+
+// ownerReferences returns those of the object and of the one that it replaces; false if an object has
+// no metadata.
+func ownerReferences(a admission.Attributes) (references, old []metav1.OwnerReference, ok bool) {
+	read := func(object runtime.Object) []metav1.OwnerReference {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			ok = false
+			return nil
+		}
+		return accessor.GetOwnerReferences()
+	}
+	ok = true
+	references = read(a.GetObject())
+	if a.GetOldObject() != nil {
+		old = read(a.GetOldObject())
+	}
+	return references, old, ok
+}
+
+// newlyBlocking returns the references that block their owner's deletion, and didn't before.
+func newlyBlocking(references, old []metav1.OwnerReference) []metav1.OwnerReference {
+	blocks := func(r metav1.OwnerReference) bool { return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion }
+	blocked := map[types.UID]bool{}
+	for _, reference := range old {
+		blocked[reference.UID] = blocks(reference)
+	}
+	var blocking []metav1.OwnerReference
+	for _, reference := range references {
+		if blocks(reference) && !blocked[reference.UID] {
+			blocking = append(blocking, reference)
+		}
+	}
+	return blocking
+}
+
+// owners returns what must be allowed for a reference to block: to set finalizers on whatever the
+// reference may mean.
+func (p *Plugin) owners(reference metav1.OwnerReference, a admission.Attributes) ([]authorizer.AttributesRecord, error) {
+	gv, err := schema.ParseGroupVersion(reference.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	mappings, err := p.mapper.RESTMappings(gv.WithKind(reference.Kind).GroupKind(), gv.Version)
+	if err != nil {
+		return nil, err
+	}
+	var owners []authorizer.AttributesRecord
+	for _, mapping := range mappings {
+		owner := authorizer.AttributesRecord{
+			User:            a.GetUserInfo(),
+			Verb:            "update",
+			APIGroup:        mapping.Resource.Group,
+			APIVersion:      mapping.Resource.Version,
+			Resource:        mapping.Resource.Resource,
+			Subresource:     "finalizers",
+			Name:            reference.Name,
+			ResourceRequest: true,
+		}
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			owner.Namespace = a.GetNamespace() // owners are in the same namespace
+		}
+		owners = append(owners, owner)
+	}
+	return owners, nil
+}
