@@ -1,0 +1,96 @@
+// Package podtopologylabels has the PodTopologyLabels plugin (KEP-4742): a pod gets the zone and the
+// region of its node as labels, when it is bound or created on a node.
+package podtopologylabels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Name is the plugin's name.
+const Name = "PodTopologyLabels"
+
+// copied are the labels that are copied.
+var copied = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+}
+
+// Plugin reads nodes, one for each pod that it labels.
+type Plugin struct {
+	*admission.Handler
+	client kubernetes.Interface
+}
+
+var _ admission.MutationInterface = &Plugin{}
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil {
+		return errors.New("missing client")
+	}
+	return nil
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") {
+		return nil
+	}
+	switch a.GetSubresource() {
+	case "":
+		pod, ok := a.GetObject().(*corev1.Pod)
+		if !ok {
+			return fmt.Errorf("expected Pod but got %T", a.GetObject())
+		}
+		return p.label(ctx, &pod.ObjectMeta, pod.Spec.NodeName)
+	case "binding":
+		binding, ok := a.GetObject().(*corev1.Binding)
+		if !ok {
+			return fmt.Errorf("expected Binding but got %s", a.GetKind().Kind)
+		}
+		if binding.Target.Kind != "Node" {
+			return nil
+		}
+		// The labels of a binding become those of its pod.
+		return p.label(ctx, &binding.ObjectMeta, binding.Target.Name)
+	}
+	return nil
+}
+
+// label copies the labels that the object doesn't have. A node that doesn't exist has none.
+func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
+	if nodeName == "" {
+		return nil
+	}
+	node, err := p.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range copied {
+		value, known := node.Labels[key]
+		if _, own := object.Labels[key]; own || !known {
+			continue
+		}
+		if object.Labels == nil {
+			object.Labels = map[string]string{}
+		}
+		object.Labels[key] = value
+	}
+	return nil
+}
