@@ -13,15 +13,23 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/always"
+	"github.com/miniapi-dev/miniapi/pkg/admission/alwayspullimages"
 	"github.com/miniapi-dev/miniapi/pkg/admission/certificateapproval"
 	"github.com/miniapi-dev/miniapi/pkg/admission/certificatesigning"
 	"github.com/miniapi-dev/miniapi/pkg/admission/certificatesubjectrestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultingressclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultstorageclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
+	"github.com/miniapi-dev/miniapi/pkg/admission/denyserviceexternalips"
+	"github.com/miniapi-dev/miniapi/pkg/admission/extendedresourcetoleration"
+	"github.com/miniapi-dev/miniapi/pkg/admission/limitpodhardantiaffinitytopology"
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
+	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceautoprovision"
+	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceexists"
+	"github.com/miniapi-dev/miniapi/pkg/admission/ownerreferencespermissionenforcement"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podsecurity"
+	"github.com/miniapi-dev/miniapi/pkg/admission/podtopologylabels"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/priority"
 	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
@@ -50,15 +58,15 @@ const (
 // controller that makes service accounts.
 var order = []plugin{
 	{"AlwaysAdmit", off, unconfigured(always.Admit)},
-	{"NamespaceAutoProvision", off, nil},
+	{namespaceautoprovision.Name, off, unconfigured(namespaceautoprovision.New)},
 	{lifecycle.PluginName, on, newNamespaceLifecycle},
-	{"NamespaceExists", off, nil},
-	{"LimitPodHardAntiAffinityTopology", off, nil},
+	{namespaceexists.Name, off, unconfigured(namespaceexists.New)},
+	{limitpodhardantiaffinitytopology.Name, off, unconfigured(limitpodhardantiaffinitytopology.New)},
 	{limitranger.Name, on, unconfigured(limitranger.New)},
 	{"ServiceAccount", off, nil},
 	{"NodeRestriction", off, nil},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
-	{"AlwaysPullImages", off, nil},
+	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New)},
 	{"ImagePolicyWebhook", off, nil},
 	{podsecurity.Name, on, configured(podsecurity.New)},
 	{"PodNodeSelector", off, nil},
@@ -66,11 +74,11 @@ var order = []plugin{
 	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds},
 	{"PodTolerationRestriction", off, nil},
 	{"EventRateLimit", off, nil},
-	{"ExtendedResourceToleration", off, nil},
+	{extendedresourcetoleration.Name, off, unconfigured(extendedresourcetoleration.New)},
 	{defaultstorageclass.Name, on, unconfigured(defaultstorageclass.New)},
 	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New)},
 	{"PodGroupProtection", on, nil},
-	{"OwnerReferencesPermissionEnforcement", off, nil},
+	{ownerreferencespermissionenforcement.Name, off, unconfigured(ownerreferencespermissionenforcement.New)},
 	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New)},
 	{runtimeclass.Name, on, unconfigured(runtimeclass.New)},
 	{certificateapproval.Name, on, unconfigured(certificateapproval.New)},
@@ -78,8 +86,8 @@ var order = []plugin{
 	{"ClusterTrustBundleAttest", on, nil},
 	{certificatesubjectrestriction.Name, on, unconfigured(certificatesubjectrestriction.New)},
 	{defaultingressclass.Name, on, unconfigured(defaultingressclass.New)},
-	{"DenyServiceExternalIPs", off, nil},
-	{"PodTopologyLabels", on, nil},
+	{denyserviceexternalips.Name, off, unconfigured(denyserviceexternalips.New)},
+	{podtopologylabels.Name, on, unconfigured(podtopologylabels.New)},
 	{"PodGroupWorkloadExists", on, nil},
 	{"NodeDeclaredFeatureValidator", on, nil},
 	{"JobValidation", on, nil},
