@@ -8,7 +8,7 @@ var (
 	webhooksColumn   = number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration")
 	paramKindColumn  = text("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy")
 	policyNameColumn = text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to")
-	paramRefColumn   = text("ParamRef", "ParamRef indicates the param resource which sets the configration param")
+	paramRefColumn   = text("ParamRef", "ParamRef indicates the param resource which sets the configration param") //nolint:misspell // kube-apiserver's text
 )
 
 // MutatingWebhookConfiguration and the further kinds of the group are shown by how many

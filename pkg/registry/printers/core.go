@@ -146,7 +146,7 @@ var Event = of(
 // occurrences says when an event was first and last seen and how often. Events of
 // events.k8s.io say it in other fields than those of the core group.
 func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
-	microsSince := func(t metav1.MicroTime) string { return since(metav1.Time{Time: t.Time}) }
+	microsSince := func(t metav1.MicroTime) string { return since(metav1.Time(t)) }
 
 	firstSeen = since(e.FirstTimestamp)
 	if e.FirstTimestamp.IsZero() {

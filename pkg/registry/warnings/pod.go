@@ -17,7 +17,6 @@ func Pod(_ context.Context, pod, old *corev1.Pod) []string {
 		return nil
 	}
 	var l list
-	l.podAppArmor(pod)
 	l.hostname("this is used in the Pod's hostname", pod.Name)
 	l.podTemplate(nil, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
 	return l
@@ -38,23 +37,26 @@ func PodStatus(_ context.Context, pod, _ *corev1.Pod) []string {
 // appArmorMessage is what is said of AppArmor annotations.
 const appArmorMessage = `deprecated since v1.30; use the "appArmorProfile" field instead`
 
-// podAppArmor warns of AppArmor annotations that a pod's fields don't repeat. It must
-// see the pod before such an annotation is copied to the field of its container.
-func (l *list) podAppArmor(pod *corev1.Pod) {
+// PodAppArmor returns the warnings of AppArmor annotations that a pod's fields don't
+// repeat. Unlike Pod it must see the pod before such an annotation is copied to the field
+// of its container.
+func PodAppArmor(_ context.Context, pod, _ *corev1.Pod) []string {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
-		return
+		return nil
 	}
+	var l list
 	for _, c := range containers(&pod.Spec, nil) {
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		annotation, annotated := pod.Annotations[key]
 		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 			continue
 		}
-		profile := appArmorProfile(annotation)
+		profile := AppArmorProfile(annotation)
 		if profile == nil || !equality.Semantic.DeepEqual(profile, podAppArmorProfile(&pod.Spec)) {
 			l.at(field.NewPath("metadata", "annotations").Key(key), appArmorMessage)
 		}
 	}
+	return l
 }
 
 func podAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
@@ -64,8 +66,9 @@ func podAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
 	return spec.SecurityContext.AppArmorProfile
 }
 
-// appArmorProfile is the field that says what an annotation does, or nil.
-func appArmorProfile(annotation string) *corev1.AppArmorProfile {
+// AppArmorProfile is the field that says what an AppArmor annotation says, or nil for
+// one that says nothing valid.
+func AppArmorProfile(annotation string) *corev1.AppArmorProfile {
 	switch annotation {
 	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
 		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}

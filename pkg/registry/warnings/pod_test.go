@@ -214,7 +214,7 @@ func TestPod(t *testing.T) {
 			if pod.Name == "" {
 				pod.Name = "p"
 			}
-			if diff := cmp.Diff(test.want, Pod(context.Background(), pod, nil)); diff != "" {
+			if diff := cmp.Diff(test.want, append(PodAppArmor(context.Background(), pod, nil), Pod(context.Background(), pod, nil)...)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 			if got := Pod(context.Background(), pod, pod); got != nil {
