@@ -43,6 +43,9 @@ type Dependencies struct {
 	// preferred one first. NodePorts is the range of node ports.
 	ServiceNets []*net.IPNet
 	NodePorts   utilnet.PortRange
+	// IPAddresses writes the addresses that services hold, as a client of this server
+	// does, so that admission sees them. Without it they are written past admission.
+	IPAddresses IPAddressWriter
 
 	// Kubelet is how kubelets are reached.
 	Kubelet Kubelet
