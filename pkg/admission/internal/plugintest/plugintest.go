@@ -110,7 +110,12 @@ func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authoriz
 // want means that the request must be admitted.
 func Run(t *testing.T, plugin admission.Interface, request Request, want string) {
 	t.Helper()
-	err := run(t, plugin, request)
+	Want(t, run(t, plugin, request), want)
+}
+
+// Want checks a plugin's answer: a refusal that contains want, or none if want is empty.
+func Want(t *testing.T, err error, want string) {
+	t.Helper()
 	switch {
 	case want == "" && err != nil:
 		t.Errorf("refused: %v", err)
