@@ -1,0 +1,117 @@
+package noderestriction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apiserver/pkg/admission"
+	kubeletapis "k8s.io/kubelet/pkg/apis"
+)
+
+// node lets a node write its own object, but for what others place pods by.
+func (p *Plugin) node(_ context.Context, node string, a admission.Attributes) error {
+	if a.GetName() != node {
+		return fmt.Errorf("node %q is not allowed to modify node %q", node, a.GetName())
+	}
+	if a.GetOperation() == admission.Delete {
+		return nil
+	}
+	object, ok := a.GetObject().(*corev1.Node)
+	if !ok {
+		return fmt.Errorf("unexpected type %T", a.GetObject())
+	}
+	if a.GetOperation() == admission.Create {
+		if object.Spec.ConfigSource != nil {
+			return fmt.Errorf("node %q is not allowed to create pods with a non-nil configSource", node)
+		}
+		if forbidden := forbiddenLabels(object.Labels, nil); len(forbidden) > 0 {
+			return fmt.Errorf("node %q is not allowed to set the following labels: %s", node, strings.Join(forbidden, ", "))
+		}
+		return nil
+	}
+
+	old, ok := a.GetOldObject().(*corev1.Node)
+	if !ok {
+		return fmt.Errorf("unexpected type %T", a.GetOldObject())
+	}
+	if object.Spec.ConfigSource != nil && !equality.Semantic.DeepEqual(object.Spec.ConfigSource, old.Spec.ConfigSource) {
+		return fmt.Errorf("node %q is not allowed to update configSource to a new non-nil configSource", node)
+	}
+	if !equality.Semantic.DeepEqual(object.Spec.Taints, old.Spec.Taints) {
+		return fmt.Errorf("node %q is not allowed to modify taints", node)
+	}
+	if forbidden := forbiddenLabels(object.Labels, old.Labels); len(forbidden) > 0 {
+		return fmt.Errorf("is not allowed to modify labels: %s", strings.Join(forbidden, ", "))
+	}
+	return nil
+}
+
+// forbiddenLabels returns the sorted labels that differ and are not a kubelet's to set: those kept for
+// administrators, and those of Kubernetes that kubelets don't know of.
+func forbiddenLabels(labels, old map[string]string) []string {
+	var forbidden []string
+	check := func(key string) {
+		domain, _, qualified := strings.Cut(key, "/")
+		if !qualified {
+			return
+		}
+		ofKubernetes := within(domain, "kubernetes.io") || within(domain, "k8s.io")
+		if within(domain, corev1.LabelNamespaceNodeRestriction) || ofKubernetes && !kubeletapis.IsKubeletLabel(key) {
+			forbidden = append(forbidden, key)
+		}
+	}
+	for key, value := range labels {
+		if was, ok := old[key]; !ok || was != value {
+			check(key)
+		}
+	}
+	for key := range old {
+		if _, ok := labels[key]; !ok {
+			check(key)
+		}
+	}
+	slices.Sort(forbidden)
+	return forbidden
+}
+
+func within(domain, of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
+
+// claim lets a node say how far the growth of a volume has come.
+func (p *Plugin) claim(_ context.Context, node string, a admission.Attributes) error {
+	if a.GetSubresource() != "status" {
+		return errors.New("may only update PVC status")
+	}
+	if a.GetOperation() != admission.Update {
+		return fmt.Errorf("unexpected operation %q", a.GetOperation())
+	}
+	old, ok := a.GetOldObject().(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return fmt.Errorf("unexpected type %T", a.GetOldObject())
+	}
+	claim, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return fmt.Errorf("unexpected type %T", a.GetObject())
+	}
+	if diff := cmp.Diff(withoutGrowth(old), withoutGrowth(claim)); diff != "" {
+		return fmt.Errorf("node %q is not allowed to update fields other than status.quantity and status.conditions: %s", node, diff)
+	}
+	return nil
+}
+
+// withoutGrowth returns a copy without what the node may change, and what an update may leave out.
+func withoutGrowth(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	claim = claim.DeepCopy()
+	claim.ResourceVersion = ""
+	claim.ManagedFields = nil
+	claim.Status.Capacity = nil
+	claim.Status.Conditions = nil
+	claim.Status.AllocatedResources = nil
+	claim.Status.AllocatedResourceStatuses = nil
+	return claim
+}
