@@ -1,0 +1,189 @@
+// Package serviceaccount has the ServiceAccount plugin: every pod runs as a service account of its
+// namespace, and is given a token of it.
+//
+// It is off unless it is asked for: in a cluster a controller makes the service account "default" of
+// each namespace, and without one no pod could be created.
+package serviceaccount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/podrefs"
+)
+
+// Name is the plugin's name.
+const Name = "ServiceAccount"
+
+// defaultName is the service account of pods that name none.
+const defaultName = "default"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// Plugin gives pods their service account.
+type Plugin struct {
+	*admission.Handler
+	client   kubernetes.Interface
+	accounts corelisters.ServiceAccountLister
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	accounts := f.Core().V1().ServiceAccounts()
+	p.accounts = accounts.Lister()
+	p.SetReadyFunc(accounts.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil || p.accounts == nil {
+		return errors.New("missing client or service account lister")
+	}
+	return nil
+}
+
+// podOf returns the pod of a request that may refer to secrets or a service account, else nil: a pod is
+// judged when it is created, and its ephemeral containers when they are added.
+func podOf(a admission.Attributes) *corev1.Pod {
+	created := a.GetSubresource() == "" && a.GetOperation() == admission.Create
+	extended := a.GetSubresource() == "ephemeralcontainers" && a.GetOperation() == admission.Update
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || !created && !extended {
+		return nil
+	}
+	pod, _ := a.GetObject().(*corev1.Pod)
+	return pod
+}
+
+// isMirror tells whether the pod is the image of one that a kubelet runs of its own.
+func isMirror(pod *corev1.Pod) bool {
+	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return ok
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil || a.GetOperation() != admission.Create {
+		return nil
+	}
+	if !isMirror(pod) { // kubelets take a changed mirror pod for another pod
+		if pod.Spec.ServiceAccountName == "" {
+			pod.Spec.ServiceAccountName = defaultName
+		}
+		account, err := p.account(ctx, a, pod)
+		if err != nil {
+			return err
+		}
+		if automounts(account, pod) {
+			mountToken(pod)
+		}
+		if len(pod.Spec.ImagePullSecrets) == 0 && len(account.ImagePullSecrets) > 0 {
+			pod.Spec.ImagePullSecrets = append([]corev1.LocalObjectReference(nil), account.ImagePullSecrets...)
+		}
+	}
+	return p.Validate(ctx, a, o)
+}
+
+// automounts tells whether the pod gets a token: the pod says so, or its account, or nobody says no.
+func automounts(account *corev1.ServiceAccount, pod *corev1.Pod) bool {
+	switch {
+	case pod.Spec.AutomountServiceAccountToken != nil:
+		return *pod.Spec.AutomountServiceAccountToken
+	case account.AutomountServiceAccountToken != nil:
+		return *account.AutomountServiceAccountToken
+	}
+	return true
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil {
+		return nil
+	}
+	if a.GetOperation() == admission.Create && isMirror(pod) {
+		if err := validateMirror(pod); err != nil {
+			return admission.NewForbidden(a, err)
+		}
+		return nil
+	}
+	if pod.Spec.ServiceAccountName == "" {
+		return admission.NewForbidden(a, fmt.Errorf("no service account specified for pod %s/%s", a.GetNamespace(), pod.Name))
+	}
+	account, err := p.account(ctx, a, pod)
+	if err != nil {
+		return err
+	}
+	if !limitsSecrets(account) {
+		return nil
+	}
+	check := limitSecrets
+	if a.GetOperation() == admission.Update {
+		check = limitEphemeralSecrets
+	}
+	if err := check(account, pod); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// validateMirror checks that a mirror pod refers to nothing that its kubelet might learn of that way.
+func validateMirror(pod *corev1.Pod) error {
+	if pod.Spec.ServiceAccountName != "" {
+		return errors.New("a mirror pod may not reference service accounts")
+	}
+	if podrefs.Any(podrefs.Secrets(pod)) {
+		return errors.New("a mirror pod may not reference secrets")
+	}
+	for i := range pod.Spec.Volumes {
+		if pod.Spec.Volumes[i].Projected == nil {
+			continue
+		}
+		for _, source := range pod.Spec.Volumes[i].Projected.Sources {
+			if source.ServiceAccountToken != nil {
+				return errors.New("a mirror pod may not use ServiceAccountToken volume projections")
+			}
+		}
+	}
+	return nil
+}
+
+// account returns the pod's service account.
+func (p *Plugin) account(ctx context.Context, a admission.Attributes, pod *corev1.Pod) (*corev1.ServiceAccount, error) {
+	if !p.WaitForReady() {
+		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	namespace, name := a.GetNamespace(), pod.Spec.ServiceAccountName
+	account, err := p.accounts.ServiceAccounts(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		// Another process may have written it to the same storage.
+		account, err = p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		err = apierrors.NewNotFound(corev1.Resource("serviceaccount"), name)
+	}
+	if err != nil {
+		return nil, admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", namespace, name, err))
+	}
+	return account, nil
+}

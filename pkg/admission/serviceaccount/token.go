@@ -1,0 +1,60 @@
+package serviceaccount
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/storage/names"
+)
+
+const (
+	// mountPath is where every client library looks for the token.
+	mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// volumePrefix begins the name of the volume that the token is in.
+	volumePrefix = "kube-api-access-"
+	// tokenSeconds is for how long a token is valid: an hour, and a few seconds that tell these tokens
+	// from those that users ask for.
+	tokenSeconds = 3607
+)
+
+// mountToken mounts a volume with a token, the server's certificate authority and the namespace in
+// every container that has nothing of its own there.
+func mountToken(pod *corev1.Pod) {
+	mount := corev1.VolumeMount{ReadOnly: true, MountPath: mountPath}
+	existing := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, volumePrefix) })
+	if existing >= 0 {
+		mount.Name = pod.Spec.Volumes[existing].Name
+	} else {
+		mount.Name = names.SimpleNameGenerator.GenerateName(volumePrefix)
+	}
+
+	mounted := false
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if !slices.ContainsFunc(containers[i].VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == mountPath }) {
+				containers[i].VolumeMounts = append(containers[i].VolumeMounts, mount)
+				mounted = true
+			}
+		}
+	}
+	if mounted && existing < 0 {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: mount.Name, VolumeSource: corev1.VolumeSource{Projected: tokenVolume()}})
+	}
+}
+
+func tokenVolume() *corev1.ProjectedVolumeSource {
+	return &corev1.ProjectedVolumeSource{
+		DefaultMode: new(corev1.ProjectedVolumeSourceDefaultMode),
+		Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: new(int64(tokenSeconds))}},
+			{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+				Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+			}},
+			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+				{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+			}}},
+		},
+	}
+}
