@@ -14,13 +14,11 @@ import (
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
 	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
-	"k8s.io/component-base/tracing"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
@@ -50,6 +48,8 @@ type Dependencies struct {
 
 	// Loopback is how the server is reached when a webhook names it, as service default/kubernetes.
 	Loopback *rest.Config
+	// ServiceCA also verifies the services of [Options].Services, in PEM; see [NewWebhookAuthentication].
+	ServiceCA []byte
 	// TracerProvider traces calls of webhooks; nil doesn't.
 	TracerProvider trace.TracerProvider
 
@@ -79,9 +79,6 @@ type chain struct {
 // started: the server starts them, and waits for [Informers.WaitForSync] before it says it is ready.
 func New(options *Options, dependencies Dependencies) (admission.Interface, error) {
 	c := &chain{Dependencies: dependencies, options: options}
-	if c.TracerProvider == nil {
-		c.TracerProvider = tracing.NewNoopTracerProvider()
-	}
 	configuration, err := readConfiguration(options.ConfigFile)
 	if err != nil {
 		return nil, err
@@ -114,7 +111,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 // initializers give each plugin what it says it wants.
 func (c *chain) initializers() admission.PluginInitializers {
 	resolver := NewServiceResolver(c.options.Services, c.Client, c.Informers)
-	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, c.Loopback, c.TracerProvider)
+	authentication := NewWebhookAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.TracerProvider)
 	return admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.DynamicClient, c.Informers, c.Authorizer, c.FeatureGates, c.EffectiveVersion, c.Drained, c.RESTMapper),

@@ -55,7 +55,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.UnreachableTolerationSeconds, "default-unreachable-toleration-seconds", o.UnreachableTolerationSeconds,
 		"Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not already have such a toleration.")
 	flags.Var(o.Services, "webhook-service",
-		"where a service that webhooks name is, instead of what the API says; the certificate must still be NAME.NAMESPACE.svc's. May be repeated.")
+		"where a service that webhooks name is, instead of what the API says; the certificate must still be NAME.NAMESPACE.svc's, of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
 // Validate returns what is wrong with the options, each error naming its flag.

@@ -26,14 +26,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
 	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceautoprovision"
 	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceexists"
+	"github.com/miniapi-dev/miniapi/pkg/admission/noderestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/ownerreferencespermissionenforcement"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
+	"github.com/miniapi-dev/miniapi/pkg/admission/podnodeselector"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podsecurity"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podtopologylabels"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/priority"
 	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
 	"github.com/miniapi-dev/miniapi/pkg/admission/runtimeclass"
+	"github.com/miniapi-dev/miniapi/pkg/admission/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/admission/storageobjectinuseprotection"
 	"github.com/miniapi-dev/miniapi/pkg/admission/taintnodesbycondition"
 )
@@ -63,13 +66,13 @@ var order = []plugin{
 	{namespaceexists.Name, off, unconfigured(namespaceexists.New)},
 	{limitpodhardantiaffinitytopology.Name, off, unconfigured(limitpodhardantiaffinitytopology.New)},
 	{limitranger.Name, on, unconfigured(limitranger.New)},
-	{"ServiceAccount", off, nil},
-	{"NodeRestriction", off, nil},
+	{serviceaccount.Name, off, unconfigured(serviceaccount.New)},
+	{noderestriction.Name, off, unconfigured(noderestriction.New)},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
 	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New)},
 	{"ImagePolicyWebhook", off, nil},
 	{podsecurity.Name, on, configured(podsecurity.New)},
-	{"PodNodeSelector", off, nil},
+	{podnodeselector.Name, off, configured(podnodeselector.New)},
 	{priority.Name, on, unconfigured(priority.New)},
 	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds},
 	{"PodTolerationRestriction", off, nil},
