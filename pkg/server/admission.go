@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apiserver/pkg/util/webhook"
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/component-base/tracing"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
@@ -28,6 +26,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		ServerID:         c.generic.APIServerID,
 		TypeConverter:    typeConverter{},
 		Loopback:         loopback,
+		ServiceCA:        c.authority.pem,
 		Drained:          c.life.Done(),
 	})
 	if err != nil {
@@ -36,6 +35,6 @@ func (c *Config) buildAdmission(context.Context) error {
 	c.generic.AdmissionControl = chain
 	// Webhooks that convert custom resources are reached as those of admission are.
 	c.services = admission.NewServiceResolver(c.options.Admission.Services, c.client, c.informers)
-	c.webhookAuth = webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, loopback, tracing.NewNoopTracerProvider())
+	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, nil)
 	return nil
 }
