@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/admission"
@@ -40,8 +39,6 @@ type Dependencies struct {
 
 	// ServerID labels the metrics of static manifests.
 	ServerID string
-	// Scheme sets the defaults of static manifests of webhooks and policies.
-	Scheme *runtime.Scheme
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
 	// types; nil makes the plugin fetch the schemas from the server.
 	TypeConverter managedfields.TypeConverter
@@ -84,7 +81,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 		return nil, err
 	}
 
-	if c.manifests, err = manifestLoaders(c.Scheme); err != nil {
+	if c.manifests, err = manifestLoaders(); err != nil {
 		return nil, fmt.Errorf("static admission manifests: %w", err)
 	}
 

@@ -13,12 +13,13 @@ import (
 	policyloader "k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // manifestLoaders read static admission manifests (KEP-5793): webhook configurations and policies
-// from files, in the v1 API, with the defaults of a scheme and the validation that the API has.
-func manifestLoaders(defaults *runtime.Scheme) (*initializer.ManifestLoaders, error) {
+// from files, in the v1 API, with the defaults and the validation that the API has.
+func manifestLoaders() (*initializer.ManifestLoaders, error) {
 	// The files are v1 alone, whatever the server knows.
 	scheme := runtime.NewScheme()
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
@@ -27,27 +28,27 @@ func manifestLoaders(defaults *runtime.Scheme) (*initializer.ManifestLoaders, er
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Version: "v1", Kind: "List"}, &metav1.List{})
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 
-	validatingWebhooks := manifestsOf(defaults, "ValidatingWebhookConfiguration", validation.ValidatingWebhookConfiguration,
+	validatingWebhooks := manifestsOf("ValidatingWebhookConfiguration", validation.ValidatingWebhookConfiguration,
 		func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) []admissionregistrationv1.ValidatingWebhookConfiguration {
 			return l.Items
 		})
-	mutatingWebhooks := manifestsOf(defaults, "MutatingWebhookConfiguration", validation.MutatingWebhookConfiguration,
+	mutatingWebhooks := manifestsOf("MutatingWebhookConfiguration", validation.MutatingWebhookConfiguration,
 		func(l *admissionregistrationv1.MutatingWebhookConfigurationList) []admissionregistrationv1.MutatingWebhookConfiguration {
 			return l.Items
 		})
-	validatingPolicies := manifestsOf(defaults, "ValidatingAdmissionPolicy", validation.ValidatingAdmissionPolicy,
+	validatingPolicies := manifestsOf("ValidatingAdmissionPolicy", validation.ValidatingAdmissionPolicy,
 		func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) []admissionregistrationv1.ValidatingAdmissionPolicy {
 			return l.Items
 		})
-	validatingBindings := manifestsOf(defaults, "ValidatingAdmissionPolicyBinding", validation.ValidatingAdmissionPolicyBinding,
+	validatingBindings := manifestsOf("ValidatingAdmissionPolicyBinding", validation.ValidatingAdmissionPolicyBinding,
 		func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 			return l.Items
 		})
-	mutatingPolicies := manifestsOf(defaults, "MutatingAdmissionPolicy", validation.MutatingAdmissionPolicy,
+	mutatingPolicies := manifestsOf("MutatingAdmissionPolicy", validation.MutatingAdmissionPolicy,
 		func(l *admissionregistrationv1.MutatingAdmissionPolicyList) []admissionregistrationv1.MutatingAdmissionPolicy {
 			return l.Items
 		})
-	mutatingBindings := manifestsOf(defaults, "MutatingAdmissionPolicyBinding", validation.MutatingAdmissionPolicyBinding,
+	mutatingBindings := manifestsOf("MutatingAdmissionPolicyBinding", validation.MutatingAdmissionPolicyBinding,
 		func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
 			return l.Items
 		})
@@ -76,7 +77,7 @@ func manifestsOf[T any, Object interface {
 	*T
 	runtime.Object
 	metav1.Object
-}, List any](defaults *runtime.Scheme, kind string, validate func(Object) field.ErrorList, items func(List) []T) func(runtime.Object) ([]Object, error) {
+}, List any](kind string, validate func(Object) field.ErrorList, items func(List) []T) func(runtime.Object) ([]Object, error) {
 	return func(decoded runtime.Object) ([]Object, error) {
 		var objects []Object
 		switch manifest := any(decoded).(type) {
@@ -91,7 +92,7 @@ func manifestsOf[T any, Object interface {
 			return nil, fmt.Errorf("%T is not a %s: %w", decoded, kind, policyloader.ErrUnrecognizedType)
 		}
 		for _, object := range objects {
-			defaults.Default(object)
+			registry.Scheme().Default(object)
 			if errs := validate(object); len(errs) > 0 {
 				return nil, fmt.Errorf("invalid %s %q: %w", kind, object.GetName(), errs.ToAggregate())
 			}

@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+func TestManifests(t *testing.T) {
+	t.Parallel()
+	const (
+		webhook = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: hooks.static.k8s.io}
+webhooks:
+- name: a.example.com
+  clientConfig: {url: "https://localhost:9443/a"}
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+`
+		policy = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingAdmissionPolicy
+  metadata: {name: policy.static.k8s.io}
+  spec:
+    matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}
+    validations: [{expression: "true"}]
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingAdmissionPolicyBinding
+  metadata: {name: binding.static.k8s.io}
+  spec: {policyName: policy.static.k8s.io, validationActions: [Deny]}
+`
+	)
+	loaders, err := manifestLoaders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, reason, content, err string
+		load                       func(t *testing.T, dir string) error
+	}{{
+		name: "webhook", reason: "the API's defaults apply", content: webhook,
+		load: func(t *testing.T, dir string) error {
+			configurations, _, err := loaders.LoadValidatingWebhookManifests(dir)
+			if err == nil && (len(configurations) != 1 || *configurations[0].Webhooks[0].FailurePolicy != admissionregistrationv1.Fail || *configurations[0].Webhooks[0].TimeoutSeconds != 10) {
+				t.Errorf("got %v", configurations)
+			}
+			return err
+		},
+	}, {
+		name: "invalid webhook", reason: "so does the API's validation", content: strings.Replace(webhook, "None", "Some", 1),
+		err: `invalid ValidatingWebhookConfiguration "hooks.static.k8s.io": webhooks[0].sideEffects`,
+		load: func(_ *testing.T, dir string) error {
+			_, _, err := loaders.LoadValidatingWebhookManifests(dir)
+			return err
+		},
+	}, {
+		name: "unknown field", reason: "a misspelled field must not be lost", content: strings.Replace(webhook, "sideEffects", "sideeffects", 1),
+		err: `unknown field "webhooks[0].sideeffects"`,
+		load: func(_ *testing.T, dir string) error {
+			_, _, err := loaders.LoadValidatingWebhookManifests(dir)
+			return err
+		},
+	}, {
+		name: "wrong kind", reason: "each plugin reads its own", content: webhook,
+		err: "MutatingWebhookConfiguration",
+		load: func(_ *testing.T, dir string) error {
+			_, _, err := loaders.LoadMutatingWebhookManifests(dir)
+			return err
+		},
+	}, {
+		name: "policy and binding", reason: "a list is as good as several documents", content: policy,
+		load: func(t *testing.T, dir string) error {
+			policies, bindings, _, err := loaders.LoadValidatingPolicyManifests(dir)
+			if err == nil && (len(policies) != 1 || len(bindings) != 1 || policies[0].Spec.MatchConstraints.NamespaceSelector == nil) {
+				t.Errorf("got %v and %v", policies, bindings)
+			}
+			return err
+		},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "manifest.yaml"), []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := test.load(t, dir)
+			if test.err == "" && err != nil {
+				t.Errorf("%s: %v", test.reason, err)
+			}
+			if test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("%s: error %v, want one with %q", test.reason, err, test.err)
+			}
+		})
+	}
+}
