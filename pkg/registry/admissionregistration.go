@@ -3,6 +3,10 @@ package registry
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // admissionregistration configures the admission chain itself.
@@ -17,13 +21,35 @@ var admissionregistration = Group{
 			Resource:   "validatingwebhookconfigurations",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.ValidatingWebhookConfiguration{}, List: &admissionregistrationv1.ValidatingWebhookConfigurationList{},
-			Generation: true,
+			Generation:        true,
+			ConditionalUpdate: true,
+			Printer:           &printers.ValidatingWebhookConfiguration,
+			Hooks: HooksOf[*admissionregistrationv1.ValidatingWebhookConfiguration]{
+				Validate:       validation.ValidatingWebhookConfiguration,
+				ValidateUpdate: validation.ValidatingWebhookConfigurationUpdate,
+				Through: map[schema.GroupVersion]Validation[*admissionregistrationv1.ValidatingWebhookConfiguration]{
+					admissionregistrationv1beta1.SchemeGroupVersion: {
+						Create: validation.ValidatingWebhookConfigurationV1beta1, Update: validation.ValidatingWebhookConfigurationV1beta1Update,
+					},
+				},
+			},
 		},
 		{
 			Resource:   "mutatingwebhookconfigurations",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.MutatingWebhookConfiguration{}, List: &admissionregistrationv1.MutatingWebhookConfigurationList{},
-			Generation: true,
+			Generation:        true,
+			ConditionalUpdate: true,
+			Printer:           &printers.MutatingWebhookConfiguration,
+			Hooks: HooksOf[*admissionregistrationv1.MutatingWebhookConfiguration]{
+				Validate:       validation.MutatingWebhookConfiguration,
+				ValidateUpdate: validation.MutatingWebhookConfigurationUpdate,
+				Through: map[schema.GroupVersion]Validation[*admissionregistrationv1.MutatingWebhookConfiguration]{
+					admissionregistrationv1beta1.SchemeGroupVersion: {
+						Create: validation.MutatingWebhookConfigurationV1beta1, Update: validation.MutatingWebhookConfigurationV1beta1Update,
+					},
+				},
+			},
 		},
 		{
 			Resource:   "validatingadmissionpolicies",
@@ -32,24 +58,50 @@ var admissionregistration = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
+			StatusResets:        []string{"metadata"},
+			ConditionalUpdate:   true,
+			Printer:             &printers.ValidatingAdmissionPolicy,
+			Hooks: HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicy]{
+				Validate:             validation.ValidatingAdmissionPolicy,
+				ValidateUpdate:       validation.ValidatingAdmissionPolicyUpdate,
+				ValidateStatusUpdate: validation.ValidatingAdmissionPolicyStatusUpdate,
+			},
 		},
 		{
 			Resource:   "validatingadmissionpolicybindings",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
-			Generation: true,
+			Generation:        true,
+			ConditionalUpdate: true,
+			Printer:           &printers.ValidatingAdmissionPolicyBinding,
+			Hooks: HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
+				Validate:       validation.ValidatingAdmissionPolicyBinding,
+				ValidateUpdate: validation.ValidatingAdmissionPolicyBindingUpdate,
+			},
 		},
 		{
 			Resource:   "mutatingadmissionpolicies",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.MutatingAdmissionPolicy{}, List: &admissionregistrationv1.MutatingAdmissionPolicyList{},
-			Generation: true,
+			Generation:        true,
+			ConditionalUpdate: true,
+			Printer:           &printers.MutatingAdmissionPolicy,
+			Hooks: HooksOf[*admissionregistrationv1.MutatingAdmissionPolicy]{
+				Validate:       validation.MutatingAdmissionPolicy,
+				ValidateUpdate: validation.MutatingAdmissionPolicyUpdate,
+			},
 		},
 		{
 			Resource:   "mutatingadmissionpolicybindings",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
-			Generation: true,
+			Generation:        true,
+			ConditionalUpdate: true,
+			Printer:           &printers.MutatingAdmissionPolicyBinding,
+			Hooks: HooksOf[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{
+				Validate:       validation.MutatingAdmissionPolicyBinding,
+				ValidateUpdate: validation.MutatingAdmissionPolicyBindingUpdate,
+			},
 		},
 	},
 }

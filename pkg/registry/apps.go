@@ -5,7 +5,13 @@ import (
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // apps is what keeps pods running.
@@ -22,6 +28,11 @@ var apps = Group{
 			Resource:   "controllerrevisions",
 			Namespaced: true,
 			Object:     &appsv1.ControllerRevision{}, List: &appsv1.ControllerRevisionList{},
+			Printer: &printers.ControllerRevision,
+			Hooks: HooksOf[*appsv1.ControllerRevision]{
+				Validate:       validation.ControllerRevision,
+				ValidateUpdate: validation.ControllerRevisionUpdate,
+			},
 		},
 		{
 			Resource:   "daemonsets",
@@ -29,8 +40,11 @@ var apps = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
-			Status:     true,
-			Generation: true,
+			Status:        true,
+			Generation:    true,
+			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
+			Printer:       &printers.DaemonSet,
+			Hooks:         daemonSetHooks,
 		},
 		{
 			Resource:   "deployments",
@@ -43,6 +57,10 @@ var apps = Group{
 			Subresources: []Subresource{scaleSubresource(func(d *appsv1.Deployment) scaled {
 				return scaled{&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector}
 			})},
+			StatusResets:  []string{"metadata.labels"},
+			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
+			Printer:       &printers.Deployment,
+			Hooks:         deploymentHooks,
 		},
 		{
 			Resource:   "replicasets",
@@ -55,6 +73,14 @@ var apps = Group{
 			Subresources: []Subresource{scaleSubresource(func(r *appsv1.ReplicaSet) scaled {
 				return scaled{&r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector}
 			})},
+			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
+			Printer:       &printers.ReplicaSet,
+			Hooks: HooksOf[*appsv1.ReplicaSet]{
+				Validate:             validation.ReplicaSet,
+				ValidateUpdate:       validation.ReplicaSetUpdate,
+				ValidateStatusUpdate: validation.ReplicaSetStatusUpdate,
+				Warnings:             warnings.ReplicaSet,
+			},
 		},
 		{
 			Resource:   "statefulsets",
@@ -67,6 +93,14 @@ var apps = Group{
 			Subresources: []Subresource{scaleSubresource(func(s *appsv1.StatefulSet) scaled {
 				return scaled{&s.Spec.Replicas, s.Status.Replicas, s.Spec.Selector}
 			})},
+			OrphanThrough: []schema.GroupVersion{appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
+			Printer:       &printers.StatefulSet,
+			Hooks: HooksOf[*appsv1.StatefulSet]{
+				Validate:             validation.StatefulSet,
+				ValidateUpdate:       validation.StatefulSetUpdate,
+				ValidateStatusUpdate: validation.StatefulSetStatusUpdate,
+				Warnings:             warnings.StatefulSet,
+			},
 		},
 	},
 }

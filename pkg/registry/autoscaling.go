@@ -4,6 +4,9 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // autoscalingGroup is stored as v2; v1 keeps what it can't say in annotations.
@@ -21,8 +24,13 @@ var autoscalingGroup = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &autoscalingv2.HorizontalPodAutoscaler{}, List: &autoscalingv2.HorizontalPodAutoscalerList{},
-			Status:     true,
-			Generation: true,
+			Status:  true,
+			Printer: &printers.HorizontalPodAutoscaler,
+			Hooks: HooksOf[*autoscalingv2.HorizontalPodAutoscaler]{
+				Validate:             validation.HorizontalPodAutoscaler,
+				ValidateUpdate:       validation.HorizontalPodAutoscalerUpdate,
+				ValidateStatusUpdate: validation.HorizontalPodAutoscalerStatusUpdate,
+			},
 		},
 	},
 }

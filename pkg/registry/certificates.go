@@ -3,6 +3,8 @@ package registry
 import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
 // certificates are requests for certificates, approved through a subresource.
@@ -17,8 +19,13 @@ var certificates = Group{
 			Resource:   "certificatesigningrequests",
 			ShortNames: []string{"csr"},
 			Object:     &certificatesv1.CertificateSigningRequest{}, List: &certificatesv1.CertificateSigningRequestList{},
-			Status:              true,
-			StatusKeepsMetadata: true,
+			Status:       true,
+			Resets:       []string{"spec"},
+			StatusResets: []string{"status.conditions"},
+			Printer:      &printers.CertificateSigningRequest,
+			Hooks:        signingRequestHooks,
+			Fields:       signingRequestFields,
+			Subresources: []Subresource{{Name: "approval", Storage: newApproval}},
 		},
 	},
 }

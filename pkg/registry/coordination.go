@@ -3,6 +3,9 @@ package registry
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // coordination is leader election and heartbeats.
@@ -17,7 +20,13 @@ var coordination = Group{
 			Resource:   "leases",
 			Namespaced: true,
 			Object:     &coordinationv1.Lease{}, List: &coordinationv1.LeaseList{},
-			CreateOnUpdate: true,
+			CreateOnUpdate:    true,
+			ConditionalUpdate: true,
+			Printer:           &printers.Lease,
+			Hooks: HooksOf[*coordinationv1.Lease]{
+				Validate:       validation.Lease,
+				ValidateUpdate: validation.LeaseUpdate,
+			},
 		},
 	},
 }

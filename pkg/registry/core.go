@@ -2,6 +2,11 @@ package registry
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // core is the legacy group, served below /api.
@@ -27,7 +32,11 @@ var core = Group{
 			ShortNames: []string{"cm"},
 			Namespaced: true,
 			Object:     &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
-			CreateOnUpdate: true,
+			Printer: &printers.ConfigMap,
+			Hooks: HooksOf[*corev1.ConfigMap]{
+				Validate:       validation.ConfigMap,
+				ValidateUpdate: validation.ConfigMapUpdate,
+			},
 		},
 		{
 			Resource:   "endpoints",
@@ -36,6 +45,12 @@ var core = Group{
 			Object:     &corev1.Endpoints{}, List: &corev1.EndpointsList{},
 			StoragePrefix:  "services/endpoints",
 			CreateOnUpdate: true,
+			Printer:        &printers.Endpoints,
+			Hooks: HooksOf[*corev1.Endpoints]{
+				Validate:       validation.Endpoints,
+				ValidateUpdate: validation.EndpointsUpdate,
+				Warnings:       warnings.Endpoints,
+			},
 		},
 		{
 			Resource:   "events",
@@ -44,6 +59,10 @@ var core = Group{
 			Object:     &corev1.Event{}, List: &corev1.EventList{},
 			CreateOnUpdate: true,
 			TTL:            func(deps Dependencies) uint64 { return uint64(deps.EventTTL.Seconds()) },
+			NoDependents:   true,
+			Printer:        &printers.Event,
+			Hooks:          eventHooks,
+			Fields:         eventFields,
 		},
 		{
 			Resource:   "limitranges",
@@ -51,6 +70,7 @@ var core = Group{
 			Namespaced: true,
 			Object:     &corev1.LimitRange{}, List: &corev1.LimitRangeList{},
 			CreateOnUpdate: true,
+			Hooks:          limitRangeHooks,
 		},
 		{
 			Resource:   "namespaces",
@@ -61,6 +81,8 @@ var core = Group{
 			Hooks:         namespaceHooks,
 			Subresources:  []Subresource{{Name: "finalize", Storage: newFinalize}},
 			Storage:       newNamespaceStorage,
+			Printer:       &printers.Namespace,
+			Fields:        namespaceFields,
 		},
 		{
 			Resource:   "nodes",
@@ -71,13 +93,25 @@ var core = Group{
 			Subresources: []Subresource{
 				proxySubresource(func(o *corev1.NodeProxyOptions) string { return o.Path }, locateNodes),
 			},
+			StatusOnCreate: true,
+			Printer:        &printers.Node,
+			Hooks: HooksOf[*corev1.Node]{
+				Validate:             validation.Node,
+				ValidateUpdate:       validation.NodeUpdate,
+				ValidateStatusUpdate: validation.NodeStatusUpdate,
+				Warnings:             warnings.Node,
+			},
+			Fields: nodeFields,
 		},
 		{
 			Resource:   "persistentvolumeclaims",
 			ShortNames: []string{"pvc"},
 			Namespaced: true,
 			Object:     &corev1.PersistentVolumeClaim{}, List: &corev1.PersistentVolumeClaimList{},
-			Status: true,
+			Status:        true,
+			ReturnDeleted: true,
+			Printer:       &printers.PersistentVolumeClaim,
+			Hooks:         persistentVolumeClaimHooks,
 		},
 		{
 			Resource:   "persistentvolumes",
@@ -85,6 +119,8 @@ var core = Group{
 			Object:     &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
 			Status:        true,
 			ReturnDeleted: true,
+			Printer:       &printers.PersistentVolume,
+			Hooks:         persistentVolumeHooks,
 		},
 		{
 			Resource:   "pods",
@@ -106,6 +142,10 @@ var core = Group{
 				proxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, locatePods),
 				{Name: "resize", Storage: podResize.storage},
 			},
+			StatusResets: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"},
+			Printer:      &printers.Pod,
+			Hooks:        podHooks,
+			Fields:       podFields,
 		},
 		{
 			Resource:   "podtemplates",
@@ -113,6 +153,12 @@ var core = Group{
 			Object:     &corev1.PodTemplate{}, List: &corev1.PodTemplateList{},
 			Generation:    true,
 			ReturnDeleted: true,
+			Printer:       &printers.PodTemplate,
+			Hooks: HooksOf[*corev1.PodTemplate]{
+				Validate:       validation.PodTemplate,
+				ValidateUpdate: validation.PodTemplateUpdate,
+				Warnings:       warnings.PodTemplate,
+			},
 		},
 		{
 			Resource:   "replicationcontrollers",
@@ -120,13 +166,21 @@ var core = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &corev1.ReplicationController{}, List: &corev1.ReplicationControllerList{},
-			StoragePrefix:    "controllers",
-			Status:           true,
-			Generation:       true,
-			OrphanDependents: true,
+			StoragePrefix: "controllers",
+			Status:        true,
+			Generation:    true,
 			Subresources: []Subresource{scaleSubresource(func(c *corev1.ReplicationController) scaled {
 				return scaled{&c.Spec.Replicas, c.Status.Replicas, selectorOf(c.Spec.Selector)}
 			})},
+			OrphanThrough: []schema.GroupVersion{corev1.SchemeGroupVersion},
+			Printer:       &printers.ReplicationController,
+			Hooks: HooksOf[*corev1.ReplicationController]{
+				Validate:             validation.ReplicationController,
+				ValidateUpdate:       validation.ReplicationControllerUpdate,
+				ValidateStatusUpdate: validation.ReplicationControllerStatusUpdate,
+				Warnings:             warnings.ReplicationController,
+			},
+			Fields: replicationControllerFields,
 		},
 		{
 			Resource:   "resourcequotas",
@@ -135,11 +189,24 @@ var core = Group{
 			Object:     &corev1.ResourceQuota{}, List: &corev1.ResourceQuotaList{},
 			Status:        true,
 			ReturnDeleted: true,
+			Printer:       &printers.ResourceQuota,
+			Hooks: HooksOf[*corev1.ResourceQuota]{
+				Validate:             validation.ResourceQuota,
+				ValidateUpdate:       validation.ResourceQuotaUpdate,
+				ValidateStatusUpdate: validation.ResourceQuotaStatusUpdate,
+			},
 		},
 		{
 			Resource:   "secrets",
 			Namespaced: true,
 			Object:     &corev1.Secret{}, List: &corev1.SecretList{},
+			Printer: &printers.Secret,
+			Hooks: HooksOf[*corev1.Secret]{
+				Validate:       validation.Secret,
+				ValidateUpdate: validation.SecretUpdate,
+				Warnings:       warnings.Secret,
+			},
+			Fields: secretFields,
 		},
 		{
 			Resource:   "serviceaccounts",
@@ -148,6 +215,8 @@ var core = Group{
 			Object:     &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
 			ReturnDeleted: true,
 			Subresources:  []Subresource{{Name: "token", Storage: newToken}},
+			Printer:       &printers.ServiceAccount,
+			Hooks:         serviceAccountHooks,
 		},
 		{
 			Resource:   "services",
@@ -161,6 +230,18 @@ var core = Group{
 			Subresources: []Subresource{
 				proxySubresource(func(o *corev1.ServiceProxyOptions) string { return o.Path }, locateServices),
 			},
+			CreateOnUpdate: true,
+			Printer:        &printers.Service,
+			Storage:        newServiceStorage,
+			Hooks: HooksOf[*corev1.Service]{
+				PrepareForUpdate:     dropForType,
+				Validate:             validation.Service,
+				ValidateUpdate:       validation.ServiceUpdate,
+				ValidateStatusUpdate: validation.ServiceStatusUpdate,
+				Warnings:             warnings.Service,
+				StatusWarnings:       warnings.ServiceStatus,
+			},
+			Fields: serviceFields,
 		},
 	},
 }

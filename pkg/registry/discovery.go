@@ -3,6 +3,8 @@ package registry
 import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
 // discovery is where services' endpoints are.
@@ -17,8 +19,9 @@ var discovery = Group{
 			Resource:   "endpointslices",
 			Namespaced: true,
 			Object:     &discoveryv1.EndpointSlice{}, List: &discoveryv1.EndpointSliceList{},
-			Generation:     true,
-			CreateOnUpdate: true,
+			Generation: true,
+			Printer:    &printers.EndpointSlice,
+			Hooks:      endpointSliceHooks,
 		},
 	},
 }

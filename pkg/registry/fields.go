@@ -6,14 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage"
 )
 
 // Fields are the selectable fields of a kind. FieldsOf implements it.
 type Fields interface {
-	// names are the labels that a selector of the group version may use, each with
-	// the name that the values go by.
-	names() map[string]string
+	// name is what the values call the field that a selector of the group version
+	// calls label.
+	name(version schema.GroupVersion, label string) (string, bool)
+	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set
 }
 
@@ -22,36 +24,61 @@ type Fields interface {
 type FieldsOf[T runtime.Object] struct {
 	// Values gives the fields' values.
 	Values func(T) fields.Set
-	// Names are the keys of Values.
+	// Names are the labels that selectors may use.
 	Names []string
-	// Aliases are other names for the same, as old versions have them.
+	// Aliases are further labels, each with the name that its value goes by.
 	Aliases map[string]string
+	// Through has, for requests through group versions that differ in it, all the
+	// labels that selectors may use, each with the name that its value goes by.
+	Through map[schema.GroupVersion]map[string]string
+	// Unsupported is the answer to any other label, which it shows as %[1]s, the kind
+	// being %[2]s.
+	Unsupported string
 }
 
-func (f FieldsOf[T]) names() map[string]string {
-	names := map[string]string{}
+// unsupportedField is what most kinds answer to a label that they don't have.
+const unsupportedField = "field label not supported: %[1]s"
+
+func (f FieldsOf[T]) name(version schema.GroupVersion, label string) (string, bool) {
+	if names, ok := f.Through[version]; ok {
+		name, ok := names[label]
+		return name, ok
+	}
 	for _, n := range f.Names {
-		names[n] = n
+		if n == label {
+			return n, true
+		}
 	}
-	for alias, n := range f.Aliases {
-		names[alias] = n
+	name, ok := f.Aliases[label]
+	return name, ok
+}
+
+func (f FieldsOf[T]) unsupported(gvk schema.GroupVersionKind, label string) error {
+	text := f.Unsupported
+	if text == "" {
+		text = unsupportedField
 	}
-	return names
+	return fmt.Errorf(text, label, gvk)
 }
 
 func (f FieldsOf[T]) set(obj runtime.Object) fields.Set { return f.Values(obj.(T)) }
 
-// convertFieldLabel is the row's runtime.FieldLabelConversionFunc.
-func (k *Kind) convertFieldLabel(label, value string) (string, string, error) {
-	if label == "metadata.name" || label == "metadata.namespace" {
-		return label, value, nil
+// fieldLabelConversion is how selectors of a group version name the row's fields. It
+// is nil for rows without fields of their own.
+func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLabelConversionFunc {
+	if k.Fields == nil {
+		return nil
 	}
-	if k.Fields != nil {
-		if name, ok := k.Fields.names()[label]; ok {
-			return name, value, nil
+	return func(label, value string) (string, string, error) {
+		if label == "metadata.name" || label == "metadata.namespace" && k.Namespaced {
+			return label, value, nil
 		}
+		name, ok := k.Fields.name(gvk.GroupVersion(), label)
+		if !ok {
+			return "", "", k.Fields.unsupported(gvk, label)
+		}
+		return name, value, nil
 	}
-	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
 // attributes is the row's storage.AttrFunc: what selectors are matched with.

@@ -3,6 +3,9 @@ package registry
 import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // flowcontrol is how requests share the server.
@@ -19,6 +22,13 @@ var flowcontrol = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
+			StatusResets:        []string{"metadata"},
+			Printer:             &printers.FlowSchema,
+			Hooks: HooksOf[*flowcontrolv1.FlowSchema]{
+				Validate:             validation.FlowSchema,
+				ValidateUpdate:       validation.FlowSchemaUpdate,
+				ValidateStatusUpdate: validation.FlowSchemaStatusUpdate,
+			},
 		},
 		{
 			Resource: "prioritylevelconfigurations",
@@ -26,6 +36,13 @@ var flowcontrol = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
+			StatusResets:        []string{"metadata"},
+			Printer:             &printers.PriorityLevelConfiguration,
+			Hooks: HooksOf[*flowcontrolv1.PriorityLevelConfiguration]{
+				Validate:             validation.PriorityLevelConfiguration,
+				ValidateUpdate:       validation.PriorityLevelConfigurationUpdate,
+				ValidateStatusUpdate: validation.PriorityLevelConfigurationStatusUpdate,
+			},
 		},
 	},
 }

@@ -5,7 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // Hooks are what a kind adds to the one strategy. HooksOf implements it.
@@ -17,6 +19,7 @@ type Hooks interface {
 	validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	warnings(ctx context.Context, obj, old runtime.Object) []string
+	statusWarnings(ctx context.Context, obj, old runtime.Object) []string
 	specChanged(obj, old runtime.Object) bool
 	gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool
 }
@@ -36,9 +39,13 @@ type HooksOf[T runtime.Object] struct {
 	Validate             func(T) field.ErrorList
 	ValidateUpdate       func(obj, old T) field.ErrorList
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
+	// Through has the validation of requests through group versions that differ in it.
+	Through map[schema.GroupVersion]Validation[T]
 
 	// Warnings are returned to the client with the answer; old is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
+	// StatusWarnings are the same for the status subresource.
+	StatusWarnings func(ctx context.Context, obj, old T) []string
 
 	// SpecChanged says whether an update is one that generation counts. Its default
 	// compares everything but metadata and status.
@@ -47,6 +54,12 @@ type HooksOf[T runtime.Object] struct {
 	// GracefulDelete says whether a deletion waits for a grace period, and sets it in
 	// the options.
 	GracefulDelete func(ctx context.Context, obj T, options *metav1.DeleteOptions) bool
+}
+
+// Validation is how objects of kind T are checked on create and on update.
+type Validation[T runtime.Object] struct {
+	Create func(T) field.ErrorList
+	Update func(obj, old T) field.ErrorList
 }
 
 var _ Hooks = HooksOf[runtime.Object]{}
@@ -69,18 +82,28 @@ func (h HooksOf[T]) prepareForStatusUpdate(ctx context.Context, obj, old runtime
 	}
 }
 
-func (h HooksOf[T]) validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	if h.Validate == nil {
-		return nil
+// validation is that of requests through the group version of ctx.
+func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
+	if v, ok := h.Through[requestVersion(ctx)]; ok {
+		return v
 	}
-	return h.Validate(obj.(T))
+	return Validation[T]{Create: h.Validate, Update: h.ValidateUpdate}
 }
 
-func (h HooksOf[T]) validateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	if h.ValidateUpdate == nil {
+func (h HooksOf[T]) validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	check := h.validation(ctx).Create
+	if check == nil {
 		return nil
 	}
-	return h.ValidateUpdate(obj.(T), old.(T))
+	return check(obj.(T))
+}
+
+func (h HooksOf[T]) validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	check := h.validation(ctx).Update
+	if check == nil {
+		return nil
+	}
+	return check(obj.(T), old.(T))
 }
 
 func (h HooksOf[T]) validateStatusUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
@@ -98,6 +121,13 @@ func (h HooksOf[T]) warnings(ctx context.Context, obj, old runtime.Object) []str
 	return h.Warnings(ctx, obj.(T), o)
 }
 
+func (h HooksOf[T]) statusWarnings(ctx context.Context, obj, old runtime.Object) []string {
+	if h.StatusWarnings == nil {
+		return nil
+	}
+	return h.StatusWarnings(ctx, obj.(T), old.(T))
+}
+
 func (h HooksOf[T]) specChanged(obj, old runtime.Object) bool {
 	if h.SpecChanged == nil {
 		return desiredStateDiffers(obj, old)
@@ -107,4 +137,13 @@ func (h HooksOf[T]) specChanged(obj, old runtime.Object) bool {
 
 func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
 	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
+}
+
+// requestVersion is the group version that a request was made through.
+func requestVersion(ctx context.Context) schema.GroupVersion {
+	info, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok {
+		return schema.GroupVersion{}
+	}
+	return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 }

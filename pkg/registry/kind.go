@@ -71,14 +71,23 @@ type Kind struct {
 	Status bool
 	// StatusKeepsMetadata makes the status endpoint leave metadata as it was, too.
 	StatusKeepsMetadata bool
+	// StatusOnCreate lets objects be created with a status, as nodes register with
+	// theirs; StatusOnUpdate lets the main endpoint change it later, too.
+	StatusOnCreate, StatusOnUpdate bool
+	// Resets are fields besides status that an apply on the main endpoint never owns,
+	// as dotted paths; StatusResets are the same for the status endpoint, besides spec.
+	Resets, StatusResets []string
 	// Generation counts changes of the object's desired state in metadata.generation.
 	Generation bool
 	// CreateOnUpdate lets an update create what is not there.
 	CreateOnUpdate bool
 	// ConditionalUpdate refuses updates without a resourceVersion.
 	ConditionalUpdate bool
-	// OrphanDependents is the default of a deletion that names no policy.
-	OrphanDependents bool
+	// OrphanThrough are the group versions through which a deletion that names no
+	// propagation policy orphans dependents; through others it deletes them.
+	OrphanThrough []schema.GroupVersion
+	// NoDependents makes deletions take no propagation policy at all.
+	NoDependents bool
 	// ReturnDeleted makes a deletion answer with the object instead of a Status.
 	ReturnDeleted bool
 

@@ -8,11 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // namespaceStorage deletes in two steps: a deletion marks the namespace terminating,
@@ -172,6 +175,10 @@ func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.O
 	copyField(obj, old, statusField)
 }
 
+func (s finalizeStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.NamespaceFinalizeUpdate(obj.(*corev1.Namespace), old.(*corev1.Namespace))
+}
+
 // newFinalize is the storage of namespaces/finalize, which takes updates alone.
 func newFinalize(main *Storage, _ Dependencies) (rest.Storage, error) {
 	return onlyUpdate{subresource{main.with(finalizeStrategy{main.strategy})}}, nil
@@ -202,5 +209,8 @@ var namespaceHooks = HooksOf[*corev1.Namespace]{
 		}
 		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
 	},
-	PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+	PrepareForUpdate:     func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+	Validate:             validation.Namespace,
+	ValidateUpdate:       validation.NamespaceUpdate,
+	ValidateStatusUpdate: validation.NamespaceStatusUpdate,
 }

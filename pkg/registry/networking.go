@@ -3,6 +3,10 @@ package registry
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // networking is how traffic reaches pods and services.
@@ -21,11 +25,24 @@ var networking = Group{
 			StoragePrefix: "ingress",
 			Status:        true,
 			Generation:    true,
+			Printer:       &printers.Ingress,
+			Hooks: HooksOf[*networkingv1.Ingress]{
+				Validate:             validation.Ingress,
+				ValidateUpdate:       validation.IngressUpdate,
+				ValidateStatusUpdate: validation.IngressStatusUpdate,
+				Warnings:             warnings.Ingress,
+				StatusWarnings:       warnings.IngressStatus,
+			},
 		},
 		{
 			Resource: "ingressclasses",
 			Object:   &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
 			Generation: true,
+			Printer:    &printers.IngressClass,
+			Hooks: HooksOf[*networkingv1.IngressClass]{
+				Validate:       validation.IngressClass,
+				ValidateUpdate: validation.IngressClassUpdate,
+			},
 		},
 		{
 			Resource:   "networkpolicies",
@@ -33,18 +50,35 @@ var networking = Group{
 			Namespaced: true,
 			Object:     &networkingv1.NetworkPolicy{}, List: &networkingv1.NetworkPolicyList{},
 			Generation: true,
+			Printer:    &printers.NetworkPolicy,
+			Hooks: HooksOf[*networkingv1.NetworkPolicy]{
+				Validate:       validation.NetworkPolicy,
+				ValidateUpdate: validation.NetworkPolicyUpdate,
+				Warnings:       warnings.NetworkPolicy,
+			},
 		},
 		{
 			Resource:   "ipaddresses",
 			ShortNames: []string{"ip"},
 			Object:     &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
-			Generation: true,
+			Printer: &printers.IPAddress,
+			Hooks: HooksOf[*networkingv1.IPAddress]{
+				Validate:       validation.IPAddress,
+				ValidateUpdate: validation.IPAddressUpdate,
+			},
 		},
 		{
 			Resource: "servicecidrs",
 			Object:   &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
-			Status:     true,
-			Generation: true,
+			Status:              true,
+			StatusOnCreate:      true,
+			StatusOnUpdate:      true,
+			StatusKeepsMetadata: true,
+			Printer:             &printers.ServiceCIDR,
+			Hooks: HooksOf[*networkingv1.ServiceCIDR]{
+				Validate:       validation.ServiceCIDR,
+				ValidateUpdate: validation.ServiceCIDRUpdate,
+			},
 		},
 	},
 }

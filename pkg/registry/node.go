@@ -3,6 +3,10 @@ package registry
 import (
 	nodev1 "k8s.io/api/node/v1"
 	nodev1beta1 "k8s.io/api/node/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // node is how containers are run on nodes.
@@ -16,6 +20,13 @@ var node = Group{
 		{
 			Resource: "runtimeclasses",
 			Object:   &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
+			ConditionalUpdate: true,
+			Printer:           &printers.RuntimeClass,
+			Hooks: HooksOf[*nodev1.RuntimeClass]{
+				Validate:       validation.RuntimeClass,
+				ValidateUpdate: validation.RuntimeClassUpdate,
+				Warnings:       warnings.RuntimeClass,
+			},
 		},
 	},
 }

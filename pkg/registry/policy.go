@@ -3,6 +3,9 @@ package registry
 import (
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // policy limits what may be disrupted; evictions are created at pods/eviction.
@@ -18,8 +21,15 @@ var policy = Group{
 			ShortNames: []string{"pdb"},
 			Namespaced: true,
 			Object:     &policyv1.PodDisruptionBudget{}, List: &policyv1.PodDisruptionBudgetList{},
-			Status:     true,
-			Generation: true,
+			Status:            true,
+			Generation:        true,
+			ConditionalUpdate: true,
+			Printer:           &printers.PodDisruptionBudget,
+			Hooks: HooksOf[*policyv1.PodDisruptionBudget]{
+				Validate:             validation.PodDisruptionBudget,
+				ValidateUpdate:       validation.PodDisruptionBudgetUpdate,
+				ValidateStatusUpdate: validation.PodDisruptionBudgetStatusUpdate,
+			},
 		},
 	},
 }

@@ -3,6 +3,9 @@ package registry
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // rbac is who may do what.
@@ -19,6 +22,10 @@ var rbac = Group{
 			Object:     &rbacv1.Role{}, List: &rbacv1.RoleList{},
 			CreateOnUpdate: true,
 			Storage:        newGuarded,
+			Hooks: HooksOf[*rbacv1.Role]{
+				Validate:       validation.Role,
+				ValidateUpdate: validation.RoleUpdate,
+			},
 		},
 		{
 			Resource:   "rolebindings",
@@ -26,18 +33,32 @@ var rbac = Group{
 			Object:     &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
 			CreateOnUpdate: true,
 			Storage:        newGuarded,
+			Printer:        &printers.RoleBinding,
+			Hooks: HooksOf[*rbacv1.RoleBinding]{
+				Validate:       validation.RoleBinding,
+				ValidateUpdate: validation.RoleBindingUpdate,
+			},
 		},
 		{
 			Resource: "clusterroles",
 			Object:   &rbacv1.ClusterRole{}, List: &rbacv1.ClusterRoleList{},
 			CreateOnUpdate: true,
 			Storage:        newGuarded,
+			Hooks: HooksOf[*rbacv1.ClusterRole]{
+				Validate:       validation.ClusterRole,
+				ValidateUpdate: validation.ClusterRoleUpdate,
+			},
 		},
 		{
 			Resource: "clusterrolebindings",
 			Object:   &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
 			CreateOnUpdate: true,
 			Storage:        newGuarded,
+			Printer:        &printers.ClusterRoleBinding,
+			Hooks: HooksOf[*rbacv1.ClusterRoleBinding]{
+				Validate:       validation.ClusterRoleBinding,
+				ValidateUpdate: validation.ClusterRoleBindingUpdate,
+			},
 		},
 	},
 }

@@ -4,6 +4,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // resource is dynamic resource allocation.
@@ -18,7 +22,13 @@ var resource = Group{
 		{
 			Resource: "deviceclasses",
 			Object:   &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
-			Generation: true,
+			Generation:    true,
+			ReturnDeleted: true,
+			Printer:       &printers.DeviceClass,
+			Hooks: HooksOf[*resourcev1.DeviceClass]{
+				Validate:       validation.DeviceClass,
+				ValidateUpdate: validation.DeviceClassUpdate,
+			},
 		},
 		{
 			Resource:   "resourceclaims",
@@ -26,16 +36,33 @@ var resource = Group{
 			Object:     &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
 			Status:              true,
 			StatusKeepsMetadata: true,
+			ReturnDeleted:       true,
+			Printer:             &printers.ResourceClaim,
+			Hooks:               resourceClaimHooks,
 		},
 		{
 			Resource:   "resourceclaimtemplates",
 			Namespaced: true,
 			Object:     &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
+			ReturnDeleted: true,
+			Printer:       &printers.ResourceClaimTemplate,
+			Hooks: HooksOf[*resourcev1.ResourceClaimTemplate]{
+				Validate:       validation.ResourceClaimTemplate,
+				ValidateUpdate: validation.ResourceClaimTemplateUpdate,
+			},
 		},
 		{
 			Resource: "resourceslices",
 			Object:   &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
-			Generation: true,
+			Generation:    true,
+			ReturnDeleted: true,
+			Printer:       &printers.ResourceSlice,
+			Hooks: HooksOf[*resourcev1.ResourceSlice]{
+				Validate:       validation.ResourceSlice,
+				ValidateUpdate: validation.ResourceSliceUpdate,
+				Warnings:       warnings.ResourceSlice,
+			},
+			Fields: resourceSliceFields,
 		},
 	},
 }

@@ -2,6 +2,9 @@ package registry
 
 import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // scheduling is which pods go first.
@@ -16,6 +19,13 @@ var scheduling = Group{
 			ShortNames: []string{"pc"},
 			Object:     &schedulingv1.PriorityClass{}, List: &schedulingv1.PriorityClassList{},
 			Generation: true,
+			Printer:    &printers.PriorityClass,
+			Hooks: HooksOf[*schedulingv1.PriorityClass]{
+				// A class has no generation but its first.
+				SpecChanged:    func(_, _ *schedulingv1.PriorityClass) bool { return false },
+				Validate:       validation.PriorityClass,
+				ValidateUpdate: validation.PriorityClassUpdate,
+			},
 		},
 	},
 }

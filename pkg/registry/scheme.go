@@ -96,10 +96,11 @@ func (g *Group) addHub(s *runtime.Scheme, table []Group) error {
 	for _, k := range kinds {
 		for _, v := range g.Versions {
 			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
-			if !s.Recognizes(gvk) {
+			convert := k.fieldLabelConversion(gvk)
+			if convert == nil || !s.Recognizes(gvk) {
 				continue
 			}
-			if err := s.AddFieldLabelConversionFunc(gvk, k.convertFieldLabel); err != nil {
+			if err := s.AddFieldLabelConversionFunc(gvk, convert); err != nil {
 				return err
 			}
 		}

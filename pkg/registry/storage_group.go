@@ -3,6 +3,10 @@ package registry
 import (
 	storagev1 "k8s.io/api/storage/v1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // storageGroup is how volumes are provided.
@@ -16,24 +20,48 @@ var storageGroup = Group{
 		{
 			Resource: "csidrivers",
 			Object:   &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
-			Generation:    true,
-			ReturnDeleted: true,
+			ReturnDeleted:     true,
+			ConditionalUpdate: true,
+			Printer:           &printers.CSIDriver,
+			Hooks: HooksOf[*storagev1.CSIDriver]{
+				Validate:       validation.CSIDriver,
+				ValidateUpdate: validation.CSIDriverUpdate,
+				Warnings:       warnings.CSIDriver,
+			},
 		},
 		{
 			Resource: "csinodes",
 			Object:   &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
-			ReturnDeleted: true,
+			ReturnDeleted:     true,
+			ConditionalUpdate: true,
+			Printer:           &printers.CSINode,
+			Hooks: HooksOf[*storagev1.CSINode]{
+				Validate:       validation.CSINode,
+				ValidateUpdate: validation.CSINodeUpdate,
+			},
 		},
 		{
 			Resource:   "csistoragecapacities",
 			Namespaced: true,
 			Object:     &storagev1.CSIStorageCapacity{}, List: &storagev1.CSIStorageCapacityList{},
+			ConditionalUpdate: true,
+			Hooks: HooksOf[*storagev1.CSIStorageCapacity]{
+				Validate:       validation.CSIStorageCapacity,
+				ValidateUpdate: validation.CSIStorageCapacityUpdate,
+				Warnings:       warnings.CSIStorageCapacity,
+			},
 		},
 		{
 			Resource:   "storageclasses",
 			ShortNames: []string{"sc"},
 			Object:     &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
 			ReturnDeleted: true,
+			Printer:       &printers.StorageClass,
+			Hooks: HooksOf[*storagev1.StorageClass]{
+				Validate:       validation.StorageClass,
+				ValidateUpdate: validation.StorageClassUpdate,
+				Warnings:       warnings.StorageClass,
+			},
 		},
 		{
 			Resource: "volumeattachments",
@@ -41,12 +69,24 @@ var storageGroup = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			ReturnDeleted:       true,
+			StatusResets:        []string{"metadata"},
+			ConditionalUpdate:   true,
+			Printer:             &printers.VolumeAttachment,
+			Hooks: HooksOf[*storagev1.VolumeAttachment]{
+				Validate:       validation.VolumeAttachment,
+				ValidateUpdate: validation.VolumeAttachmentUpdate,
+			},
 		},
 		{
 			Resource:   "volumeattributesclasses",
 			ShortNames: []string{"vac"},
 			Object:     &storagev1.VolumeAttributesClass{}, List: &storagev1.VolumeAttributesClassList{},
 			ReturnDeleted: true,
+			Printer:       &printers.VolumeAttributesClass,
+			Hooks: HooksOf[*storagev1.VolumeAttributesClass]{
+				Validate:       validation.VolumeAttributesClass,
+				ValidateUpdate: validation.VolumeAttributesClassUpdate,
+			},
 		},
 	},
 }

@@ -3,10 +3,11 @@ package registry
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +47,7 @@ func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.kin
 func (s strategy) Canonicalize(runtime.Object) {}
 
 func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
-	if s.kind.Status {
+	if s.kind.Status && !s.kind.StatusOnCreate {
 		clearField(obj, statusField)
 	}
 	if s.kind.Generation {
@@ -56,7 +57,7 @@ func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 }
 
 func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	if s.kind.Status {
+	if s.kind.Status && !s.kind.StatusOnUpdate {
 		copyField(obj, old, statusField)
 	}
 	s.kind.hooks().prepareForUpdate(ctx, obj, old)
@@ -90,8 +91,11 @@ func (s strategy) CheckGracefulDelete(ctx context.Context, obj runtime.Object, o
 	return s.kind.hooks().gracefulDelete(ctx, obj, options)
 }
 
-func (s strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
-	if s.kind.OrphanDependents {
+func (s strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
+	switch {
+	case s.kind.NoDependents:
+		return rest.Unsupported
+	case slices.Contains(s.kind.OrphanThrough, requestVersion(ctx)):
 		return rest.OrphanDependents
 	}
 	return rest.DeleteDependents
@@ -102,13 +106,22 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	if !s.kind.Status {
 		return nil
 	}
-	return s.resetFields(fieldpath.MakePathOrDie("status"))
+	return s.resetFields(append([]string{"status"}, s.kind.Resets...))
 }
 
-func (s strategy) resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
+// resetFields is the set of fields at the dotted paths, for every version.
+func (s strategy) resetFields(paths []string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, path := range paths {
+		var elements fieldpath.Path
+		for _, name := range strings.Split(path, ".") {
+			elements = append(elements, fieldpath.PathElement{FieldName: &name})
+		}
+		set.Insert(elements)
+	}
 	fields := make(map[fieldpath.APIVersion]*fieldpath.Set, len(s.versions))
 	for _, gv := range s.versions {
-		fields[fieldpath.APIVersion(gv.String())] = fieldpath.NewSet(paths...)
+		fields[fieldpath.APIVersion(gv.String())] = set
 	}
 	return fields
 }
@@ -130,22 +143,15 @@ func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 }
 
 func (s statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	if errs := validation.ValidateObjectMetaAccessorUpdate(objectMeta(obj), objectMeta(old), field.NewPath("metadata")); len(errs) > 0 {
-		return errs
-	}
 	return s.kind.hooks().validateStatusUpdate(ctx, obj, old)
 }
 
-func (s statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+func (s statusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	return s.kind.hooks().statusWarnings(ctx, obj, old)
 }
 
 func (s statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	paths := []fieldpath.Path{fieldpath.MakePathOrDie("spec")}
-	if s.kind.StatusKeepsMetadata {
-		paths = append(paths, fieldpath.MakePathOrDie("metadata"))
-	}
-	return s.resetFields(paths...)
+	return s.resetFields(append([]string{"spec"}, s.kind.StatusResets...))
 }
 
 // The fields that every kind of k8s.io/api has under the same Go names.

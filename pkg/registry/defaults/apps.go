@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -34,8 +35,12 @@ func Deployment(d *appsv1.Deployment) {
 	podTemplateSpec(&d.Spec.Template)
 }
 
-// DaemonSet sets the defaults of a DaemonSet.
+// DaemonSet sets the defaults of a DaemonSet. The generation of its template, which
+// the server counts, is an annotation.
 func DaemonSet(d *appsv1.DaemonSet) {
+	if _, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, "0")
+	}
 	pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
 	strategy := &d.Spec.UpdateStrategy
 	zero(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)

@@ -21,9 +21,9 @@ func PodResize(pod, old *corev1.Pod) field.ErrorList {
 	f := podUpdate(pod, old)
 	was := old.Status.QOSClass
 	if was == "" {
-		was = qosClass(old)
+		was = PodQOSClass(old)
 	}
-	f.addIf(was != qosClass(pod), field.Invalid(specPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
+	f.addIf(was != PodQOSClass(pod), field.Invalid(specPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
 	f.addIf(!nodeResizes(&old.Status), field.Forbidden(specPath, "Pod running on node without support for resize"))
 
 	spec := pod.Spec.DeepCopy()
@@ -153,9 +153,9 @@ func withCompute(list, was corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-// qosClass is the quality of service that a pod gets for its requests and limits, see
+// PodQOSClass is the quality of service that a pod gets for its requests and limits, see
 // https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/.
-func qosClass(pod *corev1.Pod) corev1.PodQOSClass {
+func PodQOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 	var all []corev1.ResourceRequirements
 	if resourcehelper.IsPodLevelResourcesSet(pod) {
 		all = append(all, *pod.Spec.Resources)

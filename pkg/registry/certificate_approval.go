@@ -1,0 +1,40 @@
+package registry
+
+import (
+	"context"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// approvalStrategy is the strategy of certificatesigningrequests/approval, on which
+// only the conditions can change.
+type approvalStrategy struct{ strategy }
+
+func newApproval(main *Storage, _ Dependencies) (rest.Storage, error) {
+	return subresource{main.with(approvalStrategy{main.strategy})}, nil
+}
+
+func (s approvalStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	r, was := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
+	r.Spec = was.Spec
+	setRequestConditionTimes(r, was)
+	r.Status.Certificate = was.Status.Certificate
+}
+
+func (s approvalStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.CertificateSigningRequestApprovalUpdate(obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest))
+}
+
+func (s approvalStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+func (s approvalStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.resetFields([]string{"spec", "status.certificate"})
+}

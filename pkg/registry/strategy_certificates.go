@@ -1,0 +1,89 @@
+package registry
+
+import (
+	"context"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+var signingRequestHooks = HooksOf[*certificatesv1.CertificateSigningRequest]{
+	// A request says who made it, whatever it claims to be.
+	PrepareForCreate: func(ctx context.Context, r *certificatesv1.CertificateSigningRequest) {
+		r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
+		if user, ok := genericapirequest.UserFrom(ctx); ok {
+			r.Spec.Username, r.Spec.UID, r.Spec.Groups = user.GetName(), user.GetUID(), user.GetGroups()
+			for k, v := range user.GetExtra() {
+				if r.Spec.Extra == nil {
+					r.Spec.Extra = map[string]certificatesv1.ExtraValue{}
+				}
+				r.Spec.Extra[k] = v
+			}
+		}
+	},
+	PrepareForUpdate: func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) { r.Spec = old.Spec },
+	// Approval and denial are made at another endpoint: here they stay as they were.
+	PrepareForStatusUpdate: func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) {
+		keepRequestConditions(r, old, certificatesv1.CertificateApproved)
+		keepRequestConditions(r, old, certificatesv1.CertificateDenied)
+		setRequestConditionTimes(r, old)
+	},
+	Validate:             validation.CertificateSigningRequest,
+	ValidateUpdate:       validation.CertificateSigningRequestUpdate,
+	ValidateStatusUpdate: validation.CertificateSigningRequestStatusUpdate,
+}
+
+var signingRequestFields = FieldsOf[*certificatesv1.CertificateSigningRequest]{
+	Values: func(r *certificatesv1.CertificateSigningRequest) fields.Set {
+		return fields.Set{"spec.signerName": r.Spec.SignerName}
+	},
+	Names: []string{"spec.signerName"},
+}
+
+// keepRequestConditions keeps the conditions of a type as they were. Where their
+// number changed nothing can be kept, and validation refuses the change.
+func keepRequestConditions(r, old *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) {
+	now, was := requestConditions(r, t), requestConditions(old, t)
+	if len(now) != len(was) {
+		return
+	}
+	for i := range now {
+		*now[i] = *was[i]
+	}
+}
+
+func requestConditions(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []*certificatesv1.CertificateSigningRequestCondition {
+	var found []*certificatesv1.CertificateSigningRequestCondition
+	for i := range r.Status.Conditions {
+		if c := &r.Status.Conditions[i]; c.Type == t {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// setRequestConditionTimes sets the times of conditions that have none. The last
+// transition is that of the old condition of the same type and status, if there is one.
+func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) {
+	now := metav1.Now()
+	for i := range r.Status.Conditions {
+		c := &r.Status.Conditions[i]
+		if c.LastUpdateTime.IsZero() {
+			c.LastUpdateTime = now
+		}
+		if !c.LastTransitionTime.IsZero() {
+			continue
+		}
+		c.LastTransitionTime = now
+		for _, was := range requestConditions(old, c.Type) {
+			if was.Status == c.Status && !was.LastTransitionTime.IsZero() {
+				c.LastTransitionTime = was.LastTransitionTime
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package registry
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+var persistentVolumeHooks = HooksOf[*corev1.PersistentVolume]{
+	PrepareForCreate: func(_ context.Context, v *corev1.PersistentVolume) {
+		now := metav1.Now()
+		v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
+	},
+	PrepareForStatusUpdate: func(_ context.Context, v, old *corev1.PersistentVolume) {
+		given := v.Status.LastPhaseTransitionTime
+		if v.Status.Phase != old.Status.Phase && (given == nil || given.Equal(old.Status.LastPhaseTransitionTime)) {
+			now := metav1.Now()
+			v.Status.LastPhaseTransitionTime = &now
+		}
+	},
+	Validate:             validation.PersistentVolume,
+	ValidateUpdate:       validation.PersistentVolumeUpdate,
+	ValidateStatusUpdate: validation.PersistentVolumeStatusUpdate,
+	Warnings:             warnings.PersistentVolume,
+}
+
+var persistentVolumeClaimHooks = HooksOf[*corev1.PersistentVolumeClaim]{
+	PrepareForCreate: func(_ context.Context, c *corev1.PersistentVolumeClaim) {
+		dropUnknownDataSource(&c.Spec)
+		sameDataSources(&c.Spec)
+	},
+	PrepareForUpdate: func(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
+		if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
+			dropUnknownDataSource(&c.Spec)
+		}
+		sameDataSources(&c.Spec)
+		// The old claim may be from before there was a dataSourceRef.
+		sameDataSources(&old.Spec)
+	},
+	Validate:             validation.PersistentVolumeClaim,
+	ValidateUpdate:       validation.PersistentVolumeClaimUpdate,
+	ValidateStatusUpdate: validation.PersistentVolumeClaimStatusUpdate,
+	Warnings:             warnings.PersistentVolumeClaim,
+}
+
+// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot.
+// Such ones were always ignored, and only dataSourceRef takes them (KEP-1495).
+func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
+	source := spec.DataSource
+	if source == nil || spec.DataSourceRef != nil {
+		return
+	}
+	var group string
+	if source.APIGroup != nil {
+		group = *source.APIGroup
+	}
+	claim := source.Kind == "PersistentVolumeClaim" && group == ""
+	snapshot := source.Kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io"
+	if !claim && !snapshot {
+		spec.DataSource = nil
+	}
+}
+
+// sameDataSources copies dataSource and dataSourceRef to each other, unless the latter
+// is in another namespace, which the former has no words for.
+func sameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
+	source, ref := spec.DataSource, spec.DataSourceRef
+	switch {
+	case source == nil && ref != nil && (ref.Namespace == nil || *ref.Namespace == ""):
+		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	case source != nil && ref == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	}
+}
