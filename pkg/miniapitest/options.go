@@ -1,8 +1,12 @@
 package miniapitest
 
 import (
+	"net/http"
 	"strings"
 
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
@@ -13,10 +17,16 @@ type Option func(*options) error
 type options struct {
 	server  *server.Options
 	objects []manifests.Object
+
+	handlers map[string]http.Handler
+	// configurations are webhook configurations, whose webhooks must be reached.
+	configurations []manifests.Object
+	webhooks       []utilwebhook.ClientConfig
+	services       []admission.ServicePort
 }
 
 func newOptions() *options {
-	o := &options{server: server.NewOptions()}
+	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}}
 	o.server.Serving.BindPort = 0
 	return o
 }

@@ -3,7 +3,6 @@ package miniapitest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 
@@ -17,11 +16,13 @@ import (
 
 // Server is a running API server.
 type Server struct {
-	server *server.Server
-	config *rest.Config
-	stop   context.CancelFunc
-	done   chan struct{}
-	err    error
+	server   *server.Server
+	webhooks *webhookServer
+	config   *rest.Config
+	stop     context.CancelFunc
+	done     chan struct{} // closed when the server has ended
+	stopped  chan struct{} // closed when nothing is left
+	err      error
 
 	stopOnce sync.Once
 }
@@ -51,6 +52,27 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 			return nil, err
 		}
 	}
+	webhooks, err := newWebhookServer()
+	if err != nil {
+		return nil, err
+	}
+	built, err := o.build(ctx, webhooks)
+	if err != nil {
+		return nil, errors.Join(err, webhooks.close())
+	}
+	s := &Server{server: built, webhooks: webhooks, done: make(chan struct{}), stopped: make(chan struct{})}
+	s.config = built.AdminConfig()
+	// A test's client shouldn't wait for its turn.
+	s.config.QPS = -1
+	if err := s.start(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// build takes the options to a server that can run and webhooks that answer it.
+func (o *options) build(ctx context.Context, webhooks *webhookServer) (*server.Server, error) {
+	o.resolveServices(webhooks.address())
 	completed, err := o.server.Complete()
 	if err != nil {
 		return nil, err
@@ -59,38 +81,49 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := config.New(ctx)
-	if err != nil {
-		return nil, err
+	for path, handler := range o.handlers {
+		webhooks.handle(path, handler)
 	}
+	webhooks.serve(config)
+	return config.New(ctx)
+}
+
+// start returns when the server is as the options want it.
+func (s *Server) start(ctx context.Context, o *options) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Server{server: built, stop: stop, done: make(chan struct{})}
+	s.stop = stop
 	go func() {
 		defer close(s.done)
-		s.err = built.Run(running)
+		s.err = s.server.Run(running)
 	}()
 	select {
-	case <-built.Ready():
+	case <-s.server.Ready():
 	case <-s.done:
-		stop()
-		return nil, fmt.Errorf("the server didn't start: %w", s.err)
+		return errors.New("the server didn't start") // Stop says why
 	case <-ctx.Done():
-		return nil, errors.Join(context.Cause(ctx), s.Stop())
+		return context.Cause(ctx)
 	}
-	s.config = built.AdminConfig()
-	// A test's client shouldn't wait for its turn.
-	s.config.QPS = -1
-	if err := manifests.Apply(ctx, s.config, o.objects); err != nil {
-		return nil, errors.Join(err, s.Stop())
+	if err := manifests.Apply(ctx, s.config, append(o.objects, o.configurations...)); err != nil {
+		return err
 	}
-	return s, nil
+	for _, webhook := range o.webhooks {
+		if err := reach(ctx, s.server, webhook); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop stops the server and releases all that it holds. Further calls return what the
 // first returned.
 func (s *Server) Stop() error {
-	s.stopOnce.Do(s.stop)
-	<-s.done
+	s.stopOnce.Do(func() {
+		s.stop()
+		<-s.done
+		s.err = errors.Join(s.err, s.webhooks.close())
+		close(s.stopped)
+	})
+	<-s.stopped
 	return s.err
 }
 

@@ -1,0 +1,68 @@
+package miniapitest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+const (
+	// reachHeader marks the request by which Start reaches a webhook, and the answer of
+	// the fixture, which keeps it from the handler.
+	reachHeader  = "Miniapi-Reach"
+	reachRequest = "request"
+	reachAnswer  = "answer"
+
+	// reachTimeout bounds how long a webhook may take to listen.
+	reachTimeout = 10 * time.Second
+	reachPeriod  = 10 * time.Millisecond
+)
+
+// reach makes a request to a webhook as the server will. Whatever HTTP status comes
+// back, the webhook is there and trusted; only the fixture itself knows that it has no
+// handler for it.
+func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConfig) error {
+	client, err := s.WebhookClient(webhook)
+	if err != nil {
+		return err
+	}
+	defer utilnet.CloseIdleConnectionsFor(client.Client.Transport)
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	var last error
+	err = wait.PollUntilContextCancel(ctx, reachPeriod, true, func(ctx context.Context) (bool, error) {
+		last = request(ctx, client.Client, client.Get().URL().String())
+		if utilnet.IsConnectionRefused(last) {
+			return false, nil // it may be starting
+		}
+		return true, last
+	})
+	if err != nil {
+		return fmt.Errorf("webhook %q can't be reached: %w", webhook.Name, last)
+	}
+	return nil
+}
+
+func request(ctx context.Context, client *http.Client, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	r.Header.Set(reachHeader, reachRequest)
+	response, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing was written
+	if response.StatusCode == http.StatusNotFound && response.Header.Get(reachHeader) != "" {
+		return fmt.Errorf("the fixture has no handler for %s: WithWebhook gives it one", r.URL.Path)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package miniapitest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// Recorder keeps the admission requests that handlers get, in the order in which they
+// come. The zero value is ready for use; one may record for several handlers.
+type Recorder struct {
+	mu      sync.Mutex
+	reviews []Review
+}
+
+// Review is a request as a webhook was asked.
+type Review struct {
+	// Path is the path of the URL.
+	Path string
+	// Query has the timeout that the server gives.
+	Query  url.Values
+	Header http.Header
+	// APIVersion is that of the AdmissionReview.
+	APIVersion string
+	Request    *admissionv1.AdmissionRequest
+	// Body is the AdmissionReview as it came.
+	Body []byte
+}
+
+// Handler records what comes, and passes it on.
+func (r *Recorder) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		if review, err := readReview(req); err == nil {
+			r.add(Review{
+				Path: req.URL.Path, Query: req.URL.Query(), Header: req.Header.Clone(),
+				APIVersion: review.APIVersion, Request: review.Request, Body: body,
+			})
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, req)
+	})
+}
+
+func (r *Recorder) add(review Review) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reviews = append(r.reviews, review)
+}
+
+// Reviews are those so far.
+func (r *Recorder) Reviews() []Review {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.reviews)
+}
+
+// Reset forgets them.
+func (r *Recorder) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reviews = nil
+}

@@ -1,0 +1,95 @@
+package miniapitest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionv1beta1 "k8s.io/api/admission/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AdmissionHandler serves an admission webhook: it reads an AdmissionReview, of v1 or
+// v1beta1, and answers in that version with the response, whose UID it sets.
+func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, err := readReview(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		response := review(r.Context(), asked.Request)
+		if response == nil {
+			http.Error(w, "the webhook gave no response", http.StatusInternalServerError)
+			return
+		}
+		answer := admissionv1.AdmissionReview{TypeMeta: asked.TypeMeta, Response: response.DeepCopy()}
+		answer.Response.UID = asked.Request.UID
+		w.Header().Set("Content-Type", "application/json")
+		// Who doesn't read the answer doesn't want it.
+		_ = json.NewEncoder(w).Encode(answer)
+	})
+}
+
+// readReview reads the request's AdmissionReview. In JSON, v1beta1 is v1.
+func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
+	review := &admissionv1.AdmissionReview{}
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+		return nil, fmt.Errorf("reading the AdmissionReview: %w", err)
+	}
+	switch review.GroupVersionKind() {
+	case admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), admissionv1beta1.SchemeGroupVersion.WithKind("AdmissionReview"):
+	default:
+		return nil, fmt.Errorf("want an AdmissionReview of %s or %s, got %q of %q",
+			admissionv1.SchemeGroupVersion, admissionv1beta1.SchemeGroupVersion, review.Kind, review.APIVersion)
+	}
+	if review.Request == nil {
+		return nil, fmt.Errorf("the AdmissionReview has no request")
+	}
+	return review, nil
+}
+
+// Allowed admits the request as it is, with warnings for the client, if any.
+func Allowed(warnings ...string) *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: warnings}
+}
+
+// Denied refuses the request.
+func Denied(message string) *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}
+}
+
+// Patched admits the request with the object changed.
+func Patched(operations ...PatchOperation) *admissionv1.AdmissionResponse {
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{
+			Message: fmt.Sprintf("encoding the patch: %v", err), Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+		}}
+	}
+	return &admissionv1.AdmissionResponse{Allowed: true, Patch: patch, PatchType: new(admissionv1.PatchTypeJSONPatch)}
+}
+
+// PatchOperation is one operation of a JSON patch (RFC 6902). In paths, "~1" stands for
+// a slash: "/metadata/labels/example.com~1team".
+type PatchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from,omitempty"`
+	Value any    `json:"value"` // ignored by operations that take none
+}
+
+// Add sets a member of an object, or inserts an element into an array.
+func Add(path string, value any) PatchOperation {
+	return PatchOperation{Op: "add", Path: path, Value: value}
+}
+
+// Replace changes what is there.
+func Replace(path string, value any) PatchOperation {
+	return PatchOperation{Op: "replace", Path: path, Value: value}
+}
+
+// Remove takes away what is there.
+func Remove(path string) PatchOperation { return PatchOperation{Op: "remove", Path: path} }

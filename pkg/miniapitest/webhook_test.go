@@ -1,0 +1,143 @@
+package miniapitest_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+func label(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	return miniapitest.Patched(miniapitest.Add("/metadata/labels", map[string]string{"team": "blue"}))
+}
+
+func refuseBad(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	if strings.HasPrefix(r.Name, "bad") {
+		return miniapitest.Denied("the name is bad")
+	}
+	return miniapitest.Allowed("be careful")
+}
+
+func base64Of(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// Configurations that name a service are served by the fixture, as they are.
+func TestWebhookManifests(t *testing.T) {
+	t.Parallel()
+	recorder := &miniapitest.Recorder{}
+	srv := miniapitest.Start(t,
+		miniapitest.WithWebhook("/mutate", recorder.Handler(miniapitest.AdmissionHandler(label))),
+		miniapitest.WithWebhook("/validate", recorder.Handler(miniapitest.AdmissionHandler(refuseBad))),
+		miniapitest.WithWebhookManifests("testdata/webhooks"),
+	)
+	maps := srv.Client().CoreV1().ConfigMaps("default")
+	created, err := maps.Create(t.Context(), configMap("good"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "blue"}, created.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	const refusal = `admission webhook "refuse.example.com" denied the request: the name is bad`
+	if _, err := maps.Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); err == nil || err.Error() != refusal {
+		t.Errorf("want %q, got %v", refusal, err)
+	}
+	var calls []string
+	for _, review := range recorder.Reviews() {
+		calls = append(calls, review.Path+" "+review.APIVersion+" "+review.Request.Name)
+	}
+	want := []string{
+		"/mutate admission.k8s.io/v1 good", "/validate admission.k8s.io/v1beta1 good",
+		"/mutate admission.k8s.io/v1 bad", "/validate admission.k8s.io/v1beta1 bad",
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// A webhook of a running server is in force when its configuration is written.
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	webhook := srv.Webhook("/validate", miniapitest.AdmissionHandler(refuseBad))
+	_, err := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "refuse"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:         "refuse.example.com",
+			ClientConfig: webhook.ClientConfig(),
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); err == nil {
+		t.Error("the webhook wasn't asked")
+	}
+}
+
+// A start fails, and says why, when a webhook can't be reached.
+func TestWebhookNotReached(t *testing.T) {
+	t.Parallel()
+	manifest, err := os.ReadFile("testdata/webhooks/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := miniapitest.Start(t)
+	otherCA := string(other.Webhook("/", http.NotFoundHandler()).CABundle())
+	tests := []struct {
+		name, reason string
+		change       func(string) string
+		opts         []miniapitest.Option
+		want         string
+	}{{
+		name:   "no handler",
+		reason: "the path of the configuration is wrong, or WithWebhook's",
+		change: func(s string) string { return s },
+		opts:   []miniapitest.Option{miniapitest.WithWebhook("/mutate", http.NotFoundHandler())},
+		want:   `webhook "refuse.example.com" can't be reached: the fixture has no handler for /validate: WithWebhook gives it one`,
+	}, {
+		name:   "another's caBundle",
+		reason: "an explicit caBundle stays: a mistake in it must not be hidden",
+		change: func(s string) string {
+			return strings.ReplaceAll(s, "  clientConfig:\n", "  clientConfig:\n    caBundle: "+base64Of(otherCA)+"\n")
+		},
+		opts: []miniapitest.Option{miniapitest.WithWebhook("/", http.NotFoundHandler())},
+		want: `tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "manifests.yaml")
+			if err := os.WriteFile(file, []byte(test.change(string(manifest))), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			srv, err := miniapitest.New(t.Context(), append(test.opts, miniapitest.WithWebhookManifests(file))...)
+			if err == nil {
+				_ = srv.Stop()
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want %q because %s, got %v", test.want, test.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package miniapitest
+
+import (
+	"fmt"
+	"net/http"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+)
+
+// WithWebhook serves a handler at a path from the start, as Server.Webhook does later.
+func WithWebhook(path string, handler http.Handler) Option {
+	return func(o *options) error {
+		if path == "" || path[0] != '/' {
+			return fmt.Errorf("the path of a webhook must begin with a slash, as /validate does: %q", path)
+		}
+		o.handlers[path] = handler
+		return nil
+	}
+}
+
+// WithWebhookManifests installs the webhook configurations among the manifests of files,
+// globs or folders, as they are, after all other objects. Services that they name are the
+// handlers of WithWebhook, and trusted without a caBundle; no Service object is needed.
+// Start fails unless each of the webhooks is reached.
+func WithWebhookManifests(paths ...string) Option {
+	return func(o *options) error {
+		objects, err := manifests.Load(paths...)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, object := range objects {
+			if object.GroupVersionKind().Group != admissionregistrationv1.GroupName || !isWebhookConfiguration[object.GetKind()] {
+				continue
+			}
+			webhooks, err := webhooksOf(object)
+			if err != nil {
+				return err
+			}
+			found = true
+			o.configurations = append(o.configurations, object)
+			o.webhooks = append(o.webhooks, webhooks...)
+		}
+		if !found {
+			return fmt.Errorf("no webhook configuration in %q", paths)
+		}
+		return nil
+	}
+}
+
+// WithWebhookService makes a service that webhooks name the handlers of WithWebhook, for
+// configurations that the test itself creates.
+func WithWebhookService(namespace, name string) Option {
+	return func(o *options) error {
+		o.services = append(o.services, admission.ServicePort{Namespace: namespace, Name: name})
+		return nil
+	}
+}
+
+var isWebhookConfiguration = map[string]bool{"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true}
+
+// webhooksOf reads how the webhooks of a configuration are called, which all versions
+// of the API say alike.
+func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+	configuration := struct {
+		Webhooks []struct {
+			Name         string                                      `json:"name"`
+			ClientConfig admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
+		} `json:"webhooks"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &configuration); err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
+	}
+	var webhooks []utilwebhook.ClientConfig
+	for _, w := range configuration.Webhooks {
+		webhook := utilwebhook.ClientConfig{Name: w.Name, CABundle: w.ClientConfig.CABundle}
+		if w.ClientConfig.URL != nil {
+			webhook.URL = *w.ClientConfig.URL
+		}
+		if service := w.ClientConfig.Service; service != nil {
+			webhook.Service = &utilwebhook.ClientConfigService{Namespace: service.Namespace, Name: service.Name, Port: 443}
+			if service.Path != nil {
+				webhook.Service.Path = *service.Path
+			}
+			if service.Port != nil {
+				webhook.Service.Port = *service.Port
+			}
+		}
+		webhooks = append(webhooks, webhook)
+	}
+	return webhooks, nil
+}
+
+// resolveServices sends the services that webhooks name to the fixture's own handlers,
+// but for those that are said to be elsewhere.
+func (o *options) resolveServices(address string) {
+	services := o.services
+	for _, webhook := range o.webhooks {
+		if s := webhook.Service; s != nil {
+			services = append(services, admission.ServicePort{Namespace: s.Namespace, Name: s.Name})
+		}
+	}
+	addresses := o.server.Admission.Services
+	placed := map[admission.ServicePort]bool{}
+	for port := range addresses {
+		placed[admission.ServicePort{Namespace: port.Namespace, Name: port.Name}] = true
+	}
+	for _, service := range services {
+		if !placed[service] {
+			addresses[service] = address
+		}
+	}
+}
