@@ -49,6 +49,9 @@ func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.Na
 	case err != nil:
 		return false, err
 	case !slices.ContainsFunc(ranges, inRange):
+		if dryRun && len(ranges) > 0 {
+			return false, fmt.Errorf("the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ranges[0])
+		}
 		return false, errIPOutOfRange
 	case dryRun:
 		return false, nil

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
@@ -89,7 +90,7 @@ type addressWriter struct{ addresses *genericregistry.Store }
 var _ IPAddressWriter = addressWriter{}
 
 func (w addressWriter) Create(ctx context.Context, address *networkingv1.IPAddress, options metav1.CreateOptions) (*networkingv1.IPAddress, error) {
-	created, err := w.addresses.Create(ctx, address, rest.ValidateAllObjectFunc, &options)
+	created, err := w.addresses.Create(genericapirequest.WithNamespace(ctx, metav1.NamespaceNone), address, rest.ValidateAllObjectFunc, &options)
 	if err != nil {
 		return nil, err
 	}
