@@ -106,8 +106,13 @@ func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.U
 }
 
 func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+	service := obj.(*corev1.Service)
+	if service.Namespace == "" {
+		// Not every caller has filled it in yet, and reservations name it.
+		service.Namespace = genericapirequest.NamespaceValue(ctx)
+	}
 	return begin(ctx, func() (*allocation, error) {
-		return s.allocator.create(beside(), obj.(*corev1.Service), dryrun.IsDryRun(options.DryRun))
+		return s.allocator.create(beside(), service, dryrun.IsDryRun(options.DryRun))
 	})
 }
 
