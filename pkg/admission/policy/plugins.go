@@ -11,12 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -28,7 +28,7 @@ type Environment struct {
 	// Started is told what is done when the policies that exist at start are active.
 	Started func(cache.DoneChecker)
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
-	// types. Without it the schemas are fetched from the server, every few seconds.
+	// types. Without it their schemas are fetched from the server, as those of custom resources are.
 	TypeConverter managedfields.TypeConverter
 }
 
@@ -91,7 +91,10 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 			return source
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, client kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
-			return mutating.NewDispatcher(a, m, patch.NewTypeConverterManager(environment.TypeConverter, client.Discovery().OpenAPIV3()))
+			return mutating.NewDispatcher(a, m, &converters{
+				builtin: environment.TypeConverter,
+				openAPI: func() openapi.Client { return client.Discovery().OpenAPIV3() },
+			})
 		},
 	)}
 	plugin.SetStaticManifestsDir(cfg.StaticManifestsDir)

@@ -1,0 +1,101 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/client-go/openapi"
+	"k8s.io/kube-openapi/pkg/spec3"
+)
+
+// converters find the type converter that merges apply configurations into objects of a kind. The
+// library's own asks the server for its schemas every few seconds; this one asks when a custom resource
+// is to be mutated, and so knows one that has just been defined.
+type converters struct {
+	// builtin converts the types that are known at build time; nil knows none.
+	builtin managedfields.TypeConverter
+	// openAPI is the server's, found late: it isn't serving yet when the plugin is made.
+	openAPI func() openapi.Client
+
+	mu     sync.Mutex
+	custom map[schema.GroupVersion]converter
+}
+
+// converter is made of a schema, which its URL identifies.
+type converter struct {
+	url string
+	managedfields.TypeConverter
+}
+
+var _ patch.TypeConverterManager = &converters{}
+
+// Run implements patch.TypeConverterManager. There is nothing to keep up to date.
+func (*converters) Run(context.Context) {}
+
+// GetTypeConverter implements patch.TypeConverterManager.
+func (c *converters) GetTypeConverter(kind schema.GroupVersionKind) managedfields.TypeConverter {
+	if c.builtin != nil {
+		probe := &unstructured.Unstructured{}
+		probe.SetGroupVersionKind(kind)
+		if _, err := c.builtin.ObjectToTyped(probe); err == nil {
+			return c.builtin
+		}
+	}
+	found, err := c.find(kind.GroupVersion())
+	if err != nil {
+		utilruntime.HandleError(fmt.Errorf("no schema for %v: %w", kind, err))
+		return nil
+	}
+	return found
+}
+
+// find returns the converter of a group's version, made anew if its schema has changed.
+func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
+	paths, err := c.openAPI().Paths()
+	if err != nil {
+		return nil, err
+	}
+	path := "apis/" + gv.String()
+	if gv.Group == "" {
+		path = "api/" + gv.Version
+	}
+	document, ok := paths[path]
+	if !ok {
+		return nil, fmt.Errorf("the server doesn't serve %s", strings.TrimPrefix(path, "apis/"))
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.custom[gv]; ok && known.url == document.ServerRelativeURL() {
+		return known.TypeConverter, nil
+	}
+	content, err := document.Schema(runtime.ContentTypeJSON)
+	if err != nil {
+		return nil, err
+	}
+	var parsed spec3.OpenAPI
+	if err := json.Unmarshal(content, &parsed); err != nil {
+		return nil, err
+	}
+	if parsed.Components == nil {
+		return nil, fmt.Errorf("the schema of %v has no components", gv)
+	}
+	made, err := managedfields.NewTypeConverter(parsed.Components.Schemas, false)
+	if err != nil {
+		return nil, err
+	}
+	if c.custom == nil {
+		c.custom = map[schema.GroupVersion]converter{}
+	}
+	c.custom[gv] = converter{document.ServerRelativeURL(), made}
+	return made, nil
+}
