@@ -43,3 +43,13 @@ func covers(other, t corev1.Toleration) bool {
 	return (other.Operator == corev1.TolerationOpEqual || other.Operator == "") &&
 		t.Operator == corev1.TolerationOpEqual && t.Value == other.Value
 }
+
+// Allowed tells whether each toleration is covered by one that is allowed. An empty list allows all.
+func Allowed(list, allowed []corev1.Toleration) bool {
+	if len(allowed) == 0 {
+		return true
+	}
+	return !slices.ContainsFunc(list, func(t corev1.Toleration) bool {
+		return !slices.ContainsFunc(allowed, func(a corev1.Toleration) bool { return covers(a, t) })
+	})
+}
