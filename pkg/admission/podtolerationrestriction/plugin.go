@@ -1,0 +1,195 @@
+// Package podtolerationrestriction has the PodTolerationRestriction plugin: a namespace says what its
+// pods tolerate by default, and what they may tolerate at all.
+package podtolerationrestriction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/tolerations"
+)
+
+// Name is the plugin's name.
+const Name = "PodTolerationRestriction"
+
+// The annotations of a namespace, each a list of tolerations in JSON.
+const (
+	defaultsAnnotation = "scheduler.alpha.kubernetes.io/defaultTolerations"
+	allowedAnnotation  = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+)
+
+// Configuration is for namespaces without the annotations.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Default   []corev1.Toleration `json:"default,omitempty"`
+	Whitelist []corev1.Toleration `json:"whitelist,omitempty"`
+}
+
+// configurationVersion is the one version of the configuration that there is.
+const configurationVersion = "podtolerationrestriction.admission.k8s.io/v1alpha1"
+
+// New returns the plugin with its configuration, which may be nil.
+func New(config io.Reader) (*Plugin, error) {
+	p := &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	if config == nil {
+		return p, nil
+	}
+	content, err := io.ReadAll(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(content, &p.configuration); err != nil {
+		return nil, err
+	}
+	if c := p.configuration; c.APIVersion != configurationVersion || c.Kind != "Configuration" {
+		return nil, fmt.Errorf("no kind %q is registered for version %q; known is Configuration of %s", c.Kind, c.APIVersion, configurationVersion)
+	}
+	return p, nil
+}
+
+// Plugin completes and restricts the tolerations of pods.
+type Plugin struct {
+	*admission.Handler
+	configuration Configuration
+	client        kubernetes.Interface
+	namespaces    corelisters.NamespaceLister
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	namespaces := f.Core().V1().Namespaces()
+	p.namespaces = namespaces.Lister()
+	p.SetReadyFunc(namespaces.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil || p.namespaces == nil {
+		return errors.New("missing client or namespace lister")
+	}
+	return nil
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil {
+		return nil
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	var added []corev1.Toleration
+	if a.GetOperation() == admission.Create {
+		var err error
+		if added, err = p.tolerations(ctx, a.GetNamespace(), defaultsAnnotation, p.configuration.Default); err != nil {
+			return err
+		}
+	}
+	// Nodes that lack memory are tainted, and pods with any guarantee are kept on them. A pod that asks
+	// for nothing has none.
+	if guaranteed(pod) {
+		added = append(slices.Clip(added), corev1.Toleration{
+			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	if len(added) > 0 {
+		pod.Spec.Tolerations = tolerations.Merge(pod.Spec.Tolerations, added)
+	}
+	return p.Validate(ctx, a, o)
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil {
+		return nil
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	if len(pod.Spec.Tolerations) == 0 {
+		return nil
+	}
+	allowed, err := p.tolerations(ctx, a.GetNamespace(), allowedAnnotation, p.configuration.Whitelist)
+	if err != nil {
+		return err
+	}
+	if !tolerations.Allowed(pod.Spec.Tolerations, allowed) {
+		return errors.New("pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist")
+	}
+	return nil
+}
+
+// podOf returns the pod of a request on pods themselves, else nil.
+func podOf(a admission.Attributes) *corev1.Pod {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil
+	}
+	pod, _ := a.GetObject().(*corev1.Pod)
+	return pod
+}
+
+// guaranteed tells whether a container asks for processor or memory.
+func guaranteed(pod *corev1.Pod) bool {
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for _, list := range []corev1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
+				if list.Cpu().Sign() > 0 || list.Memory().Sign() > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// tolerations returns what an annotation of the namespace says; without it, the fallback. An annotation
+// with an empty list counts.
+func (p *Plugin) tolerations(ctx context.Context, name, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
+	namespace, err := p.namespaces.Get(name)
+	if apierrors.IsNotFound(err) {
+		// Another process may have written it to the same storage.
+		namespace, err = p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, err
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	}
+	text, ok := namespace.Annotations[annotation]
+	if !ok {
+		return fallback, nil
+	}
+	if text == "" {
+		return nil, nil
+	}
+	var list []corev1.Toleration
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("annotation %s of namespace %s: %w", annotation, name, err)
+	}
+	return list, nil
+}
