@@ -1,18 +1,19 @@
 package admission
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -102,6 +103,7 @@ func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 		RESTMapper:       mapper,
 		FeatureGates:     utilfeature.DefaultFeatureGate,
 		EffectiveVersion: compatibility.NewEffectiveVersionFromString("1.37", "1.36", "1.36"),
+		TypeConverter:    managedfields.NewDeducedTypeConverter(),
 		Loopback:         &rest.Config{},
 		Drained:          t.Context().Done(),
 	})
@@ -150,19 +152,75 @@ func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVe
 // admitted if want is empty.
 func (s *fakeServer) wantSecret(name, want string) {
 	s.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	gv := corev1.SchemeGroupVersion
-	attributes := admission.NewAttributesRecord(secret, nil, gv.WithKind("Secret"), "default", name, gv.WithResource("secrets"), "",
-		admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{Name: "test"})
-	objects := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
-	err := s.chain.(admission.MutationInterface).Admit(context.Background(), attributes, objects)
-	if err == nil {
-		err = s.chain.(admission.ValidationInterface).Validate(context.Background(), attributes, objects)
-	}
+	err := s.admit("secrets", "Secret", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
 	switch {
 	case want == "" && err != nil:
 		s.Errorf("secret %q: %v", name, err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		s.Errorf("secret %q: error %v, want one with %q", name, err, want)
+	}
+}
+
+// admit runs the chain as for the creation of an object of the core group.
+func (s *fakeServer) admit(resource, kind string, obj metav1.Object) error {
+	gv := corev1.SchemeGroupVersion
+	attributes := admission.NewAttributesRecord(obj.(runtime.Object), nil, gv.WithKind(kind), obj.GetNamespace(), obj.GetName(), gv.WithResource(resource), "",
+		admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{Name: "test"})
+	objects := admission.NewObjectInterfacesFromScheme(scheme.Scheme)
+	if err := s.chain.(admission.MutationInterface).Admit(s.Context(), attributes, objects); err != nil {
+		return err
+	}
+	return s.chain.(admission.ValidationInterface).Validate(s.Context(), attributes, objects)
+}
+
+// TestDefaultChain runs a pod through all plugins that are on by default, a mutating policy among them.
+func TestDefaultChain(t *testing.T) {
+	t.Parallel()
+	server := newFakeServer(t)
+	server.write("mutatingadmissionpolicies", &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "label"},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+				MatchPolicy: new(admissionregistrationv1.Equivalent),
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}}},
+			},
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+				JSONPatch: &admissionregistrationv1.JSONPatch{Expression: `[JSONPatch{op: "add", path: "/metadata/labels", value: {"priority": string(object.spec.priority)}}]`},
+			}},
+		},
+	})
+	server.write("mutatingadmissionpolicybindings", &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "label"},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "label"},
+	})
+
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
+	if err := server.admit("pods", "Pod", pod); err != nil {
+		t.Fatal(err)
+	}
+	tolerates := func(key string) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))}
+	}
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Labels: map[string]string{"priority": "0"}},
+		Spec: corev1.PodSpec{
+			Containers:       []corev1.Container{{Name: "c"}},
+			Priority:         new(int32(0)),
+			PreemptionPolicy: new(corev1.PreemptLowerPriority),
+			Tolerations:      []corev1.Toleration{tolerates("node.kubernetes.io/not-ready"), tolerates("node.kubernetes.io/unreachable")},
+		},
+	}
+	if diff := cmp.Diff(want, pod); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	pod.Namespace = "gone"
+	if err := server.admit("pods", "Pod", pod); err == nil || !strings.Contains(err.Error(), `namespaces "gone" not found`) {
+		t.Errorf("a pod in a namespace that doesn't exist: error %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultstorageclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
 	"github.com/miniapi-dev/miniapi/pkg/admission/denyserviceexternalips"
+	"github.com/miniapi-dev/miniapi/pkg/admission/eventratelimit"
 	"github.com/miniapi-dev/miniapi/pkg/admission/extendedresourcetoleration"
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitpodhardantiaffinitytopology"
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
@@ -31,6 +32,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podnodeselector"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podsecurity"
+	"github.com/miniapi-dev/miniapi/pkg/admission/podtolerationrestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podtopologylabels"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/priority"
@@ -75,8 +77,8 @@ var order = []plugin{
 	{podnodeselector.Name, off, configured(podnodeselector.New)},
 	{priority.Name, on, unconfigured(priority.New)},
 	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds},
-	{"PodTolerationRestriction", off, nil},
-	{"EventRateLimit", off, nil},
+	{podtolerationrestriction.Name, off, configured(podtolerationrestriction.New)},
+	{eventratelimit.Name, off, configured(eventratelimit.New)},
 	{extendedresourcetoleration.Name, off, unconfigured(extendedresourcetoleration.New)},
 	{defaultstorageclass.Name, on, unconfigured(defaultstorageclass.New)},
 	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New)},
