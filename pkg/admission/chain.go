@@ -54,8 +54,9 @@ type Dependencies struct {
 	Drained <-chan struct{}
 }
 
-// notIntercepted are resources that policies and webhooks never see: reviews of who may do what
-// aren't stored, and intercepting them may break the cluster.
+// notIntercepted are resources that policies never see: reviews of who may do what aren't stored.
+// Webhooks do see them, as they always have; the library's gate for excluding them there,
+// ExcludeAdmissionWebhookVirtualResources, changes nothing.
 var notIntercepted = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -119,7 +120,8 @@ func (c *chain) initializers() admission.PluginInitializers {
 
 // initialize gives a plugin what the library's initializers have no value for.
 func (c *chain) initialize(plugin admission.Interface) {
-	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok {
+	_, webhooks := plugin.(webhookinitializer.WantsServiceResolver)
+	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok && !webhooks {
 		wants.SetExcludedAdmissionResources(notIntercepted)
 	}
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {

@@ -84,9 +84,7 @@ func (b *builder) group(g *Group) (APIGroup, error) {
 				return APIGroup{}, err
 			}
 			for path, s := range storages {
-				if a, ok := s.(rest.GroupVersionAcceptor); !ok || a.AcceptsGroupVersion(gv) {
-					served[path] = s
-				}
+				served[path] = s
 			}
 		}
 		if len(served) > 0 {

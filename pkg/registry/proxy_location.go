@@ -214,7 +214,8 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	endpoints, err := l.endpoints.Get(ctx, service, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		// The reference's words for a service that nothing has ever stood behind.
+		return nil, apierrors.NewNotFound(corev1.Resource("services"), service)
 	case err != nil:
 		return nil, err
 	}

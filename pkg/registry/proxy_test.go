@@ -135,7 +135,7 @@ func TestServiceProxy(t *testing.T) {
 		{"Endpoints", "who writes endpoints by hand may write the old kind", "/http:classic:web/x", "200 GET /x"},
 		{"pod", "the pod that the endpoint names has the address", "/owned:web/x", "200 GET /x"},
 		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x", `503 no endpoints available for service "mismatched"`},
-		{"no endpoints", "nothing stands behind the service", "/bare:web/x", `503 no endpoints available for service "bare"`},
+		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `404 services "bare" not found`},
 		{"unnamed port", "no endpoint has a port without a name", "/sliced/x", `503 no endpoints available for service "sliced"`},
 		{"unknown number", "the service doesn't have it", "/sliced:81/x", `503 no service port 81 found for service "sliced"`},
 		{"no service", "it is looked for first", "/nope/x", `404 things "nope" not found`},

@@ -179,7 +179,10 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return err
 	}
 	m := objectMeta(destination)
-	s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	// What a deletion begins, the controllers end: its answer doesn't wait for them.
+	if m.GetDeletionTimestamp() == nil {
+		s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	}
 	return nil
 }
 

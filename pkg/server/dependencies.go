@@ -38,6 +38,7 @@ func (c *Config) dependencies() (registry.Dependencies, error) {
 		Tokens:        c.authentication.Tokens,
 		ServiceNets:   o.serviceRange,
 		NodePorts:     o.ServiceNodePortRange,
+		IPAddresses:   c.client.NetworkingV1().IPAddresses(),
 		Kubelet:       kubelet,
 	}, nil
 }
