@@ -1,0 +1,205 @@
+package registry
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// served are the group versions that serve a row, as kinds.
+func served(k *Kind) []schema.GroupVersionKind {
+	var gvks []schema.GroupVersionKind
+	table := Table()
+	for i := range table {
+		g := &table[i]
+		if !slices.Contains(g.rows(table), k) {
+			continue
+		}
+		for _, v := range g.Versions {
+			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
+			if Scheme().Recognizes(gvk) {
+				gvks = append(gvks, gvk)
+			}
+		}
+	}
+	return gvks
+}
+
+// eachRow runs a test for each row of the table.
+func eachRow(t *testing.T, test func(*testing.T, *Group, *Kind)) {
+	t.Helper()
+	table := Table()
+	for i := range table {
+		g := &table[i]
+		for j := range g.Kinds {
+			t.Run(schema.GroupResource{Group: g.Name, Resource: g.Kinds[j].Resource}.String(), func(t *testing.T) {
+				t.Parallel()
+				test(t, g, &g.Kinds[j])
+			})
+		}
+	}
+}
+
+// through is the context of a request through a group version.
+func through(gv schema.GroupVersion) context.Context {
+	ctx := genericapirequest.WithNamespace(context.Background(), "ns")
+	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{IsResourceRequest: true, APIGroup: gv.Group, APIVersion: gv.Version})
+}
+
+func TestTableTypes(t *testing.T) {
+	t.Parallel()
+	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+		if _, err := meta.Accessor(k.Object); err != nil {
+			t.Errorf("%T has no metadata: %v", k.Object, err)
+		}
+		if _, err := meta.ListAccessor(k.List); k.List != nil && err != nil {
+			t.Errorf("%T has no list metadata: %v", k.List, err)
+		}
+		if k.List == nil && (k.Status || k.Printer != nil || k.Hooks != nil || k.Fields != nil) {
+			t.Error("a row that is never stored has what only stored ones use")
+		}
+		if k.List == nil && k.Answer == nil && k.Storage == nil {
+			t.Error("nothing serves the row")
+		}
+		if !k.Status && (k.StatusKeepsMetadata || k.StatusOnCreate || k.StatusOnUpdate || k.StatusResets != nil) {
+			t.Error("a row without a status says what becomes of it")
+		}
+		gvks := served(k)
+		if len(gvks) == 0 {
+			t.Fatal("no version has the kind")
+		}
+		for _, gvk := range gvks {
+			list := gvk
+			list.Kind += "List"
+			if k.List != nil && !Scheme().Recognizes(list) {
+				t.Errorf("%v has no list", gvk)
+			}
+		}
+	})
+}
+
+// TestTableNames proves that no two rows share a name or a place.
+func TestTableNames(t *testing.T) {
+	t.Parallel()
+	owners := map[string]map[string]string{}
+	claim := func(what, name, owner string) {
+		if owners[what] == nil {
+			owners[what] = map[string]string{}
+		}
+		if other, taken := owners[what][name]; taken {
+			t.Errorf("%s %q of %s is that of %s, too", what, name, owner, other)
+		}
+		owners[what][name] = owner
+	}
+	table := Table()
+	for i := range table {
+		g := &table[i]
+		claim("group", g.Name, g.Name)
+		for _, k := range g.rows(table) {
+			owner := schema.GroupResource{Group: g.Name, Resource: k.Resource}.String()
+			claim("resource of "+g.Name, k.Resource, owner)
+			claim("singular of "+g.Name, k.singular(), owner)
+			claim("kind of "+g.Name, k.kindName(), owner)
+		}
+		for j := range g.Kinds {
+			k := &g.Kinds[j]
+			owner := schema.GroupResource{Group: g.Name, Resource: k.Resource}.String()
+			if k.List != nil {
+				claim("storage prefix", k.storagePrefix(), owner)
+			}
+			for _, name := range k.ShortNames {
+				claim("short name", name, owner)
+			}
+			subresources := []string{}
+			if k.Status {
+				subresources = append(subresources, "status")
+			}
+			for _, s := range k.Subresources {
+				subresources = append(subresources, s.Name)
+			}
+			for _, s := range subresources {
+				claim("subresource of "+owner, s, owner)
+			}
+		}
+		for _, b := range g.Borrowed {
+			if !slices.ContainsFunc(g.rows(table), func(k *Kind) bool { return k.Resource == b.Resource }) {
+				t.Errorf("%q borrows %v, which no group has", g.Name, b)
+			}
+		}
+	}
+}
+
+// TestTableVersions proves that each version of each row converts to the hub and back,
+// and that what the row says of versions is of ones that serve it.
+func TestTableVersions(t *testing.T) {
+	t.Parallel()
+	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+		gvks := served(k)
+		for _, gvk := range gvks {
+			obj, err := Scheme().New(gvk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Scheme().Default(obj)
+			hub, err := Scheme().ConvertToVersion(obj, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
+			if err != nil {
+				t.Errorf("%v to the hub: %v", gvk, err)
+				continue
+			}
+			if reflect.TypeOf(hub) != reflect.TypeOf(k.Object) {
+				t.Errorf("the hub of %v is %T, want %T", gvk, hub, k.Object)
+			}
+			if _, err := Scheme().ConvertToVersion(hub, gvk.GroupVersion()); err != nil {
+				t.Errorf("%v from the hub: %v", gvk, err)
+			}
+		}
+		for _, gv := range k.OrphanThrough {
+			if !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion() == gv }) {
+				t.Errorf("orphans through %v, which doesn't serve it", gv)
+			}
+		}
+	})
+}
+
+// TestTableHooks proves that each row's hooks and fields are of its own type, and that
+// they stand an object with nothing in it but defaults.
+func TestTableHooks(t *testing.T) {
+	t.Parallel()
+	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+		if k.List == nil {
+			t.Skip("never stored")
+		}
+		for _, gvk := range served(k) {
+			ctx := through(gvk.GroupVersion())
+			s := newStrategy(Scheme(), k, nil)
+			obj, old := newOf(k.Object)(), newOf(k.Object)()
+			Scheme().Default(obj)
+			Scheme().Default(old)
+			s.PrepareForCreate(ctx, obj)
+			s.PrepareForCreate(ctx, old)
+			s.Validate(ctx, obj)
+			s.WarningsOnCreate(ctx, obj)
+			s.PrepareForUpdate(ctx, obj, old)
+			s.ValidateUpdate(ctx, obj, old)
+			s.WarningsOnUpdate(ctx, obj, old)
+			if k.Status {
+				status := statusStrategy{s}
+				status.PrepareForUpdate(ctx, obj, old)
+				status.ValidateUpdate(ctx, obj, old)
+				status.WarningsOnUpdate(ctx, obj, old)
+			}
+			if got, want := objectMeta(obj).GetGeneration(), objectMeta(old).GetGeneration(); got != want {
+				t.Errorf("%v: an update that changes nothing makes generation %d of %d", gvk, got, want)
+			}
+			if _, _, err := k.attributes(obj); err != nil {
+				t.Errorf("%v: attributes: %v", gvk, err)
+			}
+		}
+	})
+}
