@@ -1,0 +1,181 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// hook is a webhook of either kind: a MutatingWebhook has every field of a ValidatingWebhook.
+type hook struct {
+	admissionregistrationv1.MutatingWebhook
+
+	validates bool
+	handler   http.Handler
+}
+
+// change is what makes a hook differ from the one that most tests want.
+type change = func(*hook)
+
+// mutating is a webhook called for ConfigMaps, whatever is done to them. Its short name is
+// also its path and orders it among the others.
+func mutating(name string, handler http.Handler, changes ...change) hook {
+	h := hook{handler: handler}
+	h.Name = name + ".example.com"
+	h.SideEffects = new(admissionregistrationv1.SideEffectClassNone)
+	h.AdmissionReviewVersions = []string{"v1"}
+	on("*", "v1", "configmaps")(&h)
+	for _, change := range changes {
+		change(&h)
+	}
+	return h
+}
+
+func validating(name string, handler http.Handler, changes ...change) hook {
+	h := mutating(name, handler, changes...)
+	h.validates = true
+	return h
+}
+
+// on calls the hook for operations ("CREATE", "CREATE UPDATE", "*") on resources of a group
+// version ("v1", "apps/v1", "*/*"), and for nothing else.
+func on(operations, groupVersion string, resources ...string) change {
+	return func(h *hook) { h.Rules = []admissionregistrationv1.RuleWithOperations{rule(operations, groupVersion, resources...)} }
+}
+
+func rule(operations, groupVersion string, resources ...string) admissionregistrationv1.RuleWithOperations {
+	group, version, found := strings.Cut(groupVersion, "/")
+	if !found {
+		group, version = "", groupVersion
+	}
+	r := admissionregistrationv1.RuleWithOperations{
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources},
+	}
+	for _, operation := range strings.Fields(operations) {
+		r.Operations = append(r.Operations, admissionregistrationv1.OperationType(operation))
+	}
+	return r
+}
+
+func failurePolicy(policy admissionregistrationv1.FailurePolicyType) change {
+	return func(h *hook) { h.FailurePolicy = &policy }
+}
+
+func reviewVersions(versions ...string) change {
+	return func(h *hook) { h.AdmissionReviewVersions = versions }
+}
+
+func objectSelector(labels map[string]string) change {
+	return func(h *hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: labels} }
+}
+
+// shortName is the name that mutating and validating were given.
+func (h *hook) shortName() string { return strings.TrimSuffix(h.Name, ".example.com") }
+
+// install serves the hooks and has the server call them until the test ends, each in a
+// configuration of its own. What it returns records them all, in the order of the calls.
+func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.Recorder {
+	t.Helper()
+	recorder := &miniapitest.Recorder{}
+	for _, h := range hooks {
+		if h.handler != nil {
+			h.ClientConfig = srv.Webhook("/"+h.shortName(), recorder.Handler(h.handler)).ClientConfig()
+		}
+		configure(t, srv, h.shortName(), h)
+	}
+	return recorder
+}
+
+// configure creates one configuration of hooks of the same kind, which is gone when the
+// test has ended.
+func configure(t testing.TB, srv *miniapitest.Server, name string, hooks ...hook) {
+	t.Helper()
+	configurations := srv.Client().AdmissionregistrationV1()
+	meta := metav1.ObjectMeta{Name: name}
+	var err error
+	var remove func(context.Context, string, metav1.DeleteOptions) error
+	if hooks[0].validates {
+		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
+		for _, h := range hooks {
+			configuration.Webhooks = append(configuration.Webhooks, h.validating())
+		}
+		remove = configurations.ValidatingWebhookConfigurations().Delete
+		_, err = configurations.ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{})
+	} else {
+		configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}
+		for _, h := range hooks {
+			configuration.Webhooks = append(configuration.Webhooks, h.MutatingWebhook)
+		}
+		remove = configurations.MutatingWebhookConfigurations().Delete
+		_, err = configurations.MutatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatalf("configuring webhooks: %v", err)
+	}
+	t.Cleanup(func() {
+		// The test's own context has ended.
+		if err := remove(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("removing the webhook configuration %q: %v", name, err)
+		}
+	})
+}
+
+func (h *hook) validating() admissionregistrationv1.ValidatingWebhook {
+	return admissionregistrationv1.ValidatingWebhook{
+		Name: h.Name, ClientConfig: h.ClientConfig, Rules: h.Rules, FailurePolicy: h.FailurePolicy, MatchPolicy: h.MatchPolicy,
+		NamespaceSelector: h.NamespaceSelector, ObjectSelector: h.ObjectSelector, SideEffects: h.SideEffects,
+		TimeoutSeconds: h.TimeoutSeconds, AdmissionReviewVersions: h.AdmissionReviewVersions, MatchConditions: h.MatchConditions,
+	}
+}
+
+// answering is a webhook's handler.
+func answering(review func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
+	return miniapitest.AdmissionHandler(func(_ context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return review(request)
+	})
+}
+
+// always is the handler that gives one answer.
+func always(response *admissionv1.AdmissionResponse) http.Handler {
+	return answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return response })
+}
+
+func allow() http.Handler { return always(miniapitest.Allowed()) }
+
+func deny(message string) http.Handler { return always(miniapitest.Denied(message)) }
+
+func patch(operations ...miniapitest.PatchOperation) http.Handler {
+	return always(miniapitest.Patched(operations...))
+}
+
+// called are the short names of the hooks that were called, in order.
+func called(recorder *miniapitest.Recorder) []string {
+	var names []string
+	for _, review := range recorder.Reviews() {
+		names = append(names, strings.TrimPrefix(review.Path, "/"))
+	}
+	return names
+}
+
+// calledSorted is for validating webhooks, which are called at the same time.
+func calledSorted(recorder *miniapitest.Recorder) []string {
+	return slices.Sorted(slices.Values(called(recorder)))
+}
+
+// only is the one request that came.
+func only(t testing.TB, recorder *miniapitest.Recorder) *admissionv1.AdmissionRequest {
+	t.Helper()
+	reviews := recorder.Reviews()
+	if len(reviews) != 1 {
+		t.Fatalf("want one review, got %v", called(recorder))
+	}
+	return reviews[0].Request
+}
