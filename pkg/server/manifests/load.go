@@ -1,0 +1,187 @@
+package manifests
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Object is one object of a manifest, and where it was read.
+type Object struct {
+	*unstructured.Unstructured
+	// Source is the file, and the number of the document in it, from 1.
+	Source string
+}
+
+// Reader reads manifests. The zero value reads everything, from this machine.
+type Reader struct {
+	// FS is where the paths are, if not on this machine.
+	FS fs.FS
+	// Wanted picks the objects of certain kinds; what isn't an object at all is passed
+	// over then. Nil wants all, and every document must be an object.
+	Wanted func(schema.GroupVersionKind) bool
+}
+
+// Load is Reader.Load, of everything, from this machine.
+func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
+
+// Load reads files, files that match a glob, and the .yaml, .yml and .json files of
+// folders in the order of their names, but for a kustomization.yaml. An error names the
+// file and the document.
+func (r Reader) Load(paths ...string) ([]Object, error) {
+	var objects []Object
+	for _, name := range paths {
+		files, err := r.files(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := r.read(file)
+			if err != nil {
+				return nil, err
+			}
+			read, err := r.Decode(file, data)
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, read...)
+		}
+	}
+	return objects, nil
+}
+
+func (r Reader) read(file string) ([]byte, error) {
+	if r.FS != nil {
+		return fs.ReadFile(r.FS, file)
+	}
+	return os.ReadFile(file)
+}
+
+func (r Reader) stat(name string) (fs.FileInfo, error) {
+	if r.FS != nil {
+		return fs.Stat(r.FS, name)
+	}
+	return os.Stat(name)
+}
+
+// files are what a path stands for, which is a glob if there is no such file.
+func (r Reader) files(name string) ([]string, error) {
+	info, err := r.stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?["):
+		return r.glob(name)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return r.filesIn(name)
+	}
+	return []string{name}, nil
+}
+
+func (r Reader) glob(pattern string) ([]string, error) {
+	match := filepath.Glob
+	if r.FS != nil {
+		match = func(pattern string) ([]string, error) { return fs.Glob(r.FS, pattern) }
+	}
+	names, err := match(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no file matches", pattern)
+	}
+	var files []string
+	for _, name := range names {
+		below, err := r.files(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, below...)
+	}
+	return files, nil
+}
+
+func (r Reader) filesIn(folder string) ([]string, error) {
+	walk := filepath.WalkDir
+	if r.FS != nil {
+		walk = func(root string, visit fs.WalkDirFunc) error { return fs.WalkDir(r.FS, root, visit) }
+	}
+	var files []string
+	err := walk(folder, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && isManifest(file) {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: no .yaml, .yml or .json file in this folder", folder)
+	}
+	return files, err
+}
+
+func isManifest(file string) bool {
+	extension := path.Ext(file)
+	kustomization := strings.TrimSuffix(filepath.Base(file), extension) == "kustomization"
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension) && !kustomization
+}
+
+// Decode reads the documents of one file, lists item by item. Source is what errors
+// call the file.
+func (r Reader) Decode(source string, data []byte) ([]Object, error) {
+	var objects []Object
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for document := 1; ; document++ {
+		u := &unstructured.Unstructured{}
+		where := fmt.Sprintf("%s, document %d", source, document)
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		found, err := r.objects(u, where)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		objects = append(objects, found...)
+	}
+}
+
+// objects are those of one document.
+func (r Reader) objects(u *unstructured.Unstructured, where string) ([]Object, error) {
+	if len(u.Object) == 0 {
+		return nil, nil
+	}
+	if u.GetAPIVersion() == "" || u.GetKind() == "" {
+		if r.Wanted != nil {
+			return nil, nil
+		}
+		return nil, errors.New("apiVersion and kind must be set, for example apiVersion: v1 and kind: ConfigMap")
+	}
+	if !u.IsList() {
+		if r.Wanted != nil && !r.Wanted(u.GroupVersionKind()) {
+			return nil, nil
+		}
+		return []Object{{u, where}}, nil
+	}
+	var objects []Object
+	err := u.EachListItem(func(item runtime.Object) error {
+		found, err := r.objects(item.(*unstructured.Unstructured), where)
+		objects = append(objects, found...)
+		return err
+	})
+	return objects, err
+}
