@@ -75,7 +75,7 @@ func TestBarrierWait(t *testing.T) {
 	}, {
 		name:     "slow handler",
 		reason:   "what the handler configures is in force when it returns, not when it is called",
-		handle:   func() { time.Sleep(3 * second) },
+		handle:   func() { time.Sleep(3 * second) }, //nolint:forbidigo // the handler is slow on a fake clock
 		act:      func(s *source) { s.Add(configMap("b", 0)) },
 		resource: configMaps,
 		written:  configMap("b", 2),

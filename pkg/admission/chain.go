@@ -135,7 +135,7 @@ func (c *chain) initialize(plugin admission.Interface) {
 func (c *chain) policyEnvironment() policy.Environment {
 	return policy.Environment{
 		Observe:       c.Informers.Barrier().Observe,
-		Started:       c.Informers.addChecker,
+		Started:       c.Informers.follow,
 		TypeConverter: c.TypeConverter,
 	}
 }

@@ -63,6 +63,9 @@ func TestPolicyInForce(t *testing.T) {
 	server.write("validatingadmissionpolicies", policy)
 	server.wantSecret("a", "") // a policy without a binding has no effect
 	server.write("validatingadmissionpolicybindings", binding)
+	server.wantSecret("a", "failed to find resource referenced by paramKind")
+	server.mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	server.informers.ResourcesChanged()
 	server.wantSecret("a", "not a")
 	server.wantSecret("b", "")
 
@@ -79,8 +82,11 @@ func TestPolicyInForce(t *testing.T) {
 // fakeServer is a chain over a client that stores objects, without any server.
 type fakeServer struct {
 	*testing.T
-	client  *fake.Clientset
-	barrier *Barrier
+	client    *fake.Clientset
+	barrier   *Barrier
+	informers *Informers
+	// mapper knows no resource at first.
+	mapper  *meta.DefaultRESTMapper
 	chain   admission.Interface
 	version atomic.Int64
 }
@@ -89,8 +95,8 @@ func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 	t.Helper()
 	s := &fakeServer{T: t, client: fake.NewClientset(), barrier: NewBarrier(t.Context().Done())}
 	informers := NewInformers(s.client, s.barrier)
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	s.informers = informers
+	s.mapper = meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 
 	options := NewOptions()
 	options.Only = plugins
@@ -100,7 +106,7 @@ func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 		DynamicClient:    dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
 		Informers:        informers,
 		Authorizer:       authorizerfactory.NewAlwaysAllowAuthorizer(),
-		RESTMapper:       mapper,
+		RESTMapper:       s.mapper,
 		FeatureGates:     utilfeature.DefaultFeatureGate,
 		EffectiveVersion: compatibility.NewEffectiveVersionFromString("1.37", "1.36", "1.36"),
 		TypeConverter:    managedfields.NewDeducedTypeConverter(),

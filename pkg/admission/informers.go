@@ -47,6 +47,7 @@ type Informers struct {
 
 	mu       sync.Mutex
 	checkers []cache.DoneChecker
+	changed  []func()
 }
 
 var _ informers.SharedInformerFactory = &Informers{}
@@ -75,11 +76,24 @@ func (f *Informers) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// addChecker makes WaitForSync wait for something that is computed from the informers, too.
-func (f *Informers) addChecker(checker cache.DoneChecker) {
+// ResourcesChanged is called when a resource has begun to be served, and the RESTMapper knows it:
+// policies that take their parameters from it are active when it returns.
+func (f *Informers) ResourcesChanged() {
+	f.mu.Lock()
+	changed := f.changed
+	f.mu.Unlock()
+	for _, call := range changed {
+		call()
+	}
+}
+
+// follow makes WaitForSync wait for something that is computed from the informers, too, and
+// ResourcesChanged call it.
+func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkers = append(f.checkers, checker)
+	f.changed = append(f.changed, resourcesChanged)
 }
 
 // InformerFor implements internalinterfaces.SharedInformerFactory.

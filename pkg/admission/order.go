@@ -109,13 +109,13 @@ var order = []plugin{
 }
 
 // unconfigured is the constructor of a plugin that takes no configuration.
-func unconfigured[Plugin admission.Interface](new func() Plugin) func(*chain, io.Reader) (admission.Interface, error) {
-	return func(*chain, io.Reader) (admission.Interface, error) { return new(), nil }
+func unconfigured[Plugin admission.Interface](construct func() Plugin) func(*chain, io.Reader) (admission.Interface, error) {
+	return func(*chain, io.Reader) (admission.Interface, error) { return construct(), nil }
 }
 
 // configured is the constructor of a plugin that takes its configuration, if it has one.
-func configured[Plugin admission.Interface](new func(io.Reader) (Plugin, error)) func(*chain, io.Reader) (admission.Interface, error) {
-	return func(_ *chain, config io.Reader) (admission.Interface, error) { return new(config) }
+func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, error)) func(*chain, io.Reader) (admission.Interface, error) {
+	return func(_ *chain, config io.Reader) (admission.Interface, error) { return construct(config) }
 }
 
 func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {

@@ -25,8 +25,9 @@ type Environment struct {
 	// Observe hands the informer of a custom resource, which parameters come from, to the barrier and
 	// returns the one to run.
 	Observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// Started is told what is done when the policies that exist at start are active.
-	Started func(cache.DoneChecker)
+	// Started is told what is done when the policies that exist at start are active, and what to call
+	// when other resources are served: policies may have been waiting for them as parameters.
+	Started func(active cache.DoneChecker, resourcesChanged func())
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
 	// types. Without it their schemas are fetched from the server, as those of custom resources are.
 	TypeConverter managedfields.TypeConverter
@@ -53,7 +54,7 @@ func NewValidating(configFile io.Reader, environment Environment) (*validating.P
 				group.ValidatingAdmissionPolicyBindings().Informer(),
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe},
 			)
-			environment.started(source)
+			environment.started(source, source.retry)
 			return source
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
@@ -87,7 +88,7 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 				group.MutatingAdmissionPolicyBindings().Informer(),
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe},
 			)
-			environment.started(source)
+			environment.started(source, source.retry)
 			return source
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, client kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
@@ -101,8 +102,8 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 	return plugin, nil
 }
 
-func (e Environment) started(checker cache.DoneChecker) {
+func (e Environment) started(active cache.DoneChecker, resourcesChanged func()) {
 	if e.Started != nil {
-		e.Started(checker)
+		e.Started(active, resourcesChanged)
 	}
 }

@@ -102,13 +102,18 @@ func (s *source[P, B, E]) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-retry.C:
-			s.mu.Lock()
-			incomplete := s.incomplete
-			s.mu.Unlock()
-			if incomplete {
-				s.refresh()
-			}
+			s.retry()
 		}
+	}
+}
+
+// retry looks again for parameters that could not be found.
+func (s *source[P, B, E]) retry() {
+	s.mu.Lock()
+	incomplete := s.incomplete
+	s.mu.Unlock()
+	if incomplete {
+		s.refresh()
 	}
 }
 
