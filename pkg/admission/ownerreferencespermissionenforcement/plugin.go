@@ -72,7 +72,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		ResourceRequest: true,
 	})
 	if decision != authorizer.DecisionAllow {
-		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %w", reason, err))
+		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err)) //nolint:errorlint // the error may be nil
 	}
 
 	for _, reference := range newlyBlocking(references, old) {
@@ -82,7 +82,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		for _, owner := range owners {
 			if decision, reason, err := p.authorizer.Authorize(ctx, owner); decision != authorizer.DecisionAllow {
-				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %w", reason, err))
+				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint // the error may be nil
 			}
 		}
 	}

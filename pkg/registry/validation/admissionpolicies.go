@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -263,7 +262,7 @@ func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorLi
 			at := at.Child(rules.name).Index(i)
 			for j, name := range r.ResourceNames {
 				at := at.Child("resourceNames").Index(j)
-				f.merge(follows(named(path.ValidatePathSegmentName), at, name))
+				f.merge(follows(named(pathSegmentName), at, name))
 				f.addIf(slices.Contains(r.ResourceNames[:j], name), field.Duplicate(at, name))
 			}
 			f.merge(admissionRule(&r.RuleWithOperations, at))
@@ -397,7 +396,7 @@ func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
 	var f findings
 	const exclusive = "name and selector are mutually exclusive"
 	if r.Name != "" {
-		f.merge(follows(named(path.ValidatePathSegmentName), at.Child("name"), r.Name))
+		f.merge(follows(named(pathSegmentName), at.Child("name"), r.Name))
 		f.addIf(r.Selector != nil, field.Forbidden(at.Child("name"), exclusive))
 	}
 	if r.Selector != nil {

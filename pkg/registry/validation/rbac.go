@@ -3,7 +3,6 @@ package validation
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,7 +10,7 @@ import (
 
 // Role checks a new role. Its name need not be a DNS name.
 func Role(o *rbacv1.Role) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, path.ValidatePathSegmentName)
+	f := created(&o.ObjectMeta, namespaced, pathSegmentName)
 	f.merge(policyRules(o.Rules, namespaced))
 	return f.errs
 }
@@ -23,7 +22,7 @@ func RoleUpdate(o, old *rbacv1.Role) field.ErrorList {
 
 // ClusterRole checks a new cluster role.
 func ClusterRole(o *rbacv1.ClusterRole) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, path.ValidatePathSegmentName)
+	f := created(&o.ObjectMeta, clusterScoped, pathSegmentName)
 	f.merge(policyRules(o.Rules, clusterScoped))
 	if o.AggregationRule == nil {
 		return f.errs
@@ -48,7 +47,7 @@ func ClusterRoleUpdate(o, old *rbacv1.ClusterRole) field.ErrorList {
 
 // RoleBinding checks a new role binding.
 func RoleBinding(o *rbacv1.RoleBinding) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, path.ValidatePathSegmentName)
+	f := created(&o.ObjectMeta, namespaced, pathSegmentName)
 	f.merge(roleRef(&o.RoleRef, "Role", "ClusterRole"), rbacSubjects(o.Subjects, namespaced))
 	return f.errs
 }
@@ -62,7 +61,7 @@ func RoleBindingUpdate(o, old *rbacv1.RoleBinding) field.ErrorList {
 
 // ClusterRoleBinding checks a new cluster role binding.
 func ClusterRoleBinding(o *rbacv1.ClusterRoleBinding) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, path.ValidatePathSegmentName)
+	f := created(&o.ObjectMeta, clusterScoped, pathSegmentName)
 	f.merge(roleRef(&o.RoleRef, "ClusterRole"), rbacSubjects(o.Subjects, clusterScoped))
 	return f.errs
 }
@@ -96,7 +95,7 @@ func roleRef(ref *rbacv1.RoleRef, kinds ...string) field.ErrorList {
 	at := field.NewPath("roleRef")
 	f := findings{oneOf(at.Child("apiGroup"), ref.APIGroup, rbacv1.GroupName)}
 	f.merge(oneOf(at.Child("kind"), ref.Kind, kinds...))
-	f.merge(required(named(path.ValidatePathSegmentName), at.Child("name"), ref.Name))
+	f.merge(required(named(pathSegmentName), at.Child("name"), ref.Name))
 	return f.errs
 }
 

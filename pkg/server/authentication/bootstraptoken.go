@@ -18,10 +18,10 @@ import (
 
 // Secrets of bootstrap tokens, as in https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/.
 const (
-	bootstrapTokenType       corev1.SecretType = "bootstrap.kubernetes.io/token"
-	bootstrapTokenNamePrefix                   = "bootstrap-token-"
-	bootstrapUserPrefix                        = "system:bootstrap:"
-	bootstrapGroup                             = "system:bootstrappers"
+	bootstrapTokenType       = corev1.SecretTypeBootstrapToken
+	bootstrapTokenNamePrefix = "bootstrap-token-"
+	bootstrapUserPrefix      = "system:bootstrap:"
+	bootstrapGroup           = "system:bootstrappers"
 )
 
 var (

@@ -126,7 +126,7 @@ func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *n
 	return nil
 }
 
-func ensureEndpoints(ctx context.Context, client kubernetes.Interface, config Config) error { //nolint:staticcheck // clients read Endpoints still
+func ensureEndpoints(ctx context.Context, client kubernetes.Interface, config Config) error {
 	endpoints := client.CoreV1().Endpoints(metav1.NamespaceDefault)
 	want := config.endpoints()
 	err := createOrUpdate(ctx, want, object[*corev1.Endpoints]{

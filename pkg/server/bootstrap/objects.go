@@ -131,7 +131,7 @@ func (c Config) service() *corev1.Service {
 	}
 }
 
-func (c Config) endpoints() *corev1.Endpoints { //nolint:staticcheck // clients read them still
+func (c Config) endpoints() *corev1.Endpoints {
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault,
