@@ -17,10 +17,10 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// newClient returns a client that calls the server's RPC methods directly. It differs from etcd's
-// v3client in what an API server needs: streamed lists, progress requests that reach the watches,
+// newClient returns a client that calls the server's RPC methods directly, and its watcher. It
+// differs from etcd's v3client in what an API server needs: streamed lists, watches through a hub,
 // and an end at which no call is left in the server.
-func newClient(s *etcdserver.EtcdServer, g *gate) *kubernetes.Client {
+func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	c := clientv3.NewCtxClient(context.Background(), clientv3.WithZapLogger(s.Logger()))
 
 	kv := clientv3.NewKVFromKVClient(&kvClient{server: v3rpc.NewQuotaKVServer(s), gate: g}, c)
@@ -30,14 +30,15 @@ func newClient(s *etcdserver.EtcdServer, g *gate) *kubernetes.Client {
 	c.Lease = clientv3.NewLeaseFromLeaseClient(&leaseClient{adapter.LeaseServerToLeaseClient(lease), g}, c, time.Second)
 
 	watch := adapter.WatchServerToWatchClient(&watchServer{v3rpc.NewWatchServer(s), g})
-	c.Watcher = &watcher{clientv3.NewWatchFromWatchClient(watch, c)}
+	h := newHub(s.KV(), clientv3.NewWatchFromWatchClient(watch, c))
+	c.Watcher = h
 
 	maintenance := adapter.MaintenanceServerToMaintenanceClient(v3rpc.NewMaintenanceServer(s, nil))
 	c.Maintenance = clientv3.NewMaintenanceFromMaintenanceClient(maintenance, c)
 
 	k := &kubernetes.Client{Client: c}
 	k.Kubernetes = k
-	return k
+	return k, h
 }
 
 // gate lets calls into the server until it is shut. A call in the server reads a database that
@@ -200,21 +201,9 @@ func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	return s.WatchServer.Watch(stream)
 }
 
-// watcher puts all watches and progress requests on one stream. The client would choose the stream
-// by the metadata of the context, but an answer to a progress request reaches only the watches of
-// its own stream.
-type watcher struct{ clientv3.Watcher }
-
-func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
-	return w.Watcher.Watch(withoutValues{ctx}, key, opts...)
-}
-
-func (w *watcher) RequestProgress(ctx context.Context) error {
-	return w.Watcher.RequestProgress(withoutValues{ctx})
-}
-
-// withoutValues is a context that ends with another and carries nothing: the stream lives longer
-// than the request that opens it and must not hold on to what that one carries.
+// withoutValues is a context that ends with another and carries nothing. etcd's client puts watches
+// with the same values on one stream, which an answer to a progress request reaches, and which
+// lives longer than the request that opens it.
 type withoutValues struct{ context.Context }
 
 func (withoutValues) Value(any) any { return nil }

@@ -1,14 +1,16 @@
 package storage
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// stopClock is the real clock, except that whoever sleeps on After wakes up when it is stopped. A
-// watch cache leaves a goroutine asleep for 3 seconds behind each read that had to wait.
+// stopClock is the real clock, except that whoever sleeps on After wakes up when it is stopped, and
+// finds that the time is over. A watch cache leaves a goroutine asleep for 3 seconds behind each
+// read that had to wait, and a read that waits is woken by that goroutine alone.
 type stopClock struct {
 	clock.RealClock
 
@@ -31,6 +33,16 @@ func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	woken := make(chan time.Time, 1)
 	c.pending[woken] = time.AfterFunc(d, func() { c.wake(woken) })
 	return woken
+}
+
+// Since is like time.Since until stop, and then as long as anybody may wait.
+func (c *stopClock) Since(t time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return math.MaxInt64
+	}
+	return c.RealClock.Since(t)
 }
 
 func (c *stopClock) wake(sleeper chan time.Time) {

@@ -38,11 +38,12 @@ type Member struct {
 	server *etcdserver.EtcdServer
 	gate   *gate
 	client *kubernetes.Client
+	hub    *hub
 
 	compaction compaction
-	progress   *progress
 	clock      *stopClock
-	running    sync.WaitGroup // what ends when the client is closed
+	counts     counts
+	running    sync.WaitGroup // what ends with the stores
 
 	mu       sync.Mutex
 	stores   map[*destroyer]struct{} // nil once the member is stopping
@@ -85,19 +86,18 @@ func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error
 		return nil, err
 	}
 	gate := &gate{}
-	m := &Member{
-		folder:   folder,
-		trap:     trap,
-		server:   server,
-		gate:     gate,
-		client:   newClient(server, gate),
-		progress: newProgress(),
-		clock:    newStopClock(),
-		stores:   map[*destroyer]struct{}{},
-		stopped:  make(chan struct{}),
-	}
-	m.running.Go(func() { m.progress.run(m.client.Ctx(), m.client.Watcher) })
-	return m, nil
+	client, hub := newClient(server, gate)
+	return &Member{
+		folder:  folder,
+		trap:    trap,
+		server:  server,
+		gate:    gate,
+		client:  client,
+		hub:     hub,
+		clock:   newStopClock(),
+		stores:  map[*destroyer]struct{}{},
+		stopped: make(chan struct{}),
+	}, nil
 }
 
 // Client returns the client that all stores of the member share, for what needs etcd itself, such
@@ -135,6 +135,7 @@ func (m *Member) Stop(ctx context.Context) error {
 func (m *Member) stop() {
 	defer close(m.stopped)
 	m.compaction.stop()
+	m.counts.end()
 	m.destroyStores()
 	m.clock.stop()
 	_ = m.client.Close() // answers with its own cancellation

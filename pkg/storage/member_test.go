@@ -120,7 +120,7 @@ func TestStopLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		stopMember(t, m)
-		for range watch { //nolint:revive // the channel must be closed
+		for range watch {
 		}
 		stopMember(t, m) // a second time waits for the first
 		if err := m.Healthy(t.Context()); err == nil {

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"sync"
 
@@ -18,19 +19,55 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 var errStopped = errors.New("etcd is stopped")
 
 // RESTOptionsGetter returns the options that inner gives, with the store on this member instead of
-// the servers that they name. A resource has a watch cache exactly if inner gives it one.
+// the servers that they name. A resource has a watch cache, from when it needs one, exactly if
+// inner gives it one.
 func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return &restOptionsGetter{member: m, inner: inner}
+	return &restOptionsGetter{inner: inner, backend: &backend{
+		store:  m.store,
+		source: func(s storage.Interface, key string) storage.Interface { return &promptStore{s, m.hub, key} },
+		begin:  m.beginning,
+		clock:  m.clock,
+		own:    m.own,
+		run:    m.running.Go,
+		counts: &m.counts,
+	}}
+}
+
+// ExternalRESTOptionsGetter returns the options that inner gives for a cluster elsewhere, except
+// that requests wait for a new watch cache. The caches are made with the stores: without a log of
+// recent events they can't begin in the past as fast as from the newest revision.
+func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return &restOptionsGetter{inner: inner, backend: &backend{
+		store:  generic.UndecoratedStorage,
+		source: func(s storage.Interface, _ string) storage.Interface { return s },
+		begin:  func(uint64) uint64 { return 0 },
+		eager:  true,
+		clock:  clock.RealClock{},
+		own:    ownDestroy,
+		run:    func(f func()) { go f() },
+		counts: &counts{},
+	}}
+}
+
+// beginning is the revision that a new watch cache begins with, so that a watch from the revision,
+// if it isn't 0, and later ones miss nothing.
+func (m *Member) beginning(from uint64) uint64 {
+	begin := uint64(m.hub.earliest())
+	if from != 0 {
+		begin = min(begin, from)
+	}
+	return max(begin, uint64(m.hub.began), uint64(m.compaction.CompactRevision()))
 }
 
 type restOptionsGetter struct {
-	member *Member
-	inner  generic.RESTOptionsGetter
+	inner   generic.RESTOptionsGetter
+	backend *backend
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -39,11 +76,12 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 	if err != nil {
 		return generic.RESTOptions{}, err
 	}
+	decorate := g.backend.cachedStore
 	if undecorated(options.Decorator) {
-		options.Decorator = g.member.store
-	} else {
-		options.Decorator = g.member.cachedStore
+		decorate = g.backend.store
 	}
+	options.Decorator = g.backend.counts.decorator(decorate, options.CountMetricPollPeriod, options.StorageObjectCountTracker)
+	options.CountMetricPollPeriod = 0 // or each resource would be counted on a goroutine of its own
 	return options, nil
 }
 
@@ -53,7 +91,68 @@ func undecorated(d generic.StorageDecorator) bool {
 	return d == nil || reflect.ValueOf(d).Pointer() == reflect.ValueOf(generic.UndecoratedStorage).Pointer()
 }
 
-var _, _ generic.StorageDecorator = (*Member)(nil).store, (*Member)(nil).cachedStore
+// backend is where stores are made.
+type backend struct {
+	store  generic.StorageDecorator
+	source func(s storage.Interface, key string) storage.Interface // what a watch cache is filled from
+	begin  func(from uint64) uint64                                // the revision that it begins with, 0 for the newest
+	eager  bool                                                    // it is made with the store
+	clock  clock.WithTicker
+	own    func(destroy func()) (factory.DestroyFunc, error)
+	run    func(func()) // on a goroutine that stopping waits for
+	counts *counts
+}
+
+// cachedStore makes the store of a resource, with a watch cache once that is needed.
+func (b *backend) cachedStore(
+	c *storagebackend.ConfigForResource,
+	resourcePrefix string,
+	keyFunc func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object,
+	attrsFunc storage.AttrFunc,
+	triggers storage.IndexerFuncs,
+	indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	raw, destroyRaw, err := b.store(c, resourcePrefix, keyFunc, newFunc, newListFunc, attrsFunc, triggers, indexers)
+	if err != nil {
+		return nil, nil, err
+	}
+	newCache := func(source storage.Interface) (*cacher.Cacher, error) {
+		return cacher.NewCacherFromConfig(cacher.Config{
+			Storage:             source,
+			Clock:               b.clock,
+			Versioner:           storage.APIObjectVersioner{},
+			GroupResource:       c.GroupResource,
+			EventsHistoryWindow: max(c.EventsHistoryWindow, storagebackend.DefaultEventsHistoryWindow),
+			ResourcePrefix:      resourcePrefix,
+			KeyFunc:             keyFunc,
+			NewFunc:             newFunc,
+			NewListFunc:         newListFunc,
+			GetAttrsFunc:        attrsFunc,
+			IndexerFuncs:        triggers,
+			Indexers:            indexers,
+			Codec:               c.Codec,
+		})
+	}
+	lazy := &lazyCache{
+		Interface: raw, resource: c.GroupResource, source: b.source(raw, path.Join("/", c.Prefix, resourcePrefix)+"/"), begin: b.begin,
+		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run,
+	}
+	destroy, err := b.own(func() {
+		lazy.destroy()
+		destroyRaw()
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("store of %s: %w", c.GroupResource, err)
+	}
+	if b.eager {
+		if _, err := lazy.open(0); err != nil {
+			destroy()
+			return nil, nil, err
+		}
+	}
+	return lazy, destroy, nil
+}
 
 // store makes the store of a resource: what the library's storage factory makes of an endpoint.
 func (m *Member) store(
@@ -91,49 +190,9 @@ func (m *Member) store(
 	return raw, destroy, nil
 }
 
-// cachedStore makes the store of a resource behind a watch cache.
-func (m *Member) cachedStore(
-	c *storagebackend.ConfigForResource,
-	resourcePrefix string,
-	keyFunc func(runtime.Object) (string, error),
-	newFunc, newListFunc func() runtime.Object,
-	attrsFunc storage.AttrFunc,
-	triggers storage.IndexerFuncs,
-	indexers *cache.Indexers,
-) (storage.Interface, factory.DestroyFunc, error) {
-	raw, destroyRaw, err := m.store(c, resourcePrefix, keyFunc, newFunc, newListFunc, attrsFunc, triggers, indexers)
-	if err != nil {
-		return nil, nil, err
-	}
-	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage:             &promptStore{raw, m.progress},
-		Clock:               m.clock,
-		Versioner:           storage.APIObjectVersioner{},
-		GroupResource:       c.GroupResource,
-		EventsHistoryWindow: max(c.EventsHistoryWindow, storagebackend.DefaultEventsHistoryWindow),
-		ResourcePrefix:      resourcePrefix,
-		KeyFunc:             keyFunc,
-		NewFunc:             newFunc,
-		NewListFunc:         newListFunc,
-		GetAttrsFunc:        attrsFunc,
-		IndexerFuncs:        triggers,
-		Indexers:            indexers,
-		Codec:               c.Codec,
-	})
-	if err != nil {
-		destroyRaw()
-		return nil, nil, fmt.Errorf("watch cache of %s: %w", c.GroupResource, err)
-	}
-	delegator := cacher.NewCacheDelegator(cached, raw)
-	destroy, err := m.own(func() {
-		delegator.Stop()
-		cached.Stop()
-		destroyRaw()
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch cache of %s: %w", c.GroupResource, err)
-	}
-	return delegator, destroy, nil
+// ownDestroy is for stores that nobody but the registry destroys.
+func ownDestroy(destroy func()) (factory.DestroyFunc, error) {
+	return (&destroyer{destroy: destroy}).do, nil
 }
 
 // destroyer destroys a store once, whoever asks first: the registry, which asks several times for

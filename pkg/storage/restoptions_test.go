@@ -124,7 +124,7 @@ func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newConfigMaps(t, m, c.inner)
 			defer s.destroy()
-			if got := fmt.Sprintf("%T", s.Interface) == "*cacher.CacheDelegator"; got != c.cached {
+			if got := fmt.Sprintf("%T", s.Interface) == "*storage.lazyCache"; got != c.cached {
 				t.Errorf("%T, want cached %t: %s", s.Interface, c.cached, c.reason)
 			}
 		})

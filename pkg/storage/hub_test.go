@@ -1,0 +1,93 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// collect returns the keys of the next n events of a watch.
+func collect(t *testing.T, events clientv3.WatchChan, n int) []string {
+	t.Helper()
+	var keys []string
+	for len(keys) < n {
+		select {
+		case r, open := <-events:
+			if !open || r.Err() != nil {
+				t.Fatalf("the watch has ended after %q: %v", keys, r.Err())
+			}
+			for _, e := range r.Events {
+				if e.Kv.ModRevision > r.Header.Revision {
+					t.Errorf("an event of revision %d in a response of revision %d", e.Kv.ModRevision, r.Header.Revision)
+				}
+				if !e.IsCreate() && e.PrevKv == nil {
+					t.Errorf("no previous value of %q", e.Kv.Key)
+				}
+				keys = append(keys, string(e.Kv.Key))
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("no event came after %q", keys)
+		}
+	}
+	return keys
+}
+
+func TestHubWatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, reason string
+		key          string
+		opts         []clientv3.OpOption
+		want         []string
+	}{
+		{"prefix", "a recursive watch", "/a/", []clientv3.OpOption{clientv3.WithPrefix()}, []string{"/a/1", "/a/1", "/a/2"}},
+		{"key", "a watch of one object", "/a/1", nil, []string{"/a/1", "/a/1"}},
+		{"every key", "an empty end is no end", "\x00", []clientv3.OpOption{clientv3.WithFromKey()}, []string{"/a/1", "/b/1", "/a/1", "/a/2"}},
+		{"filtered", "which etcd does", "/a/", []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithFilterDelete()}, []string{"/a/1", "/a/1", "/a/2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := startMember(t, Options{})
+			put(t, m, "/a/1", "1")
+			put(t, m, "/b/1", "1")
+			put(t, m, "/a/1", "2")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			opts := append([]clientv3.OpOption{clientv3.WithRev(m.hub.began + 1), clientv3.WithPrevKV()}, c.opts...)
+			events := m.Client().Watch(ctx, c.key, opts...)
+			put(t, m, "/a/2", "1")
+			if got := collect(t, events, len(c.want)); !slices.Equal(got, c.want) {
+				t.Errorf("events of %q, want %q: %s", got, c.want, c.reason)
+			}
+			cancel()
+			for range events {
+				continue // until it is closed
+			}
+		})
+	}
+}
+
+// What the log has forgotten comes from etcd; what nobody reads waits, and holds nobody up.
+func TestHubForgets(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	slow := m.Client().Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1))
+	const n = 2 * logEvents
+	for i := range n {
+		put(t, m, fmt.Sprint("/a/", i), "1")
+	}
+	if m.hub.earliest() == m.hub.began {
+		t.Fatal("the log keeps everything")
+	}
+	fresh := m.Client().Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1))
+	for name, events := range map[string]clientv3.WatchChan{"slow": slow, "old": fresh} {
+		keys := collect(t, events, n)
+		if keys[0] != "/a/0" || keys[n-1] != fmt.Sprint("/a/", n-1) {
+			t.Errorf("%s: %d events from %q to %q", name, len(keys), keys[0], keys[n-1])
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package storage
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// lazy is the store as the decorator made it.
+func (s configMaps) lazy(t testing.TB) *lazyCache {
+	t.Helper()
+	l, ok := s.Interface.(*lazyCache)
+	if !ok {
+		t.Fatalf("the store is a %T", s.Interface)
+	}
+	return l
+}
+
+func (s configMaps) watch(t testing.TB, resourceVersion string) watch.Interface {
+	t.Helper()
+	w, err := s.Watch(t.Context(), prefix, storage.ListOptions{ResourceVersion: resourceVersion, Recursive: true, Predicate: storage.Everything})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+func TestCacheIsMadeWhenItIsNeeded(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	for _, c := range []struct {
+		name, reason string
+		use          func(t *testing.T, s configMaps, rv string)
+		want         bool
+	}{
+		{"nothing", "a server has some eighty resources", func(*testing.T, configMaps, string) {}, false},
+		{"write", "etcd's business", func(t *testing.T, s configMaps, _ string) { s.create(t, "b"); s.remove(t, "b") }, false},
+		{"read of the newest", "etcd has it", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "") }, false},
+		{"read of any", "the newest is one", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "0") }, false},
+		{"short list", "a collection to delete, for example", func(t *testing.T, s configMaps, _ string) { s.list(t, "", "") }, false},
+		{"list of any version", "the newest is one", func(t *testing.T, s configMaps, _ string) { s.list(t, "0", "") }, false},
+		{"read not older than", "a cache waits for the version", func(t *testing.T, s configMaps, rv string) { s.get(t, "a", rv) }, true},
+		{"list not older than", "a cache waits for the version", func(t *testing.T, s configMaps, rv string) {
+			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)
+		}, true},
+		{"watch", "which is what a cache is for", func(t *testing.T, s configMaps, rv string) { s.watch(t, rv) }, true},
+		{"a list after a long one", "decoding a long list takes longer than beginning a cache", func(t *testing.T, s configMaps, _ string) {
+			for i := range longList {
+				name := fmt.Sprint("many-", i)
+				s.create(t, name)
+				defer s.remove(t, name)
+			}
+			s.list(t, "", "")
+			s.list(t, "", "")
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newConfigMaps(t, m, cached)
+			defer s.destroy()
+			old := s.create(t, "a")
+			defer s.remove(t, "a")
+			c.use(t, s, old.ResourceVersion)
+			if got := s.lazy(t).cached.Load() != nil; got != c.want {
+				t.Errorf("there is a cache: %t, want %t: %s", got, c.want, c.reason)
+			}
+			if err := s.ReadinessCheck(); err != nil {
+				t.Errorf("not ready: %v", err)
+			}
+		})
+	}
+}
+
+func (s configMaps) get(t testing.TB, name, rv string) {
+	t.Helper()
+	if err := s.Get(t.Context(), key(name), storage.GetOptions{ResourceVersion: rv}, &v1.ConfigMap{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// All who come first wait for the one cache; the library would send them away.
+func TestFirstUsesAtOnce(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	for range 20 {
+		s := newConfigMaps(t, m, cached)
+		old := s.create(t, "old")
+		var group errgroup.Group
+		for i := range 20 {
+			group.Go(func() error {
+				if i%2 == 0 {
+					w, err := s.Watch(t.Context(), prefix, storage.ListOptions{ResourceVersion: old.ResourceVersion, Recursive: true, Predicate: storage.Everything})
+					if err == nil {
+						w.Stop()
+					}
+					return err
+				}
+				return s.GetList(t.Context(), prefix, storage.ListOptions{
+					ResourceVersion: old.ResourceVersion, Recursive: true, Predicate: storage.Everything,
+				}, &v1.ConfigMapList{})
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		s.remove(t, "old")
+		s.destroy()
+	}
+}
+
+// Who has listed can watch from there, though the cache is made by the watch, or later by another.
+func TestFirstWatchMissesNothing(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	for _, c := range []struct {
+		name, reason string
+		between      func(t *testing.T, s configMaps)
+	}{
+		{"at once", "the watch makes the cache", func(*testing.T, configMaps) {}},
+		{"after a later watch", "which has made the cache", func(t *testing.T, s configMaps) { s.watch(t, "") }},
+		{"after much else", "which is more than the hub remembers: the watch says how far back the cache must go", func(t *testing.T, _ configMaps) {
+			for range 2 * logEvents {
+				put(t, m, "/other", "1")
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newConfigMaps(t, m, cached)
+			defer s.destroy()
+			s.create(t, "old")
+			listed := s.list(t, "", "")
+			s.create(t, "new")
+			s.remove(t, "old")
+			c.between(t, s)
+			w := s.watch(t, listed.ResourceVersion)
+			for _, want := range []watch.Event{{Type: watch.Added, Object: &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "new"}}}, {Type: watch.Deleted, Object: &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "old"}}}} {
+				e := next(t, w)
+				if o, ok := e.Object.(*v1.ConfigMap); !ok || e.Type != want.Type || o.Name != want.Object.(*v1.ConfigMap).Name {
+					t.Errorf("%s %v, want %s %v: %s", e.Type, e.Object, want.Type, want.Object, c.reason)
+				}
+			}
+			s.remove(t, "new")
+		})
+	}
+}
+
+// A cache that begins in the past is up to date before it is used.
+func TestFirstReadIsFresh(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	slow := 0
+	for i := range 20 {
+		s := newConfigMaps(t, m, cached)
+		name := fmt.Sprint("new-", i)
+		s.create(t, name)
+		began := time.Now()
+		w := s.watch(t, "0")
+		for e := next(t, w); e.Object.(*v1.ConfigMap).Name != name; {
+			e = next(t, w)
+		}
+		if n := len(s.list(t, "0", "").Items); n != i+1 {
+			t.Errorf("a list of the cache has %d of %d objects", n, i+1)
+		}
+		if time.Since(began) > 80*time.Millisecond {
+			slow++
+		}
+		s.destroy()
+	}
+	if slow > 10 {
+		t.Error("first uses take 100 ms: the period of etcd's watches of the past, and of the library's requests for progress")
+	}
+}
+
+func TestStoreIsDestroyedBeforeItsCache(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	s := newConfigMaps(t, m, cached)
+	s.destroy()
+	if _, err := s.Watch(t.Context(), prefix, storage.ListOptions{Predicate: storage.Everything}); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("watch of a destroyed store: %v, want that the client comes again", err)
+	}
+	if s.lazy(t).cached.Load() != nil {
+		t.Error("a destroyed store has got a cache")
+	}
+}
+
+func TestDestroyEndsWatches(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	s := newConfigMaps(t, m, cached)
+	w := s.watch(t, "")
+	s.destroy()
+	s.destroy() // the registry asks for it several times
+	select {
+	case _, open := <-w.ResultChan():
+		if open {
+			t.Error("an event of a destroyed store")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the watch goes on")
+	}
+}
