@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
@@ -20,7 +23,8 @@ import (
 // It is built once a process, at its first use, and must not be changed.
 func Scheme() *runtime.Scheme { return built().scheme }
 
-// Codecs are the serializers of Scheme: JSON, YAML and protobuf.
+// Codecs are the serializers of Scheme: JSON, YAML, protobuf and, if the process has
+// turned on the feature gate CBORServingAndStorage by then, CBOR.
 func Codecs() serializer.CodecFactory { return built().codecs }
 
 // ParameterCodec decodes query parameters into options, those of connect
@@ -38,10 +42,23 @@ var built = sync.OnceValue(func() schemes {
 	utilruntime.Must(addToScheme(s, Table()))
 	return schemes{
 		scheme:     s,
-		codecs:     serializer.NewCodecFactory(s),
+		codecs:     serializer.NewCodecFactory(s, codecOptions()...),
 		parameters: runtime.NewParameterCodec(s),
 	}
 })
+
+// codecOptions are those that k8s.io/apiserver gives its own groups: long lists are
+// encoded item by item.
+func codecOptions() []serializer.CodecFactoryOptionsMutator {
+	options := []serializer.CodecFactoryOptionsMutator{
+		serializer.WithStreamingCollectionEncodingToJSON(),
+		serializer.WithStreamingCollectionEncodingToProtobuf(),
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(features.CBORServingAndStorage) {
+		options = append(options, serializer.WithSerializer(cbor.NewSerializerInfo))
+	}
+	return options
+}
 
 func addToScheme(s *runtime.Scheme, groups []Group) error {
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
