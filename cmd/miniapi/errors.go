@@ -1,9 +1,18 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
 )
 
 // usageError is an error in how the program was called: it exits with 2.
@@ -11,8 +20,21 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// report prints an error on one line and returns the exit code.
+func report(err error, to io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(to, "Error:", oneLine(err))
+	if errors.As(err, &usageError{}) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
 func flagError(_ *cobra.Command, err error) error { return usageError{err} }
 
+// usageArgs makes what a check of arguments finds a usageError.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -22,7 +44,23 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// knownSubcommand finds fault with an argument of the root command: it would have to
+// be a subcommand.
+func knownSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(similar, " or "))
+	}
+	return fmt.Errorf("unknown command %q: see %s --help", args[0], cmd.CommandPath())
+}
+
 // oneLine is the error as one line, as scripts and people want it.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(lines, "; ")
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -15,28 +17,38 @@ type lenientGates struct {
 	inert *inertFlags
 }
 
-// lenient makes --feature-gates accept what kube-apiserver accepts.
-func lenient(flag *pflag.Flag, inert *inertFlags) {
-	flag.Value = &lenientGates{flag.Value, inert}
-}
+// groupGates stand for all gates of a stage: those of kube-apiserver too.
+var groupGates = map[string]bool{"AllAlpha": true, "AllBeta": true}
 
 // Set takes NAME=true|false pairs separated by commas, each optionally with the
-// component's name and a colon before it. What nobody knows is left to the
-// library to refuse.
+// component's name and a colon before it.
 func (g *lenientGates) Set(value string) error {
 	known := utilfeature.DefaultMutableFeatureGate.GetAll()
 	var passed []string
-	for _, pair := range strings.Split(value, ",") {
-		name, _, _ := strings.Cut(pair, "=")
+	for pair := range strings.SplitSeq(value, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
+			continue
+		}
+		name, setting, _ := strings.Cut(pair, "=")
 		if _, after, component := strings.Cut(name, ":"); component {
 			name = after
 		}
 		name = strings.TrimSpace(name)
-		if _, here := known[featuregate.Feature(name)]; !here && kubeFeatureGates[name] {
-			g.inert.note("--feature-gates " + name)
-			continue
+		if _, err := strconv.ParseBool(strings.TrimSpace(setting)); err != nil {
+			return fmt.Errorf("%q: must be %s=true or %s=false", pair, name, name)
 		}
-		passed = append(passed, pair)
+		_, here := known[featuregate.Feature(name)]
+		switch {
+		case here:
+			passed = append(passed, pair)
+			if groupGates[name] {
+				g.inert.note("--feature-gates " + name + " (for gates of kube-apiserver alone)")
+			}
+		case isKubeFeatureGate(name):
+			g.inert.note("--feature-gates " + name)
+		default:
+			return fmt.Errorf("unrecognized feature gate: %s", name)
+		}
 	}
 	if len(passed) == 0 {
 		return nil

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/component-base/logs"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -15,34 +14,32 @@ import (
 // newKubeAPIServerCommand stands in for the kube-apiserver binary: its flags, its
 // defaults, and an etcd that somebody else runs.
 func newKubeAPIServerCommand() *cobra.Command {
-	options := server.NewKubeAPIServerOptions()
-	logOptions := logs.NewOptions()
-	var inert *inertFlags
+	o := newServerOptions(server.NewKubeAPIServerOptions())
 	cmd := &cobra.Command{
-		Use:   "kube-apiserver FLAGS",
+		Use:   "kube-apiserver [flags]",
 		Short: "Stand in for the kube-apiserver binary, flags and all",
-		Args:  usageArgs(cobra.NoArgs),
+		Long: `Stand in for the kube-apiserver binary: its flags and its defaults, over an etcd
+that is already there. A link of the name kube-apiserver does the same.`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runKubeAPIServer(cmd.Context(), options, logOptions, inert, cmd.ErrOrStderr())
+			return runKubeAPIServer(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	inert = addServerFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError), options, logOptions)
+	o.addTo(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
 	return cmd
 }
 
-func runKubeAPIServer(parent context.Context, options *server.Options, logOptions *logs.Options, inert *inertFlags, errOut io.Writer) error {
-	inert.warn(errOut)
-	if err := applyLogs(logOptions); err != nil {
+func runKubeAPIServer(parent context.Context, o serverOptions, out, errOut io.Writer) error {
+	if o.version.print(out) {
+		return nil
+	}
+	if err := o.begin(errOut, errOut); err != nil {
 		return err
 	}
-	if len(options.Etcd.StorageConfig.Transport.ServerList) == 0 {
-		return usageError{fmt.Errorf("--etcd-servers must be specified")}
+	if len(o.server.Etcd.StorageConfig.Transport.ServerList) == 0 {
+		return usageError{errors.New("--etcd-servers must be specified")}
 	}
 	ctx, cancel := untilSignal(parent)
 	defer cancel()
-	s, err := build(ctx, options)
-	if err != nil {
-		return err
-	}
-	return runServer(ctx, s, func(context.Context) error { return nil })
+	return o.runServer(ctx, errOut, func(context.Context, *server.Server) error { return nil })
 }

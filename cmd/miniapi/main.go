@@ -4,8 +4,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	_ "time/tzdata" // CronJobs name time zones, also where the machine has none
@@ -15,33 +13,17 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// Exit codes.
-const (
-	exitFailed = 1
-	exitUsage  = 2
-)
-
 func main() { os.Exit(run(os.Args)) }
 
 // run is main with the arguments given: it returns the exit code.
 func run(args []string) int {
 	// The gates of logging are added by each main: libraries must not.
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		return exitFailed
+		return report(err, os.Stderr)
 	}
 	root := newRootCommand()
 	root.SetArgs(subcommandByName(args))
-	err := root.Execute()
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, "Error:", oneLine(err))
-	var usage usageError
-	if errors.As(err, &usage) {
-		return exitUsage
-	}
-	return exitFailed
+	return report(root.Execute(), os.Stderr)
 }
 
 // subcommandByName gives the arguments after the program's name; a link's name stands
@@ -60,7 +42,11 @@ func newRootCommand() *cobra.Command {
 		Short:         "A Kubernetes API server for webhooks, controllers and operators under development",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          usageArgs(cobra.NoArgs),
+		Args:          usageArgs(knownSubcommand),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+		DisableFlagsInUseLine:      true,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -2,21 +2,25 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
+// errSignal is why a context of untilSignal ends.
+var errSignal = errors.New("asked to stop by a signal")
+
 // untilSignal returns a context that ends with the first SIGINT or SIGTERM. The
 // second ends the process at once.
 func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		select {
 		case <-signals:
-			cancel()
+			cancel(errSignal)
 		case <-ctx.Done():
 			signal.Stop(signals)
 			return
@@ -24,5 +28,14 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 		<-signals
 		os.Exit(exitFailed)
 	}()
-	return ctx, cancel
+	return ctx, func() { cancel(nil) }
+}
+
+// unlessStopped drops an error that only says that a signal ended what was under way:
+// that is what was asked for.
+func unlessStopped(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSignal) && (errors.Is(err, context.Canceled) || errors.Is(err, errSignal)) {
+		return nil
+	}
+	return err
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -18,4 +21,31 @@ func newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// versionFlag is --version of kube-apiserver: true, false, or raw for all that is known.
+type versionFlag string
+
+func (v *versionFlag) String() string { return string(*v) }
+func (v *versionFlag) Type() string   { return "version" }
+
+func (v *versionFlag) Set(value string) error {
+	if _, err := strconv.ParseBool(value); err != nil && value != "raw" {
+		return errors.New("must be true, false or raw")
+	}
+	*v = versionFlag(value)
+	return nil
+}
+
+// print prints the version as kube-apiserver does, and says whether that was asked for.
+func (v *versionFlag) print(to io.Writer) bool {
+	if *v == "raw" {
+		fmt.Fprintf(to, "%#v\n", server.Version())
+		return true
+	}
+	asked, _ := strconv.ParseBool(string(*v))
+	if asked {
+		fmt.Fprintf(to, "Kubernetes %s\n", server.Version().GitVersion)
+	}
+	return asked
 }

@@ -178,25 +178,21 @@ func (c *Config) listen(context.Context) error {
 		return fmt.Errorf("creating the certificate authority: %w", err)
 	}
 	serving := *o.Serving
-	if serving.BindPort == 0 && serving.Listener == nil {
-		// The library takes port 0 to mean "don't serve".
-		address := net.JoinHostPort(serving.BindAddress.String(), "0")
-		if serving.Listener, err = net.Listen("tcp", address); err != nil {
-			return fmt.Errorf("--bind-address %s: %w", serving.BindAddress, err)
-		}
+	if err := openListener(&serving); err != nil {
+		return err
 	}
+	c.listener = newListener(serving.Listener)
+	serving.Listener = c.listener
 	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
 		if err := c.provideServingCertificate(&serving); err != nil {
 			return err
 		}
 	}
 	if err := serving.ApplyTo(&c.generic.SecureServing); err != nil {
-		return fmt.Errorf("--bind-address %s --secure-port %d: %w", o.Serving.BindAddress, o.Serving.BindPort, err)
+		return fmt.Errorf("serving on %s: %w", serving.Listener.Addr(), err)
 	}
-	c.listener = newListener(c.generic.SecureServing.Listener)
-	c.generic.SecureServing.Listener = c.listener
-	if c.generic.PublicAddress == nil {
-		c.generic.PublicAddress = serving.BindAddress
+	if c.generic.PublicAddress == nil || c.generic.PublicAddress.IsUnspecified() {
+		c.generic.PublicAddress = publicAddress(serving.BindAddress)
 	}
 	c.loopback = &loopback{life: c.life}
 	c.generic.LoopbackClientConfig = &rest.Config{
@@ -255,7 +251,7 @@ func (c *Config) buildAuthorization(context.Context) error {
 
 func (c *Config) buildAudit(context.Context) error {
 	if err := c.options.Audit.ApplyTo(c.generic); err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return fmt.Errorf("--audit-log-path, --audit-webhook-config-file: %w", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func NewOptions() *Options {
 		Authentication:         authentication.NewOptions(),
 		Authorization:          authorization.NewOptions(),
 		Admission:              admission.NewOptions(),
-		ServiceClusterIPRange:  "10.0.0.0/24",
+		ServiceClusterIPRange:  "10.0.0.0/16",
 		ServiceNodePortRange:   utilnet.PortRange{Base: 30000, Size: 2768},
 		EventTTL:               time.Hour,
 		AllowPrivileged:        true,
@@ -107,13 +108,24 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Etcd.AddFlags(fss.FlagSet("etcd"))
 	o.Serving.AddFlags(fss.FlagSet("secure serving"))
 	o.Audit.AddFlags(fss.FlagSet("auditing"))
-	o.Features.AddFlags(fss.FlagSet("features"))
+	o.addFeatureFlags(fss.FlagSet("features"))
 	o.APIs.AddFlags(fss.FlagSet("API enablement"))
 	o.Tracing.AddFlags(fss.FlagSet("traces"))
 	o.Authentication.AddFlags(fss.FlagSet("authentication"))
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
 	o.addOwnFlags(fss.FlagSet("misc"))
+}
+
+// addFeatureFlags leaves out the flag of priority and fairness: see NewOptions.
+func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
+	all := pflag.NewFlagSet("features", pflag.ContinueOnError)
+	o.Features.AddFlags(all)
+	all.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "enable-priority-and-fairness" {
+			fs.AddFlag(f)
+		}
+	})
 }
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
@@ -140,6 +152,7 @@ type completedOptions struct {
 	Options
 	apis         *serverstorage.ResourceConfig
 	serviceRange []*net.IPNet
+	warnings     []string
 }
 
 // embedded says that etcd runs in this process.
@@ -150,8 +163,12 @@ func (o *completedOptions) embedded() bool {
 // Complete checks the options, all at once, and fills in what they leave open. The
 // error names the flags.
 func (o *Options) Complete() (CompletedOptions, error) {
+	// Before anything asks for a feature gate.
+	if err := o.ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
+		return CompletedOptions{}, fmt.Errorf("--feature-gates, --emulated-version or --min-compatibility-version: %w", err)
+	}
 	completed := &completedOptions{Options: *o}
-	errs := o.validate()
+	errs := slices.DeleteFunc(o.validate(), func(err error) bool { return err == nil })
 	var err error
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
@@ -165,14 +182,25 @@ func (o *Options) Complete() (CompletedOptions, error) {
 	if err := o.ServerRun.Complete(); err != nil {
 		return CompletedOptions{}, err
 	}
+	completed.warnings = o.Admission.Warnings()
+	modes := o.Authorization.Modes
+	if o.Authorization.ConfigFile != "" {
+		modes = nil
+	}
+	if warning := o.Authentication.ApplyAuthorization(modes); warning != "" {
+		completed.warnings = append(completed.warnings, warning)
+	}
 	return CompletedOptions{completed}, nil
 }
+
+// Warnings are what was asked for and is not what happens.
+func (o CompletedOptions) Warnings() []string { return o.warnings }
 
 func (o *Options) validate() []error {
 	var errs []error
 	for _, part := range []func() []error{
-		o.ServerRun.Validate, o.Serving.Validate, o.Audit.Validate, o.Features.Validate, o.Tracing.Validate,
-		o.Authentication.Validate, o.Authorization.Validate, o.Admission.Validate, o.validateEtcd, o.validateOwn,
+		o.ServerRun.Validate, o.validateServing, o.Audit.Validate, o.Features.Validate, o.Tracing.Validate,
+		o.Authentication.Validate, o.Authorization.Validate, o.Admission.Validate, o.validateEtcd, o.validateOwn, o.validateFiles,
 	} {
 		errs = append(errs, part()...)
 	}
@@ -206,8 +234,8 @@ func (o *Options) validateOwn() []error {
 	default:
 		errs = append(errs, fmt.Errorf("--endpoint-reconciler-type %q: must be lease, master-count or none", o.EndpointReconcilerType))
 	}
-	if (o.ProxyClientCertFile == "") != (o.ProxyClientKeyFile == "") {
-		errs = append(errs, errors.New("--proxy-client-cert-file and --proxy-client-key-file must be given together"))
+	if _, err := genericoptions.ParseWatchCacheSizes(o.Etcd.WatchCacheSizes); err != nil {
+		errs = append(errs, fmt.Errorf("--watch-cache-sizes: %w", err))
 	}
 	return errs
 }
@@ -276,5 +304,6 @@ func NewKubeAPIServerOptions() *Options {
 	o.Serving.BindAddress = netutils.ParseIPSloppy("0.0.0.0")
 	o.Serving.ServerCert.CertDirectory = "/var/run/kubernetes"
 	o.AllowPrivileged = false
+	o.ServiceClusterIPRange = "10.0.0.0/24"
 	return o
 }

@@ -1,15 +1,68 @@
 package server
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"strconv"
+	"syscall"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	netutils "k8s.io/utils/net"
 )
+
+// openListener takes the port, or a free one if it is 0, which the library takes to
+// mean "don't serve". A listener that is there already stays.
+func openListener(serving *genericoptions.SecureServingOptions) error {
+	if serving.Listener != nil {
+		return nil
+	}
+	if serving.PermitPortSharing && serving.BindPort != 0 {
+		return shareListener(serving)
+	}
+	address := net.JoinHostPort(serving.BindAddress.String(), strconv.Itoa(serving.BindPort))
+	var err error
+	if serving.Listener, err = net.Listen("tcp", address); err == nil {
+		return nil
+	}
+	advice := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = ": take another port, or 0 for a free one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		advice = ": take an address of this machine"
+	}
+	return fmt.Errorf("--bind-address %s --secure-port %d: %w%s", serving.BindAddress, serving.BindPort, err, advice)
+}
+
+// shareListener leaves it to the library to open a port that others may open too.
+func shareListener(serving *genericoptions.SecureServingOptions) error {
+	var info *genericapiserver.SecureServingInfo
+	alone := genericoptions.SecureServingOptions{BindAddress: serving.BindAddress, BindPort: serving.BindPort, PermitPortSharing: true}
+	if err := alone.ApplyTo(&info); err != nil {
+		return fmt.Errorf("--bind-address %s --secure-port %d: %w", serving.BindAddress, serving.BindPort, err)
+	}
+	serving.Listener = info.Listener
+	return nil
+}
+
+// publicAddress is what clients elsewhere reach the server by: where it is bound to,
+// or the host's own address if that is all of them.
+func publicAddress(bound net.IP) net.IP {
+	if !bound.IsUnspecified() {
+		return bound
+	}
+	if host, err := utilnet.ResolveBindAddress(bound); err == nil {
+		return host
+	}
+	return bound
+}
 
 // provideServingCertificate gives a server that was not told one a certificate of its
 // own: in --cert-dir under kube-apiserver's file names, or else in memory alone.
@@ -23,6 +76,9 @@ func (c *Config) provideServingCertificate(serving *genericoptions.SecureServing
 		certFile, keyFile, err := servingPairIn(dir, create)
 		if err != nil {
 			return err
+		}
+		if _, err := tls.LoadX509KeyPair(certFile, keyFile); err != nil {
+			return fmt.Errorf("--cert-dir %s: apiserver.crt and apiserver.key: %w", dir, err)
 		}
 		serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = certFile, keyFile
 		return nil

@@ -198,9 +198,11 @@ func (o *Options) audiences() []string {
 }
 
 // ApplyAuthorization turns anonymous requests off where everything is allowed, as kube-apiserver does: they
-// would be cluster admins. It returns the warning to give, if there is something to warn of.
+// would be cluster admins. Where they reach some paths alone, they stay. It returns the warning to give, if
+// there is something to warn of.
 func (o *Options) ApplyAuthorization(modes []string) (warning string) {
-	if o == nil || !o.Anonymous.Allow || !sets.New(modes...).Has("AlwaysAllow") {
+	restricted := o != nil && o.Anonymous.DefaultPaths != nil && !o.anonymousGiven()
+	if o == nil || !o.Anonymous.Allow || restricted || !sets.New(modes...).Has("AlwaysAllow") {
 		return ""
 	}
 	o.Anonymous.Allow = false

@@ -185,6 +185,10 @@ func TestApplyAuthorization(t *testing.T) {
 	t.Parallel()
 
 	options := parse(t)
+	if warning := options.ApplyAuthorization([]string{"AlwaysAllow"}); warning != "" || !options.Anonymous.Allow {
+		t.Errorf("anonymous requests reach health and version alone: %q", warning)
+	}
+	options = parse(t, "--anonymous-auth")
 	if warning := options.ApplyAuthorization([]string{"Node", "RBAC"}); warning != "" || !options.Anonymous.Allow {
 		t.Errorf("RBAC decides on anonymous requests: %q", warning)
 	}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// serverOptions are what the commands that run a server have in common.
+type serverOptions struct {
+	server  *server.Options
+	logs    *logs.Options
+	inert   *inertFlags
+	version *versionFlag
+}
+
+func newServerOptions(options *server.Options) serverOptions {
+	return serverOptions{server: options, logs: logs.NewOptions(), inert: &inertFlags{}, version: new(versionFlag)}
+}
+
+// addTo adds the command's own flags, the server's by section, and those of
+// kube-apiserver that mean nothing here.
+func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
+	var sections cliflag.NamedFlagSets
+	sections.FlagSet(cmd.Name()).AddFlagSet(own)
+	o.server.AddFlags(&sections)
+	logsapi.AddFlags(o.logs, sections.FlagSet("logs"))
+	sections.FlagSet("global").VarPF(o.version, "version", "", "Print the version and exit; raw for all of it.").NoOptDefVal = "true"
+	for _, fs := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(fs)
+	}
+	o.inert.addTo(cmd.Flags())
+	gates := cmd.Flags().Lookup("feature-gates")
+	gates.Value = &lenientGates{gates.Value, o.inert}
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.DisableFlagsInUseLine = true
+	width, _, _ := term.TerminalSize(os.Stdout)
+	cliflag.SetUsageAndHelpFunc(cmd, sections, width)
+}
+
+// begin is the first step of a command: its warnings, and where its log goes.
+func (o serverOptions) begin(errOut, log io.Writer) error {
+	o.inert.warn(errOut)
+	return applyLogs(o.logs, log)
+}
+
+// runServer runs a server until ctx ends, and calls ready when it is. If that fails,
+// the server is stopped.
+func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
+	s, err := o.build(ctx, errOut)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(running) }()
+	var readyErr error
+	select {
+	case err := <-done:
+		return unlessStopped(ctx, err)
+	case <-s.Ready():
+		if readyErr = ready(running, s); readyErr != nil {
+			stop(readyErr)
+		}
+	}
+	return unlessStopped(ctx, errors.Join(readyErr, <-done))
+}
+
+// build takes options to a server that can run.
+func (o serverOptions) build(ctx context.Context, errOut io.Writer) (*server.Server, error) {
+	completed, err := o.server.Complete()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	for _, warning := range completed.Warnings() {
+		fmt.Fprintln(errOut, "Warning:", warning)
+	}
+	config, err := completed.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return config.New(ctx)
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+
+	auditpolicy "k8s.io/apiserver/pkg/audit/policy"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/component-base/cli/flag"
+)
+
+// validateFiles reads the files that flags name. What reads them later, reads them
+// again, but its errors don't name the flag.
+func (o *Options) validateFiles() []error {
+	serving, etcd := o.Serving.ServerCert.CertKey, o.Etcd.StorageConfig.Transport
+	errs := []error{
+		checkPair("tls-cert-file", serving.CertFile, "tls-private-key-file", serving.KeyFile),
+		checkPair("etcd-certfile", etcd.CertFile, "etcd-keyfile", etcd.KeyFile),
+		checkPair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),
+		checkPair("kubelet-client-certificate", o.Kubelet.CertFile, "kubelet-client-key", o.Kubelet.KeyFile),
+		checkAuthorities("etcd-cafile", etcd.TrustedCAFile),
+		checkAuthorities("kubelet-certificate-authority", o.Kubelet.CAFile),
+		checkAuditPolicy(o.Audit),
+	}
+	for _, pair := range o.Serving.SNICertKeys {
+		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
+			errs = append(errs, fmt.Errorf("--tls-sni-cert-key %s,%s: %w", pair.CertFile, pair.KeyFile, err))
+		}
+	}
+	return errs
+}
+
+// checkPair checks a certificate and its key, each the value of a flag.
+func checkPair(certFlag, certFile, keyFlag, keyFile string) error {
+	if certFile == "" && keyFile == "" {
+		return nil
+	}
+	if certFile == "" || keyFile == "" {
+		return fmt.Errorf("--%s and --%s must be given together", certFlag, keyFlag)
+	}
+	if _, err := tls.LoadX509KeyPair(certFile, keyFile); err != nil {
+		return fmt.Errorf("--%s %s and --%s %s: %w", certFlag, certFile, keyFlag, keyFile, err)
+	}
+	return nil
+}
+
+func checkAuthorities(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := certutil.CertsFromFile(file); err != nil {
+		return fmt.Errorf("--%s %s: must be a file of PEM encoded certificates: %w", flag, file, err)
+	}
+	return nil
+}
+
+func checkAuditPolicy(o *genericoptions.AuditOptions) error {
+	if o == nil || o.PolicyFile == "" {
+		return nil
+	}
+	if _, err := auditpolicy.LoadPolicyFromFile(o.PolicyFile); err != nil {
+		return fmt.Errorf("--audit-policy-file %s: %w", o.PolicyFile, err)
+	}
+	return nil
+}
+
+// validateServing checks what is otherwise found out when the port is taken already.
+func (o *Options) validateServing() []error {
+	errs := o.Serving.Validate()
+	if _, err := flag.TLSVersion(o.Serving.MinTLSVersion); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-min-version %s: must be one of %v: %w", o.Serving.MinTLSVersion, flag.TLSPossibleVersions(), err))
+	}
+	if _, err := flag.TLSCipherSuites(o.Serving.CipherSuites); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-cipher-suites: %w", err))
+	}
+	if _, err := flag.TLSCurvePreferences(o.Serving.CurvePreferences); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-curve-preferences: %w", err))
+	}
+	return errs
+}
