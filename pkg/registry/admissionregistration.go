@@ -61,11 +61,7 @@ var admissionregistration = Group{
 			StatusResets:        []string{"metadata"},
 			ConditionalUpdate:   true,
 			Printer:             &printers.ValidatingAdmissionPolicy,
-			Hooks: HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicy]{
-				Validate:             validation.ValidatingAdmissionPolicy,
-				ValidateUpdate:       validation.ValidatingAdmissionPolicyUpdate,
-				ValidateStatusUpdate: validation.ValidatingAdmissionPolicyStatusUpdate,
-			},
+			Hooks:               validatingPolicyHooks,
 		},
 		{
 			Resource:   "validatingadmissionpolicybindings",
@@ -74,10 +70,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.ValidatingAdmissionPolicyBinding,
-			Hooks: HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
-				Validate:       validation.ValidatingAdmissionPolicyBinding,
-				ValidateUpdate: validation.ValidatingAdmissionPolicyBindingUpdate,
-			},
+			Hooks:             validatingBindingHooks,
 		},
 		{
 			Resource:   "mutatingadmissionpolicies",
@@ -86,10 +79,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingAdmissionPolicy,
-			Hooks: HooksOf[*admissionregistrationv1.MutatingAdmissionPolicy]{
-				Validate:       validation.MutatingAdmissionPolicy,
-				ValidateUpdate: validation.MutatingAdmissionPolicyUpdate,
-			},
+			Hooks:             mutatingPolicyHooks,
 		},
 		{
 			Resource:   "mutatingadmissionpolicybindings",
@@ -98,10 +88,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingAdmissionPolicyBinding,
-			Hooks: HooksOf[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{
-				Validate:       validation.MutatingAdmissionPolicyBinding,
-				ValidateUpdate: validation.MutatingAdmissionPolicyBindingUpdate,
-			},
+			Hooks:             mutatingBindingHooks,
 		},
 	},
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
@@ -22,7 +23,7 @@ type APIGroup struct {
 func Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]APIGroup, error) {
 	table := Table()
 	b := builder{table: table, enabled: enabled, deps: deps, stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}}
-	b.deps.storeOf = b.storeOf
+	b.deps.storeOf, b.deps.resourceOf = b.storeOf, b.resourceOf
 	var groups []APIGroup
 	for i := range table {
 		g, err := b.group(&table[i])
@@ -54,6 +55,18 @@ func (b *builder) storeOf(resource schema.GroupResource) (*Storage, error) {
 		}
 	}
 	return nil, fmt.Errorf("there is no row for %s", resource)
+}
+
+func (b *builder) resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	for i := range b.table {
+		for _, k := range b.table[i].rows(b.table) {
+			if b.table[i].Name == gvk.Group && k.kindName() == gvk.Kind {
+				return gvk.GroupVersion().WithResource(k.Resource)
+			}
+		}
+	}
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	return guess
 }
 
 // store opens the one store of a row.

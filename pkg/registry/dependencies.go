@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 )
 
@@ -52,6 +54,18 @@ type Dependencies struct {
 
 	// storeOf finds the storage of another row. Build sets it.
 	storeOf func(schema.GroupResource) (*Storage, error)
+	// resourceOf is the resource of a kind, for a custom kind the one that its name
+	// suggests. Build sets it.
+	resourceOf func(schema.GroupVersionKind) schema.GroupVersionResource
+}
+
+// get reads an object of another row, of a cluster-scoped kind.
+func (d Dependencies) get(ctx context.Context, resource schema.GroupResource, name string) (runtime.Object, error) {
+	store, err := d.storeOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	return store.Get(genericapirequest.WithNamespace(ctx, ""), name, &metav1.GetOptions{})
 }
 
 // Kubelet is how kubelets are reached.

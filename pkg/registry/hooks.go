@@ -18,6 +18,8 @@ type Hooks interface {
 	validate(ctx context.Context, obj runtime.Object) field.ErrorList
 	validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
+	authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
+	authorizeStatus(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	warnings(ctx context.Context, obj, old runtime.Object) []string
 	statusWarnings(ctx context.Context, obj, old runtime.Object) []string
 	specChanged(obj, old runtime.Object) bool
@@ -41,6 +43,12 @@ type HooksOf[T runtime.Object] struct {
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
 	// Through has the validation of requests through group versions that differ in it.
 	Through map[schema.GroupVersion]Validation[T]
+
+	// Authorize checks a valid object against others, or against who sends it; old is
+	// nil on create.
+	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
+	// AuthorizeStatus is the same for the status subresource.
+	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
 
 	// Warnings are returned to the client with the answer; old is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
@@ -111,6 +119,21 @@ func (h HooksOf[T]) validateStatusUpdate(_ context.Context, obj, old runtime.Obj
 		return nil
 	}
 	return h.ValidateStatusUpdate(obj.(T), old.(T))
+}
+
+func (h HooksOf[T]) authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList {
+	if h.Authorize == nil {
+		return nil
+	}
+	o, _ := old.(T)
+	return h.Authorize(ctx, deps, obj.(T), o)
+}
+
+func (h HooksOf[T]) authorizeStatus(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList {
+	if h.AuthorizeStatus == nil {
+		return nil
+	}
+	return h.AuthorizeStatus(ctx, deps, obj.(T), old.(T))
 }
 
 func (h HooksOf[T]) warnings(ctx context.Context, obj, old runtime.Object) []string {

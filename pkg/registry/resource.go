@@ -46,10 +46,7 @@ var resource = Group{
 			Object:     &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
 			ReturnDeleted: true,
 			Printer:       &printers.ResourceClaimTemplate,
-			Hooks: HooksOf[*resourcev1.ResourceClaimTemplate]{
-				Validate:       validation.ResourceClaimTemplate,
-				ValidateUpdate: validation.ResourceClaimTemplateUpdate,
-			},
+			Hooks:         resourceClaimTemplateHooks,
 		},
 		{
 			Resource: "resourceslices",

@@ -31,6 +31,7 @@ var (
 // newStorage opens the store of a row, which every version that has it shares.
 func newStorage(group string, s strategy, deps Dependencies) (*Storage, error) {
 	kind := s.kind
+	s.deps = deps
 	resource := schema.GroupResource{Group: group, Resource: kind.Resource}
 	written := func(obj runtime.Object, dryRun []string) {
 		if len(dryRun) == 0 {

@@ -24,6 +24,8 @@ type strategy struct {
 	names.NameGenerator
 	kind     *Kind
 	versions []schema.GroupVersion
+	// deps are what hooks may ask. newStorage sets them.
+	deps Dependencies
 }
 
 var (
@@ -35,7 +37,7 @@ var (
 )
 
 func newStrategy(typer runtime.ObjectTyper, kind *Kind, versions []schema.GroupVersion) strategy {
-	return strategy{typer, names.SimpleNameGenerator, kind, versions}
+	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, kind: kind, versions: versions}
 }
 
 func (s strategy) NamespaceScoped() bool { return s.kind.Namespaced }
@@ -72,11 +74,17 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 }
 
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
-	return s.kind.hooks().validate(ctx, obj)
+	if errs := s.kind.hooks().validate(ctx, obj); len(errs) > 0 {
+		return errs
+	}
+	return s.kind.hooks().authorize(ctx, s.deps, obj, nil)
 }
 
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	return s.kind.hooks().validateUpdate(ctx, obj, old)
+	if errs := s.kind.hooks().validateUpdate(ctx, obj, old); len(errs) > 0 {
+		return errs
+	}
+	return s.kind.hooks().authorize(ctx, s.deps, obj, old)
 }
 
 func (s strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
@@ -143,7 +151,10 @@ func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 }
 
 func (s statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	return s.kind.hooks().validateStatusUpdate(ctx, obj, old)
+	if errs := s.kind.hooks().validateStatusUpdate(ctx, obj, old); len(errs) > 0 {
+		return errs
+	}
+	return s.kind.hooks().authorizeStatus(ctx, s.deps, obj, old)
 }
 
 func (s statusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {

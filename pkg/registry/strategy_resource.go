@@ -2,10 +2,14 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -15,6 +19,70 @@ var resourceClaimHooks = HooksOf[*resourcev1.ResourceClaim]{
 	Validate:               validation.ResourceClaim,
 	ValidateUpdate:         validation.ResourceClaimUpdate,
 	ValidateStatusUpdate:   validation.ResourceClaimStatusUpdate,
+	Authorize: func(ctx context.Context, deps Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+		if old != nil {
+			// The spec is immutable.
+			return nil
+		}
+		return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
+	},
+	AuthorizeStatus: func(ctx context.Context, deps Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+		if allocatedAdminAccess(old) != nil {
+			return nil
+		}
+		return allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
+	},
+}
+
+var resourceClaimTemplateHooks = HooksOf[*resourcev1.ResourceClaimTemplate]{
+	Validate:       validation.ResourceClaimTemplate,
+	ValidateUpdate: validation.ResourceClaimTemplateUpdate,
+	Authorize: func(ctx context.Context, deps Dependencies, t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
+		if old != nil {
+			return nil
+		}
+		return allowAdminAccess(ctx, deps, t.Namespace, requestedAdminAccess(t.Spec.Spec.Devices.Requests))
+	},
+}
+
+// requestedAdminAccess is where administrative access is asked for first, or nil.
+func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
+	for i, r := range requests {
+		if r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false) {
+			return field.NewPath("spec", "devices", "requests").Index(i).Child("adminAccess")
+		}
+	}
+	return nil
+}
+
+// allocatedAdminAccess is where administrative access is given first, or nil.
+func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
+	if c.Status.Allocation == nil {
+		return nil
+	}
+	for i, r := range c.Status.Allocation.Devices.Results {
+		if ptr.Deref(r.AdminAccess, false) {
+			return field.NewPath("status", "allocation", "devices", "results").Index(i).Child("adminAccess")
+		}
+	}
+	return nil
+}
+
+// allowAdminAccess refuses administrative access, at the path where there is some, in
+// namespaces that aren't labelled for it (KEP-5018).
+func allowAdminAccess(ctx context.Context, deps Dependencies, namespace string, path *field.Path) field.ErrorList {
+	if path == nil {
+		return nil
+	}
+	found, err := deps.get(ctx, corev1.Resource("namespaces"), namespace)
+	if err != nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("could not retrieve namespace to verify admin access: %w", err))}
+	}
+	if objectMeta(found).GetLabels()[resourcev1.DRAAdminNamespaceLabelKey] != "true" {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"admin access to devices requires the `%s: true` label on the containing namespace", resourcev1.DRAAdminNamespaceLabelKey))}
+	}
+	return nil
 }
 
 // dropDeallocatedDevices drops the status of devices that were allocated and no
