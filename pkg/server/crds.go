@@ -38,6 +38,8 @@ type groupDiscovery struct {
 	// own are the groups that the registry serves, which stay whatever happens.
 	own     map[string]bool
 	barrier *crdBarrier
+	// changed tells policies to look for their parameters' kinds again.
+	changed func()
 
 	mu     sync.Mutex
 	listed map[string]bool
@@ -103,4 +105,5 @@ func (d *groupDiscovery) sync() {
 		d.listed[group] = true
 	}
 	d.mapper.Reset()
+	d.changed()
 }

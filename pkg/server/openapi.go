@@ -65,11 +65,16 @@ func withoutInternal(extensions spec.Extensions) spec.Extensions {
 	return spec.Extensions{key: kinds}
 }
 
+func openAPIInfo() *spec.Info {
+	version, _, _ := strings.Cut(Version().GitVersion, "+")
+	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: version}}
+}
+
 func newOpenAPIConfig() *common.Config {
 	namer := openapi.NewDefinitionNamer(registry.Scheme())
 	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, namer)
 	config.GetDefinitionName = definitionName()
-	config.Info.Title = "Kubernetes"
+	config.Info = openAPIInfo()
 	return config
 }
 
@@ -77,7 +82,7 @@ func newOpenAPIV3Config() *common.OpenAPIV3Config {
 	namer := openapi.NewDefinitionNamer(registry.Scheme())
 	config := genericapiserver.DefaultOpenAPIV3Config(definitions.GetOpenAPIDefinitions, namer)
 	config.GetDefinitionName = definitionName()
-	config.Info.Title = "Kubernetes"
+	config.Info = openAPIInfo()
 	return config
 }
 

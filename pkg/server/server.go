@@ -84,7 +84,7 @@ func (s *Server) buildMain() error {
 	for _, g := range groups {
 		own[g.Name] = true
 	}
-	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, mapper: s.config.restMapper, own: own, barrier: s.config.crdBarrier}
+	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, mapper: s.config.restMapper, own: own, barrier: s.config.crdBarrier, changed: s.config.informers.ResourcesChanged}
 	if err := discovery.start(); err != nil {
 		return err
 	}
