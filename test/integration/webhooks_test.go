@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -48,7 +50,9 @@ func validating(name string, handler http.Handler, changes ...change) hook {
 // on calls the hook for operations ("CREATE", "CREATE UPDATE", "*") on resources of a group
 // version ("v1", "apps/v1", "*/*"), and for nothing else.
 func on(operations, groupVersion string, resources ...string) change {
-	return func(h *hook) { h.Rules = []admissionregistrationv1.RuleWithOperations{rule(operations, groupVersion, resources...)} }
+	return func(h *hook) {
+		h.Rules = []admissionregistrationv1.RuleWithOperations{rule(operations, groupVersion, resources...)}
+	}
 }
 
 func rule(operations, groupVersion string, resources ...string) admissionregistrationv1.RuleWithOperations {
@@ -178,4 +182,22 @@ func only(t testing.TB, recorder *miniapitest.Recorder) *admissionv1.AdmissionRe
 		t.Fatalf("want one review, got %v", called(recorder))
 	}
 	return reviews[0].Request
+}
+
+// decode reads the object of a review.
+func decode[T any](t testing.TB, raw []byte) *T {
+	t.Helper()
+	object := new(T)
+	if err := json.Unmarshal(raw, object); err != nil {
+		t.Fatalf("reading an object of a review: %v", err)
+	}
+	return object
+}
+
+// pod is a valid pod of one container.
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
+	}
 }

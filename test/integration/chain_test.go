@@ -1,0 +1,317 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// requests are one of each kind that admission knows, on the ConfigMap "thing" with the label
+// app=thing. All but create need it to exist.
+var requests = []struct {
+	name, reason string
+	// creates says that the thing must not be there before, deletes that it isn't afterwards.
+	creates, deletes bool
+	do               func(context.Context, kubernetes.Interface) error
+}{
+	{"create", "a new object", true, false, func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, thing(), metav1.CreateOptions{})
+		return err
+	}},
+	{"apply to create", "apply makes what isn't there", true, false, applyThing},
+	{"update", "the whole object is sent", false, false, func(ctx context.Context, client kubernetes.Interface) error {
+		changed := thing()
+		changed.Data = map[string]string{"by": "update"}
+		_, err := client.CoreV1().ConfigMaps("default").Update(ctx, changed, metav1.UpdateOptions{})
+		return err
+	}},
+	{"json patch", "operations are sent", false, false, patchThing(types.JSONPatchType, `[{"op":"add","path":"/data/by","value":"json patch"}]`)},
+	{"merge patch", "a part is sent", false, false, patchThing(types.MergePatchType, `{"data":{"by":"merge patch"}}`)},
+	{"strategic merge patch", "a part is sent, merged by the schema", false, false, patchThing(types.StrategicMergePatchType, `{"data":{"by":"strategic"}}`)},
+	{"apply", "the part that a manager owns is sent", false, false, applyThing},
+	{"delete", "one object goes", false, true, func(ctx context.Context, client kubernetes.Interface) error {
+		return client.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{})
+	}},
+	{"deletecollection", "what a selector finds goes", false, true, func(ctx context.Context, client kubernetes.Interface) error {
+		return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
+	}},
+}
+
+func thing() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "thing", Labels: map[string]string{"app": "thing"}},
+		Data:       map[string]string{"made": "first"},
+	}
+}
+
+func applyThing(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.CoreV1().ConfigMaps("default").Apply(ctx,
+		corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test"})
+	return err
+}
+
+func patchThing(patchType types.PatchType, patch string) func(context.Context, kubernetes.Interface) error {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "thing", patchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+}
+
+// prepare makes the thing be there, fresh, or not be there.
+func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
+	t.Helper()
+	things := client.CoreV1().ConfigMaps("default")
+	if err := things.Delete(t.Context(), "thing", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if exists {
+		must(things.Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+	}
+}
+
+// stamp is the handler that adds a datum to the object, if there is one.
+func stamp(key string) http.Handler {
+	return answering(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if request.Object.Raw == nil {
+			return miniapitest.Allowed()
+		}
+		return miniapitest.Patched(miniapitest.Add("/data/"+key, "stamped"))
+	})
+}
+
+// stamps are the keys that stamp has added, in one word.
+func stamps(object *corev1.ConfigMap) string {
+	var keys []string
+	for key, value := range object.Data {
+		if value == "stamped" {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, "")
+}
+
+// stored is the thing, nil if it isn't there.
+func stored(t *testing.T, client kubernetes.Interface) *corev1.ConfigMap {
+	t.Helper()
+	found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "thing", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return must(found, err)(t)
+}
+
+// Whatever is done to an object, mutating webhooks are called first, in the order of the names
+// of their configurations, and validating ones after all of them.
+func TestChainOrder(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, tc := range requests {
+		t.Run(tc.name, func(t *testing.T) {
+			prepare(t, srv.Client(), !tc.creates)
+			// Configured in another order than the one in which they are called.
+			recorder := install(t, srv, validating("validate", allow()), mutating("second", allow()), mutating("first", allow()))
+			ok(t, tc.do(t.Context(), srv.Client()))
+			if diff := cmp.Diff([]string{"first", "second", "validate"}, called(recorder)); diff != "" {
+				t.Errorf("calls when %s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Each mutating webhook sees what those before it made of the object; validating webhooks see
+// what becomes of it, and that is stored.
+func TestChainPassesTheObjectOn(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, tc := range requests {
+		if tc.deletes {
+			continue // there is no object to pass on
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			prepare(t, srv.Client(), !tc.creates)
+			recorder := install(t, srv, mutating("first", stamp("1")), mutating("second", stamp("2")), validating("validate", allow()))
+			ok(t, tc.do(t.Context(), srv.Client()))
+			var seen []string
+			for _, review := range recorder.Reviews() {
+				seen = append(seen, stamps(decode[corev1.ConfigMap](t, review.Request.Object.Raw)))
+			}
+			seen = append(seen, stamps(stored(t, srv.Client())))
+			if diff := cmp.Diff([]string{"", "1", "12", "12"}, seen); diff != "" {
+				t.Errorf("%s: what the webhooks, then the store, have of the patches (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// A request that any webhook refuses leaves no trace in the store, and the client gets what the
+// webhook says. Mutating webhooks that come later aren't asked.
+func TestRefusedRequestsStoreNothing(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, phase := range []struct {
+		name  string
+		hooks []hook
+		calls []string
+	}{
+		{
+			"mutating",
+			[]hook{mutating("a", stamp("a")), mutating("b", deny("no")), mutating("c", allow()), validating("d", allow())},
+			[]string{"a", "b"},
+		},
+		{
+			"validating",
+			[]hook{mutating("a", stamp("a")), validating("b", deny("no")), validating("c", allow())},
+			[]string{"a", "b", "c"},
+		},
+	} {
+		for _, tc := range requests {
+			t.Run(phase.name+" "+tc.name, func(t *testing.T) {
+				prepare(t, srv.Client(), !tc.creates)
+				before := stored(t, srv.Client())
+				recorder := install(t, srv, phase.hooks...)
+				err := tc.do(t.Context(), srv.Client())
+				if want := `admission webhook "b.example.com" denied the request: no`; !apierrors.IsForbidden(err) || err.Error() != want {
+					t.Errorf("%s: want the webhook's refusal, %q, got %v", tc.reason, want, err)
+				}
+				if diff := cmp.Diff(phase.calls, calledSorted(recorder)); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(before, stored(t, srv.Client())); diff != "" {
+					t.Errorf("what is stored has changed (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// What a mutating webhook adds gets the defaults of the API before anybody else sees it.
+func TestDefaultsFollowEachMutation(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv,
+		mutating("add", patch(miniapitest.Add("/spec/containers/-", map[string]string{"name": "sidecar", "image": "sidecar:1"})), on("CREATE", "v1", "pods")),
+		mutating("after", allow(), on("CREATE", "v1", "pods")),
+		validating("validate", allow(), on("CREATE", "v1", "pods")))
+	created := must(srv.Client().CoreV1().Pods("default").Create(t.Context(), pod("a"), metav1.CreateOptions{}))(t)
+
+	reviews := recorder.Reviews()
+	if diff := cmp.Diff([]string{"add", "after", "validate"}, called(recorder)); diff != "" {
+		t.Fatalf("calls (-want +got):\n%s", diff)
+	}
+	for who, seen := range map[string]*corev1.Pod{
+		"the next webhook":       decode[corev1.Pod](t, reviews[1].Request.Object.Raw),
+		"the validating webhook": decode[corev1.Pod](t, reviews[2].Request.Object.Raw),
+		"the client":             created,
+	} {
+		if len(seen.Spec.Containers) != 2 {
+			t.Errorf("%s sees %d containers, want the pod's and the one added", who, len(seen.Spec.Containers))
+			continue
+		}
+		sidecar := seen.Spec.Containers[1]
+		if sidecar.ImagePullPolicy != corev1.PullIfNotPresent || sidecar.TerminationMessagePath != corev1.TerminationMessagePathDefault {
+			t.Errorf("%s sees the added container without its defaults: %+v", who, sidecar)
+		}
+	}
+}
+
+// The API validates the object between the two phases: mutating webhooks may make it valid or
+// spoil it, validating webhooks never see one that isn't valid.
+func TestValidationIsBetweenThePhases(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, tc := range []struct {
+		name, reason, key string
+		patch             http.Handler
+		calls             []string
+		valid             bool
+	}{
+		{"invalid", "validating webhooks need not look for what the API looks for", "not valid", allow(), []string{"mutate"}, false},
+		{"made valid", "a webhook may complete what the API would refuse", "not valid", patch(miniapitest.Remove("/data/not valid")), []string{"mutate", "validate"}, true},
+		{"made invalid", "a webhook can't get around the API's rules", "valid", patch(miniapitest.Add("/data/not valid", "")), []string{"mutate"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			prepare(t, srv.Client(), false)
+			recorder := install(t, srv, mutating("mutate", tc.patch), validating("validate", allow()))
+			sent := thing()
+			sent.Data[tc.key] = ""
+			_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), sent, metav1.CreateOptions{})
+			if tc.valid && err != nil || !tc.valid && !apierrors.IsInvalid(err) {
+				t.Errorf("%s: valid is %t, got %v", tc.reason, tc.valid, err)
+			}
+			if diff := cmp.Diff(tc.calls, called(recorder)); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+			}
+			if found := stored(t, srv.Client()); (found != nil) != tc.valid {
+				t.Errorf("%s: what is stored is %v", tc.reason, found)
+			}
+		})
+	}
+}
+
+// The object is prepared for storage between the two phases: what the server sets itself is
+// what validating webhooks see, and mutating webhooks have no say in it.
+func TestPreparationIsBetweenThePhases(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv,
+		mutating("mutate", patch(miniapitest.Add("/status", map[string]any{"phase": "Running"})), on("CREATE", "v1", "pods")),
+		validating("validate", allow(), on("CREATE", "v1", "pods")))
+	created := must(srv.Client().CoreV1().Pods("default").Create(t.Context(), pod("a"), metav1.CreateOptions{}))(t)
+
+	reviews := recorder.Reviews()
+	before := decode[corev1.Pod](t, reviews[0].Request.Object.Raw)
+	after := decode[corev1.Pod](t, reviews[1].Request.Object.Raw)
+	if before.UID != "" || !before.CreationTimestamp.IsZero() || before.Status.QOSClass != "" {
+		t.Errorf("a mutating webhook sees the object as it was sent, but uid %q, created %s, status %+v", before.UID, before.CreationTimestamp, before.Status)
+	}
+	if after.UID != created.UID || after.CreationTimestamp.IsZero() || after.Status.Phase != corev1.PodPending || after.Status.QOSClass != corev1.PodQOSBestEffort {
+		t.Errorf("a validating webhook sees what is stored, but uid %q, created %s, status %+v", after.UID, after.CreationTimestamp, after.Status)
+	}
+}
+
+// Mutating webhooks are called one by one, validating webhooks all at once.
+func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	const hooks = 3
+	var working sync.WaitGroup
+	working.Add(hooks)
+	// Each answers when all have been called.
+	meet := answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		working.Done()
+		working.Wait()
+		return miniapitest.Allowed()
+	})
+	install(t, srv, validating("a", meet), validating("b", meet), validating("c", meet))
+	prepare(t, srv.Client(), false)
+	must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+}
+
+// When several validating webhooks refuse, the client is told by one of them.
+func TestSeveralRefusals(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, validating("a", deny("a says no")), validating("b", deny("b says no")))
+	_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), " says no") || strings.Count(err.Error(), "denied") != 1 {
+		t.Errorf("want one of the two refusals, got %v", err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, calledSorted(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
