@@ -1,0 +1,421 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+const (
+	exact      = admissionregistrationv1.Exact
+	equivalent = admissionregistrationv1.Equivalent
+)
+
+func matchPolicy(policy admissionregistrationv1.MatchPolicyType) change {
+	return func(h *hook) { h.MatchPolicy = &policy }
+}
+
+// deploymentVersions are those by which one deployment can be changed.
+var deploymentVersions = []string{"extensions/v1beta1", "apps/v1beta1", "apps/v1beta2", "apps/v1"}
+
+func deployment(groupVersion, name string) *unstructured.Unstructured {
+	labels := map[string]any{"app": "web"}
+	return object(groupVersion, "Deployment", name, map[string]any{"spec": map[string]any{
+		"replicas": int64(1),
+		"selector": map[string]any{"matchLabels": labels},
+		"template": map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web"}}},
+		},
+	}})
+}
+
+// asked is what a webhook is told that it is asked about, what the client had asked for, and
+// which versions the objects have.
+type asked struct {
+	Operation                    admissionv1.Operation
+	Resource, Kind               string
+	RequestResource, RequestKind string
+	Object, OldObject            string
+}
+
+func askedOf(t testing.TB, r *admissionv1.AdmissionRequest) asked {
+	t.Helper()
+	resource := func(r metav1.GroupVersionResource, subresource string) string {
+		return strings.TrimSuffix(groupVersion(r.Group, r.Version)+" "+r.Resource+"/"+subresource, "/")
+	}
+	kind := func(k metav1.GroupVersionKind) string { return groupVersion(k.Group, k.Version) + " " + k.Kind }
+	version := func(raw []byte) string {
+		if raw == nil {
+			return ""
+		}
+		var object metav1.TypeMeta
+		if err := json.Unmarshal(raw, &object); err != nil {
+			t.Errorf("reading what the webhook was sent: %v", err)
+		}
+		return object.APIVersion + " " + object.Kind
+	}
+	return asked{
+		Operation: r.Operation,
+		Resource:  resource(r.Resource, r.SubResource), Kind: kind(r.Kind),
+		RequestResource: resource(*r.RequestResource, r.RequestSubResource), RequestKind: kind(*r.RequestKind),
+		Object: version(r.Object.Raw), OldObject: version(r.OldObject.Raw),
+	}
+}
+
+func groupVersion(group, version string) string { return strings.TrimPrefix(group+"/"+version, "/") }
+
+// With Exact, a webhook is called when its rules name the version of the request. With
+// Equivalent, it is called whichever version the request has, gets the objects in the version
+// of its rule, and is told which version that was.
+func TestMatchPolicy(t *testing.T) {
+	t.Parallel()
+	sameKind := func(version string) string { return version + " Deployment" }
+	scale := func(version string) string {
+		if version == "apps/v1" {
+			return "autoscaling/v1 Scale"
+		}
+		return version + " Scale"
+	}
+	tests := []struct {
+		name, reason string
+		resource     string
+		kind         func(version string) string
+		// request makes the requests that are reviewed.
+		request func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation
+	}{{
+		name:     "deployments",
+		reason:   "the versions are of one resource, extensions' too",
+		resource: "deployments", kind: sameKind,
+		request: func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation {
+			deployments := resources(srv, version, "deployments")
+			must(deployments.Create(t.Context(), deployment(version, "web"), metav1.CreateOptions{}))(t)
+			must(deployments.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{}))(t)
+			ok(t, deployments.Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}))
+			return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
+		},
+	}, {
+		name:     "status",
+		reason:   "a subresource is equivalent to itself in other versions",
+		resource: "deployments/status", kind: sameKind,
+		request: func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation {
+			must(resources(srv, version, "deployments").Patch(t.Context(), "scaled", types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`), metav1.PatchOptions{}, "status"))(t)
+			return []admissionv1.Operation{admissionv1.Update}
+		},
+	}, {
+		name:     "scale",
+		reason:   "the kind of a scale depends on the version of what is scaled",
+		resource: "deployments/scale", kind: scale,
+		request: func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation {
+			must(resources(srv, version, "deployments").Patch(t.Context(), "scaled", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}, "scale"))(t)
+			return []admissionv1.Operation{admissionv1.Update}
+		},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, miniapitest.Legacy())
+			must(resources(srv, "apps/v1", "deployments").Create(t.Context(), deployment("apps/v1", "scaled"), metav1.CreateOptions{}))(t)
+			var hooks []hook
+			for _, version := range deploymentVersions {
+				for _, policy := range []admissionregistrationv1.MatchPolicyType{exact, equivalent} {
+					hooks = append(hooks, validating(hookName(policy, version), allow(), matchPolicy(policy), on("*", version, test.resource)))
+				}
+			}
+			recorder := install(t, srv, hooks...)
+
+			for _, version := range deploymentVersions {
+				recorder.Reset()
+				operations := test.request(t, srv, version)
+				want := map[string][]asked{}
+				for _, operation := range operations {
+					for _, of := range deploymentVersions {
+						a := asked{
+							Operation: operation, Resource: of + " " + test.resource, Kind: test.kind(of),
+							RequestResource: version + " " + test.resource, RequestKind: test.kind(version),
+						}
+						if operation != admissionv1.Delete {
+							a.Object = a.Kind
+						}
+						if operation != admissionv1.Create {
+							a.OldObject = a.Kind
+						}
+						want[hookName(equivalent, of)] = append(want[hookName(equivalent, of)], a)
+					}
+				}
+				want[hookName(exact, version)] = want[hookName(equivalent, version)]
+				if diff := cmp.Diff(want, reviewsBy(t, recorder)); diff != "" {
+					t.Errorf("a request in %s: %s: reviews (-want +got):\n%s", version, test.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+func hookName(policy admissionregistrationv1.MatchPolicyType, version string) string {
+	return strings.ToLower(string(policy)) + "-" + strings.ReplaceAll(version, "/", "-")
+}
+
+// reviewsBy are the reviews of each hook.
+func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked {
+	t.Helper()
+	reviews := map[string][]asked{}
+	for _, review := range recorder.Reviews() {
+		name := strings.TrimPrefix(review.Path, "/")
+		reviews[name] = append(reviews[name], askedOf(t, review.Request))
+	}
+	return reviews
+}
+
+// Rules decide which version the webhook gets.
+func TestMatchPolicyRules(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	rules := func(versions ...string) change {
+		return func(h *hook) {
+			h.Rules = nil
+			for _, version := range versions {
+				h.Rules = append(h.Rules, rule("*", version, "deployments"))
+			}
+		}
+	}
+	tests := []struct {
+		name, reason string
+		rules        change
+		request      string
+		want         []string // the kinds of the reviews
+	}{{
+		name: "named", reason: "a rule that names the version of the request is preferred",
+		rules: rules("apps/v1beta1", "apps/v1"), request: "apps/v1", want: []string{"apps/v1 Deployment"},
+	}, {
+		name: "first", reason: "the first rule that is equivalent counts",
+		rules: rules("apps/v1beta2", "apps/v1"), request: "extensions/v1beta1", want: []string{"apps/v1beta2 Deployment"},
+	}, {
+		name: "wildcard", reason: "every version is named, so nothing is converted",
+		rules: rules("*/*"), request: "apps/v1beta1", want: []string{"apps/v1beta1 Deployment"},
+	}, {
+		name: "version-of-any-group", reason: "the one version of the group that is there",
+		rules: rules("*/v1"), request: "extensions/v1beta1", want: []string{"apps/v1 Deployment"},
+	}, {
+		name: "not-served", reason: "what isn't served is equivalent to nothing",
+		rules: rules("apps/v2"), request: "apps/v1", want: nil,
+	}, {
+		name: "other-operation", reason: "an equivalent rule must match as a whole",
+		rules: func(h *hook) {
+			h.Rules = []admissionregistrationv1.RuleWithOperations{rule("UPDATE", "apps/v1", "deployments")}
+		},
+		request: "apps/v1beta1", want: nil,
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			recorder := install(t, srv, mutating(test.name, allow(), matchPolicy(equivalent), test.rules))
+			must(resources(srv, test.request, "deployments").Create(t.Context(), deployment(test.request, test.name), metav1.CreateOptions{}))(t)
+			var got []string
+			for _, review := range recorder.Reviews() {
+				got = append(got, askedOf(t, review.Request).Kind)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: kinds (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// What a webhook is sent is converted, not renamed, and its patch, which is of the version
+// that it was sent, is converted back.
+func TestMatchPolicyConversion(t *testing.T) {
+	t.Parallel()
+	const rollback = "deprecated.deployment.rollback.to" // spec.rollbackTo.revision of old versions
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	autoscaler := func(version, name string, spec map[string]any) *unstructured.Unstructured {
+		fields := map[string]any{"scaleTargetRef": map[string]any{"kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
+		maps.Copy(fields, spec)
+		return object(version, "HorizontalPodAutoscaler", name, map[string]any{"spec": fields})
+	}
+	cpu := func(percent int64) map[string]any {
+		return map[string]any{"metrics": []any{map[string]any{"type": "Resource", "resource": map[string]any{
+			"name": "cpu", "target": map[string]any{"type": "Utilization", "averageUtilization": percent},
+		}}}}
+	}
+	tests := []struct {
+		name, reason string
+		object       *unstructured.Unstructured
+		resource     string
+		// hook is registered for one version; sees is a field that it finds there.
+		version  string
+		sees     []string
+		seesThis any
+		patch    miniapitest.PatchOperation
+		// field is what the client gets, in the version that it asked for.
+		field []string
+		want  any
+	}{{
+		name: "annotation-to-field", reason: "apps/v1 has an annotation where apps/v1beta1 has a field",
+		object: func() *unstructured.Unstructured {
+			d := deployment("apps/v1", "new")
+			d.SetAnnotations(map[string]string{rollback: "7"})
+			return d
+		}(),
+		resource: "deployments", version: "apps/v1beta1",
+		sees: []string{"spec", "rollbackTo", "revision"}, seesThis: int64(7),
+		patch: miniapitest.Replace("/spec/rollbackTo/revision", 8),
+		field: []string{"metadata", "annotations", rollback}, want: "8",
+	}, {
+		name: "field-to-annotation", reason: "and the other way round",
+		object: func() *unstructured.Unstructured {
+			d := deployment("extensions/v1beta1", "old")
+			_ = unstructured.SetNestedField(d.Object, int64(7), "spec", "rollbackTo", "revision")
+			return d
+		}(),
+		resource: "deployments", version: "apps/v1",
+		sees: []string{"metadata", "annotations", rollback}, seesThis: "7",
+		patch: miniapitest.Add("/metadata/annotations/"+rollback, "9"),
+		field: []string{"spec", "rollbackTo", "revision"}, want: int64(9),
+	}, {
+		name: "default", reason: "the object has the defaults of the version that it came in",
+		object: deployment("apps/v1", "defaults"), resource: "deployments", version: "extensions/v1beta1",
+		sees: []string{"spec", "progressDeadlineSeconds"}, seesThis: int64(600),
+		patch: miniapitest.Replace("/spec/progressDeadlineSeconds", 700),
+		field: []string{"spec", "progressDeadlineSeconds"}, want: int64(700),
+	}, {
+		name: "v2-to-v1", reason: "a list of metrics is one percentage in autoscaling/v1",
+		object: autoscaler("autoscaling/v2", "new", cpu(50)), resource: "horizontalpodautoscalers", version: "autoscaling/v1",
+		sees: []string{"spec", "targetCPUUtilizationPercentage"}, seesThis: int64(50),
+		patch: miniapitest.Replace("/spec/targetCPUUtilizationPercentage", 70),
+		field: []string{"spec", "metrics"}, want: cpu(70)["metrics"],
+	}, {
+		name: "v1-to-v2", reason: "and the other way round",
+		object: autoscaler("autoscaling/v1", "old", map[string]any{"targetCPUUtilizationPercentage": int64(50)}), resource: "horizontalpodautoscalers", version: "autoscaling/v2",
+		sees: []string{"spec", "metrics"}, seesThis: cpu(50)["metrics"],
+		patch: miniapitest.Replace("/spec/metrics/0/resource/target/averageUtilization", 90),
+		field: []string{"spec", "targetCPUUtilizationPercentage"}, want: int64(90),
+	}, {
+		name: "across-groups", reason: "events of the core group and of events.k8s.io are stored as one",
+		object: object("events.k8s.io/v1", "Event", "e", map[string]any{
+			"eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "example.com/c", "reportingInstance": "c-1", "action": "Test",
+			"reason": "Test", "type": "Normal", "note": "before", "regarding": map[string]any{"kind": "Pod", "namespace": "default", "name": "p"},
+		}),
+		resource: "events", version: "v1",
+		sees: []string{"message"}, seesThis: "before",
+		patch: miniapitest.Replace("/message", "after"),
+		field: []string{"note"}, want: "after",
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			recorder := install(t, srv, mutating(test.name, patch(test.patch), matchPolicy(equivalent), on("CREATE", test.version, test.resource)))
+			created := must(resources(srv, test.object.GetAPIVersion(), test.resource).Create(t.Context(), test.object, metav1.CreateOptions{}))(t)
+
+			seen := &unstructured.Unstructured{}
+			if err := seen.UnmarshalJSON(only(t, recorder).Object.Raw); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.version, seen.GetAPIVersion()); diff != "" {
+				t.Errorf("the version that the webhook sees (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.seesThis, fieldOf(seen, test.sees...)); diff != "" {
+				t.Errorf("%s: what the webhook sees (-want +got):\n%s", test.reason, diff)
+			}
+			if diff := cmp.Diff(test.object.GetAPIVersion(), created.GetAPIVersion()); diff != "" {
+				t.Errorf("the version that the client gets (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.want, fieldOf(created, test.field...)); diff != "" {
+				t.Errorf("%s: what the client gets (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// Webhooks of several versions each see what those before them have patched, and a scale that
+// is patched in one version scales in all.
+func TestMatchPolicyVersionsInOneChain(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	var hooks []hook
+	for i, version := range deploymentVersions {
+		hooks = append(hooks, mutating(string(rune('a'+i)), answering(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			var scale struct{ Spec struct{ Replicas int } }
+			if err := json.Unmarshal(r.Object.Raw, &scale); err != nil {
+				return miniapitest.Denied(err.Error())
+			}
+			return miniapitest.Patched(miniapitest.Replace("/spec/replicas", scale.Spec.Replicas*2))
+		}), matchPolicy(equivalent), on("UPDATE", version, "deployments/scale")))
+	}
+	recorder := install(t, srv, hooks...)
+	for _, version := range deploymentVersions {
+		recorder.Reset()
+		deployments, name := resources(srv, version, "deployments"), strings.ReplaceAll(version, "/", "-")
+		must(deployments.Create(t.Context(), deployment(version, name), metav1.CreateOptions{}))(t)
+		scale := must(deployments.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}, "scale"))(t)
+		if diff := cmp.Diff(any(int64(48)), fieldOf(scale, "spec", "replicas")); diff != "" {
+			t.Errorf("%s: replicas after four webhooks have doubled them (-want +got):\n%s", version, diff)
+		}
+		if diff := cmp.Diff([]string{"a", "b", "c", "d"}, called(recorder)); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+// A version that the server doesn't serve is equivalent to none that it serves.
+func TestMatchPolicyNotServed(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv,
+		validating("removed", allow(), matchPolicy(equivalent), on("*", "extensions/v1beta1", "deployments")),
+		validating("served", allow(), matchPolicy(equivalent), on("*", "apps/v1", "deployments")),
+	)
+	must(resources(srv, "apps/v1", "deployments").Create(t.Context(), deployment("apps/v1", "web"), metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff([]string{"served"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// The default is Equivalent in admissionregistration.k8s.io/v1, and Exact in v1beta1.
+func TestMatchPolicyDefault(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	recorder := install(t, srv, validating("v1", allow(), on("*", "apps/v1", "deployments")))
+	old := validatingV1beta1("v1beta1", srv.Webhook("/v1beta1", recorder.Handler(allow())).ClientConfig(), "apps/v1", "deployments")
+	must(clusterResources(srv, old.GetAPIVersion(), "validatingwebhookconfigurations").Create(t.Context(), old, metav1.CreateOptions{}))(t)
+
+	for version, want := range map[string][]string{"apps/v1beta1": {"v1"}, "apps/v1": {"v1", "v1beta1"}} {
+		recorder.Reset()
+		must(resources(srv, version, "deployments").Create(t.Context(), deployment(version, strings.ReplaceAll(version, "/", "-")), metav1.CreateOptions{}))(t)
+		if diff := cmp.Diff(want, calledSorted(recorder)); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+// The versions of a custom resource are as equivalent as those of a built-in one.
+func TestMatchPolicyCustomResources(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
+	recorder := install(t, srv,
+		mutating("exact", allow(), matchPolicy(exact), on("*", "example.com/v1", "widgets")),
+		mutating("equivalent", patch(miniapitest.Add("/spec", map[string]any{"size": 1})), matchPolicy(equivalent), on("*", "example.com/v1", "widgets")),
+	)
+	created := must(resources(srv, "example.com/v1beta1", "widgets").Create(t.Context(), object("example.com/v1beta1", "Widget", "w", nil), metav1.CreateOptions{}))(t)
+	want := map[string][]asked{"equivalent": {{
+		Operation: admissionv1.Create,
+		Resource:  "example.com/v1 widgets", Kind: "example.com/v1 Widget",
+		RequestResource: "example.com/v1beta1 widgets", RequestKind: "example.com/v1beta1 Widget",
+		Object: "example.com/v1 Widget",
+	}}}
+	if diff := cmp.Diff(want, reviewsBy(t, recorder)); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	if created.GetAPIVersion() != "example.com/v1beta1" || fieldOf(created, "spec", "size") != int64(1) {
+		t.Errorf("want it patched, in the version of the request, got %v", created.Object)
+	}
+}

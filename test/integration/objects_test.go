@@ -1,0 +1,120 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/base64"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// must gives what a request that has to succeed gives: must(client.Create(…))(t).
+func must[T any](result T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+}
+
+// ok ends the test if a request has failed.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resources is a client for a resource in the namespace "default", in a version.
+func resources(srv *miniapitest.Server, groupVersion, resource string) dynamic.ResourceInterface {
+	return srv.DynamicClient().Resource(groupVersionOf(groupVersion).WithResource(resource)).Namespace(metav1.NamespaceDefault)
+}
+
+// clusterResources is one for a resource without a namespace.
+func clusterResources(srv *miniapitest.Server, groupVersion, resource string) dynamic.ResourceInterface {
+	return srv.DynamicClient().Resource(groupVersionOf(groupVersion).WithResource(resource))
+}
+
+func groupVersionOf(s string) schema.GroupVersion {
+	gv, err := schema.ParseGroupVersion(s)
+	if err != nil {
+		panic(err) // a test that is wrong
+	}
+	return gv
+}
+
+// object has the fields, and what identifies it.
+func object(groupVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	for key, value := range fields {
+		o.Object[key] = value
+	}
+	o.SetAPIVersion(groupVersion)
+	o.SetKind(kind)
+	o.SetName(name)
+	return o
+}
+
+// fieldOf is what an object has at a path, nil if it has nothing there.
+func fieldOf(o *unstructured.Unstructured, path ...string) any {
+	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	if err != nil {
+		return err
+	}
+	return value
+}
+
+// define has the server serve a custom resource of example.com, with a spec that takes
+// anything, in the versions, of which the first is stored.
+func define(t testing.TB, srv *miniapitest.Server, resource, kind string, versions ...string) {
+	t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: resource + ".example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: resource, Kind: kind},
+		},
+	}
+	for i, version := range versions {
+		definition.Spec.Versions = append(definition.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: version, Served: true, Storage: i == 0,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"spec": {Type: "object", XPreserveUnknownFields: new(true)},
+				},
+			}},
+		})
+	}
+	client, err := apiextensions.NewForConfig(srv.Config())
+	if err == nil {
+		_, err = client.CustomResourceDefinitions().Create(context.WithoutCancel(t.Context()), definition, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatalf("defining %s: %v", resource, err)
+	}
+}
+
+// validatingV1beta1 is a configuration in the version of old, with its defaults, of one
+// webhook for everything that is done to a resource.
+func validatingV1beta1(name string, client admissionregistrationv1.WebhookClientConfig, groupVersion, resource string) *unstructured.Unstructured {
+	gv := groupVersionOf(groupVersion)
+	return object("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration", name, map[string]any{
+		"webhooks": []any{map[string]any{
+			"name":         name + ".example.com",
+			"clientConfig": map[string]any{"url": *client.URL, "caBundle": base64.StdEncoding.EncodeToString(client.CABundle)},
+			"rules": []any{map[string]any{
+				"operations": []any{"*"}, "apiGroups": []any{gv.Group}, "apiVersions": []any{gv.Version}, "resources": []any{resource},
+			}},
+		}},
+	})
+}

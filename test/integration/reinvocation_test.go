@@ -1,0 +1,235 @@
+package integration_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+var (
+	mayBeReinvoked   = reinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy)
+	neverIsReinvoked = reinvocationPolicy(admissionregistrationv1.NeverReinvocationPolicy)
+)
+
+func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) change {
+	return func(h *hook) { h.ReinvocationPolicy = &policy }
+}
+
+// inTurn answers each call with the next response, and a call more than that with a denial.
+func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	calls := &atomic.Int32{}
+	return func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if call := int(calls.Add(1)); call <= len(responses) {
+			return responses[call-1]
+		}
+		return miniapitest.Denied(fmt.Sprintf("called more than %d times", len(responses)))
+	}
+}
+
+func unchanged() *admissionv1.AdmissionResponse { return miniapitest.Allowed() }
+
+func labelled(key, value string) *admissionv1.AdmissionResponse {
+	return miniapitest.Patched(miniapitest.Add("/metadata/labels/"+key, value))
+}
+
+func withSidecar() *admissionv1.AdmissionResponse {
+	return miniapitest.Patched(miniapitest.Add("/spec/containers/-", map[string]string{"name": "sidecar", "image": "sidecar:1"}))
+}
+
+// shown is the part of a pod that these tests change: "main=Always sidecar=IfNotPresent a=1".
+func shown(pod *corev1.Pod) string {
+	var parts []string
+	for _, c := range pod.Spec.Containers {
+		parts = append(parts, c.Name+"="+string(c.ImagePullPolicy))
+	}
+	for _, key := range []string{"a", "b"} {
+		if value, found := pod.Labels[key]; found {
+			parts = append(parts, key+"="+value)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// The plugin AlwaysPullImages is the in-tree plugin: what it has changed is "=Always". A
+// container that is added has another policy until the plugin runs again.
+func TestReinvocation(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysPullImages"))
+	type webhook struct {
+		name    string
+		policy  change
+		answers []*admissionv1.AdmissionResponse
+	}
+	answers := func(responses ...*admissionv1.AdmissionResponse) []*admissionv1.AdmissionResponse { return responses }
+	tests := []struct {
+		name, reason string
+		webhooks     []webhook
+		// want is each call, with what the webhook saw, and last what is stored.
+		want []string
+	}{{
+		name: "no-reinvocation", reason: "KEP scenario 1: the webhook changes nothing",
+		webhooks: []webhook{{"a", mayBeReinvoked, answers(unchanged())}},
+		want:     []string{"a: main=Always", "stored: main=Always"},
+	}, {
+		name: "in-tree-only", reason: "KEP scenario 2: the plugin has nothing to change the second time",
+		webhooks: []webhook{{"a", mayBeReinvoked, answers(labelled("a", "1"))}},
+		want:     []string{"a: main=Always", "stored: main=Always a=1"},
+	}, {
+		name: "full", reason: "KEP scenario 3: the plugin changes what the webhook has added, so the webhook is called again, once",
+		webhooks: []webhook{{"a", mayBeReinvoked, answers(withSidecar(), labelled("a", "2"))}},
+		want:     []string{"a: main=Always", "a: main=Always sidecar=Always", "stored: main=Always sidecar=Always a=2"},
+	}, {
+		name: "several-partial", reason: "KEP scenario 4: nothing has changed since the last webhook was called",
+		webhooks: []webhook{
+			{"a", mayBeReinvoked, answers(labelled("a", "1"), unchanged())},
+			{"b", mayBeReinvoked, answers(labelled("b", "1"))},
+		},
+		want: []string{"a: main=Always", "b: main=Always a=1", "a: main=Always a=1 b=1", "stored: main=Always a=1 b=1"},
+	}, {
+		name: "several-full", reason: "KEP scenario 5: the first webhook changes something again, so the last is called again",
+		webhooks: []webhook{
+			{"a", mayBeReinvoked, answers(labelled("a", "1"), labelled("a", "2"))},
+			{"b", mayBeReinvoked, answers(labelled("b", "1"), labelled("b", "2"))},
+		},
+		want: []string{"a: main=Always", "b: main=Always a=1", "a: main=Always a=1 b=1", "b: main=Always a=2 b=1", "stored: main=Always a=2 b=2"},
+	}, {
+		name: "never", reason: "it must not be called more than once, but in-tree plugins are",
+		webhooks: []webhook{{"a", neverIsReinvoked, answers(withSidecar())}},
+		want:     []string{"a: main=Always", "stored: main=Always sidecar=Always"},
+	}, {
+		name: "default", reason: "the default is Never",
+		webhooks: []webhook{
+			{"a", func(*hook) {}, answers(labelled("a", "1"))},
+			{"b", func(*hook) {}, answers(withSidecar())},
+		},
+		want: []string{"a: main=Always", "b: main=Always a=1", "stored: main=Always sidecar=Always a=1"},
+	}, {
+		name: "opted-in-alone", reason: "of two, only the one that asks for it is called again",
+		webhooks: []webhook{
+			{"a", mayBeReinvoked, answers(unchanged(), unchanged())},
+			{"b", neverIsReinvoked, answers(labelled("b", "1"))},
+		},
+		want: []string{"a: main=Always", "b: main=Always", "a: main=Always b=1", "stored: main=Always b=1"},
+	}, {
+		name: "added-and-seen", reason: "a webhook before sees the container that one after it has added, with what the plugin did to it",
+		webhooks: []webhook{
+			{"a", mayBeReinvoked, answers(unchanged(), labelled("a", "2"))},
+			{"b", mayBeReinvoked, answers(withSidecar(), unchanged())},
+		},
+		want: []string{
+			"a: main=Always", "b: main=Always",
+			"a: main=Always sidecar=Always", "b: main=Always sidecar=Always a=2",
+			"stored: main=Always sidecar=Always a=2",
+		},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var hooks []hook
+			for _, w := range test.webhooks {
+				hooks = append(hooks, mutating(w.name, answering(inTurn(w.answers...)), w.policy, on("CREATE", "v1", "pods")))
+			}
+			calls := install(t, srv, hooks...)
+			final := install(t, srv, validating("final", allow(), on("CREATE", "v1", "pods")))
+			pods := srv.Client().CoreV1().Pods(metav1.NamespaceDefault)
+			asked := pod(test.name)
+			asked.Labels = map[string]string{"app": "main"} // for the webhooks to add to
+			created := must(pods.Create(t.Context(), asked, metav1.CreateOptions{}))(t)
+
+			var got []string
+			for _, review := range calls.Reviews() {
+				got = append(got, strings.TrimPrefix(review.Path, "/")+": "+shown(decode[corev1.Pod](t, review.Request.Object.Raw)))
+			}
+			got = append(got, "stored: "+shown(created))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", test.reason, diff)
+			}
+			// Validating webhooks see the final object, and see it once.
+			if diff := cmp.Diff(got[len(got)-1], "stored: "+shown(decode[corev1.Pod](t, only(t, final).Object.Raw))); diff != "" {
+				t.Errorf("what the validating webhook saw (-stored +seen):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a webhook says when it is called again counts as what it says at first.
+func TestReinvocationDenied(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv,
+		mutating("a", answering(inTurn(unchanged(), miniapitest.Denied("not like this"))), mayBeReinvoked),
+		mutating("b", patch(miniapitest.Add("/data", map[string]string{"b": "1"}))),
+	)
+	maps := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused"}}, metav1.CreateOptions{})
+	const want = `admission webhook "a.example.com" denied the request: not like this`
+	if err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "a"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if stored := must(maps.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=refused"}))(t); len(stored.Items) != 0 {
+		t.Error("it was stored")
+	}
+}
+
+// A patch that leaves the object as it is changes nothing.
+func TestReinvocationUnchanged(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	maps := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	stored := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string]string{"b": "1"}}, metav1.CreateOptions{}))(t)
+	recorder := install(t, srv,
+		mutating("a", allow(), mayBeReinvoked),
+		mutating("b", patch(miniapitest.Replace("/data/b", "1"))),
+	)
+	must(maps.Update(t.Context(), stored, metav1.UpdateOptions{}))(t)
+	if diff := cmp.Diff([]string{"a", "b"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// A webhook that the request didn't match at first isn't called because another has made
+// it match since: it is called again, or not at all.
+func TestReinvocationOfWhatMatches(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv,
+		mutating("a", allow(), mayBeReinvoked, objectSelector(map[string]string{"b": "1"})),
+		mutating("b", patch(miniapitest.Add("/metadata/labels", map[string]string{"b": "1"}))),
+		mutating("c", allow(), objectSelector(map[string]string{"b": "1"})),
+	)
+	maps := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff([]string{"b", "c"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// Mutating webhooks are called one after the other: those of one configuration in its order,
+// and configurations in the order of their names.
+func TestMutatingOrder(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := &miniapitest.Recorder{}
+	placed := func(name string) hook {
+		h := mutating(name, nil)
+		h.ClientConfig = srv.Webhook("/"+name, recorder.Handler(allow())).ClientConfig()
+		return h
+	}
+	configure(t, srv, "second", placed("b-2"), placed("b-1"))
+	configure(t, srv, "first", placed("z"), placed("a"))
+	must(srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff([]string{"z", "a", "b-2", "b-1"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
