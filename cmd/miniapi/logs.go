@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"sync/atomic"
 
@@ -14,7 +15,7 @@ import (
 func applyLogs(o *logs.Options, to io.Writer) error {
 	err := logsapi.ValidateAndApplyWithOptions(o, &logsapi.LoggingOptions{ErrorStream: to, InfoStream: to}, utilfeature.DefaultFeatureGate)
 	if err != nil {
-		return usageError{err}
+		return usageError{fmt.Errorf("--logging-format, --log-*: %w", err)}
 	}
 	return nil
 }

@@ -56,26 +56,28 @@ func (o serverOptions) begin(errOut, log io.Writer) error {
 }
 
 // runServer runs a server until ctx ends, and calls ready when it is. If that fails,
-// the server is stopped.
+// the server is stopped. A signal before that is no failure, whatever it interrupts.
 func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
 	s, err := o.build(ctx, errOut)
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return unlessSignalled(ctx, err)
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(running) }()
-	var readyErr error
 	select {
 	case err := <-done:
-		return unlessStopped(ctx, err)
+		return unlessSignalled(ctx, err)
 	case <-s.Ready():
-		if readyErr = ready(running, s); readyErr != nil {
+	}
+	var readyErr error
+	if running.Err() == nil {
+		if readyErr = unlessSignalled(ctx, ready(running, s)); readyErr != nil {
 			stop(readyErr)
 		}
 	}
-	return unlessStopped(ctx, errors.Join(readyErr, <-done))
+	return errors.Join(readyErr, <-done)
 }
 
 // build takes options to a server that can run.

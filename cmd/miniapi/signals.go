@@ -31,10 +31,10 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// unlessStopped drops an error that only says that a signal ended what was under way:
-// that is what was asked for.
-func unlessStopped(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errSignal) && (errors.Is(err, context.Canceled) || errors.Is(err, errSignal)) {
+// unlessSignalled drops the error of what a signal has interrupted: to stop is what was
+// asked for.
+func unlessSignalled(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSignal) {
 		return nil
 	}
 	return err

@@ -52,6 +52,7 @@ type Config struct {
 	end    context.CancelFunc
 	member *storage.Member
 
+	bootstrapped  chan struct{}
 	listener      *listener
 	loopback      *loopback
 	client        kubernetes.Interface
@@ -121,6 +122,9 @@ func (c *Config) applyServerRun(context.Context) error {
 	if c.generic.ShutdownWatchTerminationGracePeriod == 0 {
 		c.generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	}
+	// Who finds the server healthy finds the namespaces and roles that every cluster has.
+	c.bootstrapped = make(chan struct{})
+	c.generic.AddHealthChecks(healthz.NamedCheck("bootstrap", c.checkBootstrapped))
 	// One, for custom resources too.
 	c.generic.AggregatedDiscoveryGroupManager = &discoveryRecorder{aggregated.NewResourceManager("apis"), c.crdBarrier}
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
@@ -201,6 +205,8 @@ func (c *Config) listen(context.Context) error {
 		// Reached without a port, it is still authenticated like everybody else.
 		BearerToken: uuid.NewString(),
 		QPS:         -1,
+		// Nobody reads what the server warns itself of.
+		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
 		},
@@ -216,6 +222,7 @@ func (c *Config) buildClients(context.Context) error {
 	// Dynamic clients speak JSON.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
 		Host: c.generic.LoopbackClientConfig.Host, Transport: c.loopback, BearerToken: c.generic.LoopbackClientConfig.BearerToken, QPS: -1,
+		WarningHandler: rest.NoWarnings{},
 	})
 	if err != nil {
 		return err

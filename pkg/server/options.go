@@ -258,6 +258,8 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 	return ranges, nil
 }
 
+const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
+
 // enabledAPIs merges --runtime-config into the defaults. "api/legacy" stands for all
 // the legacy versions.
 func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
@@ -278,13 +280,13 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	}
 	groups := &genericoptions.APIEnablementOptions{RuntimeConfig: config}
 	if errs := groups.Validate(registry.Scheme(), crdserver.Scheme); len(errs) > 0 {
-		return nil, fmt.Errorf("--runtime-config: %w", utilerrors.NewAggregate(errs))
+		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), utilerrors.NewAggregate(errs), runtimeConfigForm)
 	}
 	apis := registry.DefaultAPIs()
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
 	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, registry.Scheme())
 	if err != nil {
-		return nil, fmt.Errorf("--runtime-config: %w", err)
+		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
 	// "api/all" and "api/beta" mean the versions of today.
 	for _, gv := range registry.LegacyAPIs() {
@@ -304,6 +306,5 @@ func NewKubeAPIServerOptions() *Options {
 	o.Serving.BindAddress = netutils.ParseIPSloppy("0.0.0.0")
 	o.Serving.ServerCert.CertDirectory = "/var/run/kubernetes"
 	o.AllowPrivileged = false
-	o.ServiceClusterIPRange = "10.0.0.0/24"
 	return o
 }

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -40,6 +42,7 @@ func (s *Server) becomeReady(ctx context.Context) error {
 	if err := bootstrap.Ensure(ctx, s.config.client, s.bootstrap()); err != nil {
 		return fmt.Errorf("creating what every cluster has: %w", err)
 	}
+	close(s.config.bootstrapped)
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		last = s.config.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
@@ -49,4 +52,14 @@ func (s *Server) becomeReady(ctx context.Context) error {
 		return fmt.Errorf("waiting for /readyz: %w (the last answer: %w)", err, last)
 	}
 	return nil
+}
+
+// checkBootstrapped is a health check: it fails until what every cluster has is there.
+func (c *Config) checkBootstrapped(*http.Request) error {
+	select {
+	case <-c.bootstrapped:
+		return nil
+	default:
+		return errors.New("what every cluster has isn't created yet")
+	}
 }
