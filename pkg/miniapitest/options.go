@@ -1,9 +1,13 @@
 package miniapitest
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
@@ -15,33 +19,35 @@ import (
 type Option func(*options) error
 
 type options struct {
-	server  *server.Options
-	objects []manifests.Object
+	server       *server.Options
+	featureGates map[string]bool
+	users        []user
+
+	// What is applied, in this order: definitions before anything that may need them,
+	// webhooks when nothing that Start writes is in their way.
+	definitions, objects, configurations []manifests.Object
 
 	handlers map[string]http.Handler
-	// configurations are webhook configurations, whose webhooks must be reached.
-	configurations []manifests.Object
-	webhooks       []utilwebhook.ClientConfig
-	services       []admission.ServicePort
+	// webhooks are those of configurations, which must be reached.
+	webhooks []utilwebhook.ClientConfig
+	services []admission.ServicePort
+
+	auditPolicy *auditinternal.Policy
+	auditSink   audit.Backend
+}
+
+type user struct {
+	name   string
+	groups []string
 }
 
 func newOptions() *options {
-	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}}
+	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, featureGates: map[string]bool{}}
 	o.server.Serving.BindPort = 0
 	return o
 }
 
-// WithManifests applies manifests before Start returns, in order: files, or folders of
-// .yaml, .yml and .json files. Custom resources may follow their definitions.
-func WithManifests(paths ...string) Option {
-	return func(o *options) error {
-		objects, err := manifests.Load(paths...)
-		o.objects = append(o.objects, objects...)
-		return err
-	}
-}
-
-// WithServerOptions changes what flags would set.
+// WithServerOptions changes what flags of "miniapi serve" would set.
 func WithServerOptions(change func(*server.Options)) Option {
 	return func(o *options) error {
 		change(o.server)
@@ -54,7 +60,7 @@ func WithServerOptions(change func(*server.Options)) Option {
 func Legacy() Option { return WithAPIs("api/legacy") }
 
 // WithAPIs serves further group versions, as --runtime-config does:
-// "resource.k8s.io/v1beta1", "api/beta".
+// "resource.k8s.io/v1beta1", "api/beta". With "=false" behind it, one is not served.
 func WithAPIs(groupVersions ...string) Option {
 	return func(o *options) error {
 		for _, gv := range groupVersions {
@@ -80,6 +86,31 @@ func WithAdmissionPlugins(names ...string) Option {
 func WithoutAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
 		o.server.Admission.Disable = append(o.server.Admission.Disable, names...)
+		return nil
+	}
+}
+
+// WithFeatureGates turns feature gates on or off.
+//
+// Feature gates are of the process, not of a server: k8s.io/apiserver asks one set of
+// them wherever it is. So servers that run at the same time must agree; Start fails for
+// one that doesn't, this option or not. When the last one has stopped, the gates are as
+// they were.
+func WithFeatureGates(gates map[string]bool) Option {
+	return func(o *options) error {
+		maps.Copy(o.featureGates, gates)
+		return nil
+	}
+}
+
+// WithUser makes a user from the start, as Server.AddUser does later. Server.User gives
+// its configuration, and KubeconfigFile has a context of its name.
+func WithUser(name string, groups ...string) Option {
+	return func(o *options) error {
+		if name == "" {
+			return fmt.Errorf("a user needs a name")
+		}
+		o.users = append(o.users, user{name, groups})
 		return nil
 	}
 }

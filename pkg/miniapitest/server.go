@@ -3,11 +3,11 @@ package miniapitest
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -19,12 +19,16 @@ type Server struct {
 	server   *server.Server
 	webhooks *webhookServer
 	config   *rest.Config
-	stop     context.CancelFunc
-	done     chan struct{} // closed when the server has ended
-	stopped  chan struct{} // closed when nothing is left
-	err      error
+	folder   string    // of KubeconfigFile
+	started  *Snapshot // for Reset; nil with an external etcd
 
-	stopOnce sync.Once
+	stop     context.CancelFunc
+	ended    chan struct{} // closed when the server has
+	runErr   error         // set before ended is closed
+	stopOnce func() error
+
+	mu    sync.Mutex
+	users map[string]*rest.Config
 }
 
 // Start starts a server for a test, and stops it when the test and its subtests have
@@ -44,7 +48,8 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// New starts a server, which the caller must stop. The context bounds the start alone.
+// New starts a server, which the caller must Stop: for Ginkgo's BeforeSuite, and wherever
+// else there is no testing.TB. The context bounds the start alone.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o := newOptions()
 	for _, opt := range opts {
@@ -52,7 +57,21 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 			return nil, err
 		}
 	}
-	webhooks, err := newWebhookServer()
+	if err := processGates.acquire(o.featureGates); err != nil {
+		return nil, err
+	}
+	log := &serverLog{}
+	s, err := o.start(log.context(ctx))
+	if err != nil {
+		return nil, log.explain(errors.Join(err, processGates.release()))
+	}
+	s.stopOnce = sync.OnceValue(func() error { return errors.Join(s.stopAll(), processGates.release()) })
+	return s, nil
+}
+
+// start starts a server, or leaves nothing.
+func (o *options) start(ctx context.Context) (*Server, error) {
+	webhooks, err := newWebhookServer(o.handlers)
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +79,17 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, webhooks.close())
 	}
-	s := &Server{server: built, webhooks: webhooks, done: make(chan struct{}), stopped: make(chan struct{})}
-	s.config = built.AdminConfig()
+	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), ended: make(chan struct{}), users: map[string]*rest.Config{}}
 	// A test's client shouldn't wait for its turn.
 	s.config.QPS = -1
-	if err := s.start(ctx, o); err != nil {
-		return nil, errors.Join(err, s.Stop())
+	s.run(ctx)
+	if err := s.prepare(ctx, o); err != nil {
+		return nil, errors.Join(err, s.stopAll())
 	}
 	return s, nil
 }
 
-// build takes the options to a server that can run and webhooks that answer it.
+// build takes the options to a server that can run, and webhooks that answer it.
 func (o *options) build(ctx context.Context, webhooks *webhookServer) (*server.Server, error) {
 	o.resolveServices(webhooks.address())
 	completed, err := o.server.Complete()
@@ -81,29 +100,37 @@ func (o *options) build(ctx context.Context, webhooks *webhookServer) (*server.S
 	if err != nil {
 		return nil, err
 	}
-	for path, handler := range o.handlers {
-		webhooks.handle(path, handler)
+	if o.auditSink != nil {
+		config.AuditTo(o.auditSink, o.auditPolicy)
 	}
 	webhooks.serve(config)
 	return config.New(ctx)
 }
 
-// start returns when the server is as the options want it.
-func (s *Server) start(ctx context.Context, o *options) error {
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
+func (s *Server) run(ctx context.Context) {
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		defer close(s.done)
-		s.err = s.server.Run(running)
+		defer close(s.ended)
+		s.runErr = s.server.Run(ctx)
 	}()
+}
+
+// prepare returns when the server is as the options want it.
+func (s *Server) prepare(ctx context.Context, o *options) error {
 	select {
 	case <-s.server.Ready():
-	case <-s.done:
-		return errors.New("the server didn't start") // Stop says why
+	case <-s.ended:
+		return errors.New("the server has ended before it was ready") // stopAll says why
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := manifests.Apply(ctx, s.config, append(o.objects, o.configurations...)); err != nil {
+	for _, u := range o.users {
+		s.AddUser(u.name, u.groups...)
+	}
+	if err := s.writeKubeconfig(); err != nil {
+		return err
+	}
+	if err := manifests.Apply(ctx, s.config, slices.Concat(o.definitions, o.objects, o.configurations)); err != nil {
 		return err
 	}
 	for _, webhook := range o.webhooks {
@@ -111,42 +138,22 @@ func (s *Server) start(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	return nil
+	if len(o.server.Etcd.StorageConfig.Transport.ServerList) > 0 {
+		return nil
+	}
+	var err error
+	s.started, err = s.Snapshot()
+	return err
 }
 
 // Stop stops the server and releases all that it holds. Further calls return what the
 // first returned.
-func (s *Server) Stop() error {
-	s.stopOnce.Do(func() {
-		s.stop()
-		<-s.done
-		s.err = errors.Join(s.err, s.webhooks.close())
-		close(s.stopped)
-	})
-	<-s.stopped
-	return s.err
+func (s *Server) Stop() error { return s.stopOnce() }
+
+// stopAll goes from the outside in: the server calls webhooks until its last request is
+// answered.
+func (s *Server) stopAll() error {
+	s.stop()
+	<-s.ended
+	return errors.Join(s.runErr, s.webhooks.close(), os.RemoveAll(s.folder))
 }
-
-// Config is a client configuration for the admin, without a rate limit. Each call
-// returns a copy.
-func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
-
-// AddUser returns a client configuration for a user with a client certificate. What
-// the user may do is for RBAC objects to say.
-func (s *Server) AddUser(name string, groups ...string) (*rest.Config, error) {
-	config, err := s.server.UserConfig(name, groups...)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	return config, nil
-}
-
-// Client is a typed client of the admin.
-func (s *Server) Client() kubernetes.Interface {
-	// The configuration is our own: it can't be refused.
-	return kubernetes.NewForConfigOrDie(s.Config())
-}
-
-// DynamicClient is a dynamic client of the admin.
-func (s *Server) DynamicClient() dynamic.Interface { return dynamic.NewForConfigOrDie(s.Config()) }

@@ -67,14 +67,14 @@ type webhookServer struct {
 }
 
 // newWebhookServer takes a port, so that its address is known. It answers after serve.
-func newWebhookServer() (*webhookServer, error) {
+func newWebhookServer(handlers map[string]http.Handler) (*webhookServer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for webhooks: %w", err)
 	}
 	return &webhookServer{
 		listener: listener, served: make(chan struct{}),
-		handlers: map[string]http.Handler{}, certificates: map[string]*tls.Certificate{},
+		handlers: handlers, certificates: map[string]*tls.Certificate{},
 	}, nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,19 +73,7 @@ func TestWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	webhook := srv.Webhook("/validate", miniapitest.AdmissionHandler(refuseBad))
-	_, err := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "refuse"},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:         "refuse.example.com",
-			ClientConfig: webhook.ClientConfig(),
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-			}},
-			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
+	_, err := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), refusing(webhook.ClientConfig()), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

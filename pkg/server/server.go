@@ -48,8 +48,13 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 func (s *Server) buildCustomResources() error {
 	last := genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(s.config.generic))
 	var err error
-	s.crds, err = s.config.customResources().Complete().New(last)
-	return err
+	if s.crds, err = s.config.customResources().Complete().New(last); err != nil {
+		return err
+	}
+	if s.config.member == nil {
+		return nil // there may be other servers
+	}
+	return serveAtOnce(s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions().Informer())
 }
 
 func (s *Server) buildMain() error {

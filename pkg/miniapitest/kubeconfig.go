@@ -1,0 +1,55 @@
+package miniapitest
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// adminContext is the kubeconfig's context, cluster and user of the admin.
+const adminContext = "miniapi"
+
+// KubeconfigFile is a kubeconfig, for kubectl and other programs. Its current context is
+// the admin's; each user of WithUser has a context of that name. The file is gone when
+// the server has stopped.
+func (s *Server) KubeconfigFile() string { return filepath.Join(s.folder, "kubeconfig") }
+
+// Kubeconfig is a kubeconfig for a configuration of this server, such as that of AddUser.
+func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
+	return clientcmd.Write(*kubeconfig(map[string]*rest.Config{adminContext: config}))
+}
+
+// writeKubeconfig makes the folder of the server's files.
+func (s *Server) writeKubeconfig() error {
+	folder, err := os.MkdirTemp("", "miniapitest-")
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	s.folder = folder
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	contexts := maps.Clone(s.users)
+	contexts[adminContext] = s.config
+	if err := clientcmd.WriteToFile(*kubeconfig(contexts), s.KubeconfigFile()); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+func kubeconfig(contexts map[string]*rest.Config) *clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	for _, name := range slices.Sorted(maps.Keys(contexts)) {
+		c := contexts[name]
+		config.Clusters[adminContext] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
+		config.Contexts[name] = &clientcmdapi.Context{Cluster: adminContext, AuthInfo: name, Namespace: "default"}
+	}
+	config.CurrentContext = adminContext
+	return config
+}

@@ -1,0 +1,33 @@
+package miniapitest
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Main runs the tests of a package with one server for all of them:
+//
+//	var srv *miniapitest.Server
+//
+//	func TestMain(m *testing.M) {
+//		os.Exit(miniapitest.Main(m, &srv, miniapitest.WithCRDs("config/crd")))
+//	}
+//
+// It saves tests that don't disturb each other the start of a server. Those that do
+// better Start their own, or call Reset, one after the other.
+func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
+	s, err := New(context.Background(), opts...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "miniapitest:", err)
+		return 1
+	}
+	defer func() {
+		if err := s.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "miniapitest: stopping:", err)
+			code = max(code, 1)
+		}
+	}()
+	*srv = s
+	return m.Run()
+}

@@ -1,0 +1,45 @@
+package miniapitest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// restoreTimeout is far above what a restore takes.
+const restoreTimeout = 30 * time.Second
+
+// Snapshot is what a Server stored at a moment.
+type Snapshot struct{ stored *server.Snapshot }
+
+// Reset puts the server back to what it was when Start returned, in milliseconds: what
+// was created since is gone, what was changed or deleted is as it was. Watches are told,
+// by events like any other. Nobody is asked: no finalizer and no webhook holds it up.
+//
+// When Reset returns it is in effect: what was configured since the start, webhooks and
+// policies too, no longer counts. Handlers, users and clients stay. Who goes on writing
+// while it works, such as a controller of the test, should be stopped before.
+func (s *Server) Reset() error { return s.Restore(s.started) }
+
+// Snapshot remembers what the server stores now, for Restore.
+func (s *Server) Snapshot() (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
+	defer cancel()
+	stored, err := s.server.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{stored}, nil
+}
+
+// Restore is Reset to a snapshot of this server.
+func (s *Server) Restore(snapshot *Snapshot) error {
+	if snapshot == nil {
+		return errors.New("there is nothing to restore: a server with an external etcd takes no snapshot")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
+	defer cancel()
+	return s.server.Restore(ctx, snapshot.stored)
+}

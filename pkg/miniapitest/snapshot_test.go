@@ -1,0 +1,184 @@
+package miniapitest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func widget(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": map[string]any{"size": int64(1)},
+	}}
+}
+
+// Reset takes back what is new, changed and deleted, custom resources too, and watches
+// are told of it.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"))
+	client, dynamic := srv.Client(), srv.DynamicClient().Resource(widgets).Namespace("default")
+
+	kept, err := dynamic.Get(ctx, "kept", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := dynamic.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := dynamic.Watch(ctx, metav1.ListOptions{ResourceVersion: before.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(dynamic.Create(ctx, widget("new"), metav1.CreateOptions{}))
+	changed := kept.DeepCopy()
+	must(nil, unstructured.SetNestedField(changed.Object, int64(9), "spec", "size"))
+	must(dynamic.Update(ctx, changed, metav1.UpdateOptions{}))
+	must(nil, dynamic.Delete(ctx, "doomed", metav1.DeleteOptions{}))
+	held := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new", Finalizers: []string{"example.com/held"}}}
+	must(client.CoreV1().Namespaces().Create(ctx, held, metav1.CreateOptions{}))
+	must(nil, client.CoreV1().Namespaces().Delete(ctx, "new", metav1.DeleteOptions{}))
+
+	if err := srv.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	back, err := dynamic.Get(ctx, "kept", metav1.GetOptions{})
+	must(back, err)
+	back.SetResourceVersion(kept.GetResourceVersion())
+	if diff := cmp.Diff(kept, back); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	_, err = client.CoreV1().ConfigMaps("new").Create(ctx, configMap("homeless"), metav1.CreateOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("want the namespace to be gone, got %v", err)
+	}
+	// What Reset does comes in no particular order.
+	want := []string{"ADDED new", "MODIFIED kept 9", "DELETED doomed", "DELETED new", "MODIFIED kept 1", "ADDED doomed"}
+	got := events(t, w, len(want))
+	slices.Sort(got[3:])
+	slices.Sort(want[3:])
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// events reads n events.
+func events(t *testing.T, w watch.Interface, n int) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var got []string
+	for len(got) < n {
+		select {
+		case event := <-w.ResultChan():
+			u := event.Object.(*unstructured.Unstructured)
+			line := string(event.Type) + " " + u.GetName()
+			if event.Type == watch.Modified {
+				size, _, _ := unstructured.NestedInt64(u.Object, "spec", "size")
+				line += fmt.Sprint(" ", size)
+			}
+			got = append(got, line)
+		case <-ctx.Done():
+			t.Fatalf("got only %q", got)
+		}
+	}
+	return got
+}
+
+// A definition that is new goes with its resources, one that is gone comes back with them.
+func TestResetDefinitions(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t)
+	empty, err := srv.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Apply(ctx, "testdata/widgets"); err != nil {
+		t.Fatal(err)
+	}
+	full, err := srv.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
+	for range 3 {
+		if err := srv.Restore(empty); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dynamic.Get(ctx, "kept", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Fatalf("want the resource to be gone, got %v", err)
+		}
+		if err := srv.Restore(full); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dynamic.Get(ctx, "kept", metav1.GetOptions{}); err != nil {
+			t.Fatalf("want the resource to be back: %v", err)
+		}
+	}
+}
+
+// A webhook that the test has configured isn't called any more.
+func TestResetWebhooks(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t)
+	client := srv.Client()
+	webhook := srv.Webhook("/validate", miniapitest.AdmissionHandler(refuseBad))
+	for i := range 20 {
+		_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, refusing(webhook.ClientConfig()), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, configMap("bad"), metav1.CreateOptions{}); err == nil {
+			t.Fatalf("round %d: the webhook wasn't asked", i)
+		}
+		if err := srv.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, configMap("bad"), metav1.CreateOptions{}); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+}
+
+func refusing(clientConfig admissionregistrationv1.WebhookClientConfig) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "refuse"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:         "refuse.example.com",
+			ClientConfig: clientConfig,
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+}
