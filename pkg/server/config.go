@@ -81,7 +81,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c.crdBarrier = newCRDBarrier(life)
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
 	steps := []func(context.Context) error{
-		c.applyServerRun, c.startStorage, c.listen, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
+		c.applyServerRun, c.listen, c.startStorage, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -150,7 +150,7 @@ func (c *Config) startStorage(ctx context.Context) error {
 		}
 		return o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic)
 	}
-	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir})
+	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir, Holder: c.listener.Addr().String()})
 	if err != nil {
 		return err
 	}
