@@ -148,16 +148,24 @@ func (c *Config) startStorage(ctx context.Context) error {
 		if err := storage.CheckExternal(ctx, o.Etcd.StorageConfig.Transport); err != nil {
 			return fmt.Errorf("--etcd-servers: %w", err)
 		}
-		return o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic)
+		if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
+			return err
+		}
+		c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
+		return nil
 	}
 	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir, Holder: c.listener.Addr().String()})
 	if err != nil {
 		return err
 	}
 	c.member = member
-	o.Etcd.SkipHealthEndpoints = true
-	if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
-		return err
+	if o.Etcd.EncryptionProviderConfigFilepath == "" {
+		c.generic.RESTOptionsGetter = o.Etcd.CreateRESTOptionsGetter(factory, nil)
+	} else {
+		o.Etcd.SkipHealthEndpoints = true
+		if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
+			return err
+		}
 	}
 	c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
 	check := healthz.NamedCheck("etcd", func(r *http.Request) error { return member.Healthy(r.Context()) })
@@ -170,7 +178,7 @@ func (c *Config) startStorage(ctx context.Context) error {
 // stored puts what a getter says to store onto the embedded member, if there is one.
 func (c *Config) stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	if c.member == nil {
-		return getter
+		return storage.ExternalRESTOptionsGetter(getter)
 	}
 	return c.member.RESTOptionsGetter(getter)
 }

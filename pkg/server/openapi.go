@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,9 +36,9 @@ import (
 // The OpenAPI definitions depend on the table alone. They are made at their first
 // use, once a process, and shared by all its servers.
 var (
-	openAPIConfig   = sync.OnceValue(newOpenAPIConfig)
-	openAPIV3Config = sync.OnceValue(newOpenAPIV3Config)
-	sharedConverter = sync.OnceValues(newTypeConverter)
+	sharedOpenAPIConfig   = sync.OnceValue(newOpenAPIConfig)
+	sharedOpenAPIV3Config = sync.OnceValue(newOpenAPIV3Config)
+	sharedConverter       = sync.OnceValues(newTypeConverter)
 )
 
 func definitionName() func(string) (string, spec.Extensions) {
@@ -70,6 +71,31 @@ func openAPIInfo() *spec.Info {
 	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: version}}
 }
 
+// unshared copies the part of definitions that the builders of specs write to.
+func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common.OpenAPIDefinition {
+	definitions = maps.Clone(definitions)
+	for name, d := range definitions {
+		if d.Schema.Extensions != nil {
+			d.Schema.Extensions = maps.Clone(d.Schema.Extensions)
+			definitions[name] = d
+		}
+	}
+	return definitions
+}
+
+// openAPIConfig and openAPIV3Config are for one use: the builders write to them.
+func openAPIConfig() *common.Config {
+	config := *sharedOpenAPIConfig()
+	config.Definitions = unshared(config.Definitions)
+	return &config
+}
+
+func openAPIV3Config() *common.OpenAPIV3Config {
+	config := *sharedOpenAPIV3Config()
+	config.Definitions = unshared(config.Definitions)
+	return &config
+}
+
 func newOpenAPIConfig() *common.Config {
 	namer := openapi.NewDefinitionNamer(registry.Scheme())
 	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, namer)
@@ -93,6 +119,7 @@ type typeConverter struct{}
 var _ managedfields.TypeConverter = typeConverter{}
 
 func newTypeConverter() (managedfields.TypeConverter, error) {
+	config := openAPIV3Config()
 	var names []string
 	scheme := registry.Scheme()
 	for gvk := range scheme.AllKnownTypes() {
@@ -103,11 +130,11 @@ func newTypeConverter() (managedfields.TypeConverter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name := util.GetCanonicalTypeName(obj); openAPIV3Config().Definitions[name].Schema.Type != nil && !slices.Contains(names, name) {
+		if name := util.GetCanonicalTypeName(obj); config.Definitions[name].Schema.Type != nil && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(openAPIV3Config(), names...)
+	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(config, names...)
 	if err != nil {
 		return nil, fmt.Errorf("building the OpenAPI definitions: %w", err)
 	}
