@@ -1,0 +1,222 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// collection is the label of the objects that the tests below delete.
+const collection = "app=collection"
+
+// fill creates ConfigMaps of the collection.
+func fill(ctx context.Context, t testing.TB, client kubernetes.Interface, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "collection"}}}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+func deleteCollection(ctx context.Context, client kubernetes.Interface, options metav1.DeleteOptions) error {
+	return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, options, metav1.ListOptions{LabelSelector: collection})
+}
+
+// left are the names of what is left of the collection.
+func left(t testing.TB, client kubernetes.Interface) []string {
+	t.Helper()
+	list := must(client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{LabelSelector: collection}))(t)
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// oldNames are the names of the old objects of the reviews, sorted.
+func oldNames(t testing.TB, recorder *miniapitest.Recorder) []string {
+	t.Helper()
+	var names []string
+	for _, review := range recorder.Reviews() {
+		names = append(names, decode[metav1.PartialObjectMetadata](t, review.Request.OldObject.Raw).Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func workers(n int) miniapitest.Option {
+	return miniapitest.WithServerOptions(func(o *server.Options) { o.Etcd.DeleteCollectionWorkers = n })
+}
+
+// Each object of the collection has a review of its own, with that object as the old one. The
+// request has a namespace, but no name: the client named none.
+func TestDeleteCollectionReviewsEachObject(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	fill(t.Context(), t, srv.Client(), "a", "b", "c")
+	prepare(t, srv.Client(), true) // is not of the collection
+	existing := map[string]corev1.ConfigMap{}
+	for _, object := range must(srv.Client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).Items {
+		existing[object.Name] = object
+	}
+	recorder := install(t, srv, mutating("mutate", allow()), validating("validate", allow()))
+	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{}))
+
+	if diff := cmp.Diff([]string{"a", "a", "b", "b", "c", "c"}, oldNames(t, recorder)); diff != "" {
+		t.Errorf("objects that the two webhooks were asked about (-want +got):\n%s", diff)
+	}
+	uids := map[types.UID]bool{}
+	for _, review := range recorder.Reviews() {
+		r := review.Request
+		uids[r.UID] = true
+		old := decode[corev1.ConfigMap](t, r.OldObject.Raw)
+		old.TypeMeta = metav1.TypeMeta{}
+		if diff := cmp.Diff(existing[old.Name], *old); diff != "" {
+			t.Errorf("%s: the old object (-stored +sent):\n%s", review.Path, diff)
+		}
+		if object, sent := sentAs(t, review, "object"); !sent || object != nil {
+			t.Errorf("%s: want null as the object, got %v", review.Path, object)
+		}
+		if _, named := sentAs(t, review, "name"); named || r.Namespace != "default" || r.Operation != admissionv1.Delete {
+			t.Errorf("%s: want DELETE in default, without a name, got %s of %s/%s", review.Path, r.Operation, r.Namespace, r.Name)
+		}
+	}
+	if len(uids) != 6 {
+		t.Errorf("want a uid of its own in each of the 6 reviews, got %d", len(uids))
+	}
+	if names := left(t, srv.Client()); names != nil || stored(t, srv.Client()) == nil {
+		t.Errorf("want the collection to be gone and the other object to stay, got %v", names)
+	}
+}
+
+// The objectSelector chooses among the objects of the collection, one by one.
+func TestDeleteCollectionIsSelectedByEachObject(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	fill(t.Context(), t, srv.Client(), "a", "b", "c")
+	_, err := srv.Client().CoreV1().ConfigMaps("default").Patch(t.Context(), "b", types.MergePatchType, []byte(`{"metadata":{"labels":{"guarded":"yes"}}}`), metav1.PatchOptions{})
+	ok(t, err)
+	recorder := install(t, srv, validating("validate", allow(), objectSelector(map[string]string{"guarded": "yes"})))
+	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{}))
+	if diff := cmp.Diff([]string{"b"}, oldNames(t, recorder)); diff != "" {
+		t.Errorf("objects that the webhook was asked about (-want +got):\n%s", diff)
+	}
+}
+
+// In a dry run, each object is reviewed as one, and stays.
+func TestDeleteCollectionInADryRun(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	fill(t.Context(), t, srv.Client(), "a", "b")
+	recorder := install(t, srv, validating("validate", allow()))
+	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
+	if diff := cmp.Diff([]string{"a", "b"}, oldNames(t, recorder)); diff != "" {
+		t.Errorf("objects that the webhook was asked about (-want +got):\n%s", diff)
+	}
+	for _, review := range recorder.Reviews() {
+		if !*review.Request.DryRun {
+			t.Error("a review of a dry run doesn't say so")
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, left(t, srv.Client())); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// A refusal is reported and ends the worker that met it; workers that meet none go on. So a
+// single worker leaves what comes after the object that was refused, and asks nobody about it.
+func TestDeleteCollectionWithARefusal(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		workers      int
+		asked, left  []string
+	}{
+		{"one worker", "nobody is left to go on", 1, []string{"a", "b"}, []string{"b", "c", "d"}},
+		{"two workers", "the other one does the rest", 2, []string{"a", "b", "c", "d"}, []string{"b"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, workers(tc.workers))
+			fill(t.Context(), t, srv.Client(), "a", "b", "c", "d")
+			recorder := install(t, srv, validating("validate", answering(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+				if decode[metav1.PartialObjectMetadata](t, r.OldObject.Raw).Name == "b" {
+					return miniapitest.Denied("not b")
+				}
+				return miniapitest.Allowed()
+			})))
+			err := deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{})
+			if want := `admission webhook "validate.example.com" denied the request: not b`; !apierrors.IsForbidden(err) || err.Error() != want {
+				t.Errorf("want %q, got %v", want, err)
+			}
+			if diff := cmp.Diff(tc.asked, oldNames(t, recorder)); diff != "" {
+				t.Errorf("%s: objects that the webhook was asked about (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.left, left(t, srv.Client())); diff != "" {
+				t.Errorf("%s: what is left (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// As many objects are reviewed at the same time as --delete-collection-workers says.
+func TestDeleteCollectionFansOut(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	srv := miniapitest.Start(t, workers(n))
+	fill(t.Context(), t, srv.Client(), "a", "b", "c")
+	var working sync.WaitGroup
+	working.Add(n)
+	// Each answers when all have been called.
+	install(t, srv, validating("validate", answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		working.Done()
+		working.Wait()
+		return miniapitest.Allowed()
+	})))
+	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{}))
+	if names := left(t, srv.Client()); names != nil {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// 5,000 objects, of several pages of a list, are reviewed once each by a webhook that is called
+// by many workers.
+func TestDeleteCollectionOfFiveThousand(t *testing.T) {
+	t.Parallel()
+	const objects, clients = 5000, 8
+	srv := miniapitest.Start(t, workers(clients))
+	client := srv.Client()
+	var want []string
+	for i := range objects {
+		want = append(want, fmt.Sprintf("object-%04d", i))
+	}
+	var filling sync.WaitGroup
+	for names := range slices.Chunk(want, objects/clients) {
+		filling.Go(func() { fill(t.Context(), t, client, names...) })
+	}
+	filling.Wait()
+	recorder := install(t, srv, validating("validate", allow()))
+	ok(t, deleteCollection(t.Context(), client, metav1.DeleteOptions{}))
+	if got := oldNames(t, recorder); !slices.Equal(want, got) {
+		t.Errorf("want one review of each of %d objects, got %d reviews of %d objects", objects, len(got), len(slices.Compact(got)))
+	}
+	if names := left(t, client); names != nil {
+		t.Errorf("%d objects are left", len(names))
+	}
+}
