@@ -1,0 +1,187 @@
+package integration_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// everything calls the hook for every request to every resource.
+var everything = on("*", "*/*", "*/*")
+
+// configurationAPI is where webhooks and policies are configured.
+const configurationAPI = "admissionregistration.k8s.io/v1"
+
+// matching is the matchConstraints of a policy for everything in API groups.
+func matching(groups ...any) map[string]any {
+	return map[string]any{"resourceRules": []any{map[string]any{
+		"operations": []any{"*"}, "apiGroups": groups, "apiVersions": []any{"*"}, "resources": []any{"*/*"},
+	}}}
+}
+
+// policySpec is that of a policy that refuses what it matches.
+func policySpec(mutates bool, match map[string]any) map[string]any {
+	spec := map[string]any{"matchConstraints": match}
+	if mutates {
+		spec["reinvocationPolicy"] = "Never"
+		spec["mutations"] = []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{
+			"expression": `[JSONPatch{op: "test", path: "/kind", value: "None"}]`,
+		}}}
+	} else {
+		spec["validations"] = []any{map[string]any{"expression": "false"}}
+	}
+	return map[string]any{"spec": spec}
+}
+
+func bindingSpec(policy string, mutates bool) map[string]any {
+	spec := map[string]any{"policyName": policy}
+	if !mutates {
+		spec["validationActions"] = []any{"Deny"}
+	}
+	return map[string]any{"spec": spec}
+}
+
+// refuseByPolicies has a policy of each kind refuse what matches.
+func refuseByPolicies(t *testing.T, srv *miniapitest.Server, match map[string]any) {
+	t.Helper()
+	for _, o := range []*unstructured.Unstructured{
+		object(configurationAPI, "ValidatingAdmissionPolicy", "deny", policySpec(false, match)),
+		object(configurationAPI, "ValidatingAdmissionPolicyBinding", "deny", bindingSpec("deny", false)),
+		object(configurationAPI, "MutatingAdmissionPolicy", "deny", policySpec(true, match)),
+		object(configurationAPI, "MutatingAdmissionPolicyBinding", "deny", bindingSpec("deny", true)),
+	} {
+		must(clusterResources(srv, configurationAPI, resourceOf(o.GetKind())).Create(t.Context(), o, metav1.CreateOptions{}))(t)
+	}
+}
+
+// Webhooks that refuse everything don't refuse what would undo them: they are never called for
+// webhook configurations and policies. Nor do policies judge policies.
+func TestExemptConfiguration(t *testing.T) {
+	t.Parallel()
+	webhooks := map[string]any{"webhooks": []any{map[string]any{
+		"name": "other.example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+		"clientConfig": map[string]any{"url": "https://127.0.0.1/"},
+	}}}
+	exempt := []struct {
+		kind       string
+		fromPolicy bool // policies don't judge it either
+		fields     map[string]any
+	}{
+		{"ValidatingWebhookConfiguration", false, webhooks},
+		{"MutatingWebhookConfiguration", false, webhooks},
+		{"ValidatingAdmissionPolicy", true, policySpec(false, matching("example.com"))},
+		{"ValidatingAdmissionPolicyBinding", true, bindingSpec("other", false)},
+		{"MutatingAdmissionPolicy", true, policySpec(true, matching("example.com"))},
+		{"MutatingAdmissionPolicyBinding", true, bindingSpec("other", true)},
+	}
+	for _, by := range []struct {
+		name, reason string
+		refuse       func(*testing.T, *miniapitest.Server) *miniapitest.Recorder
+		policies     bool
+	}{{
+		name: "webhooks", reason: "a webhook that is out of order must not protect itself",
+		refuse: func(t *testing.T, srv *miniapitest.Server) *miniapitest.Recorder {
+			return install(t, srv, mutating("m", deny("no"), everything), validating("v", deny("no"), everything))
+		},
+	}, {
+		name: "policies", reason: "a policy can't judge itself",
+		refuse: func(t *testing.T, srv *miniapitest.Server) *miniapitest.Recorder {
+			refuseByPolicies(t, srv, matching("*"))
+			return &miniapitest.Recorder{}
+		},
+		policies: true,
+	}} {
+		t.Run(by.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t)
+			recorder := by.refuse(t, srv)
+			for _, e := range exempt {
+				client := clusterResources(srv, configurationAPI, resourceOf(e.kind))
+				_, err := client.Create(t.Context(), object(configurationAPI, e.kind, "other", e.fields), metav1.CreateOptions{})
+				if by.policies && !e.fromPolicy {
+					if err == nil {
+						t.Errorf("%s: policies judge it", e.kind)
+					}
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %s: creating: %v", e.kind, by.reason, err)
+				}
+				if _, err := client.Patch(t.Context(), "other", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"1"}}}`), metav1.PatchOptions{}); err != nil {
+					t.Errorf("%s: %s: changing: %v", e.kind, by.reason, err)
+				}
+				if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=other"}); err != nil {
+					t.Errorf("%s: %s: deleting: %v", e.kind, by.reason, err)
+				}
+			}
+			if diff := cmp.Diff([]string(nil), called(recorder)); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", by.reason, diff)
+			}
+			if _, err := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}); err == nil {
+				t.Error("a ConfigMap isn't refused, so nothing is proven")
+			}
+		})
+	}
+}
+
+// Questions about who somebody is, and what they may do, aren't stored, and a cluster can't
+// do without the answers: policies never judge them. Webhooks are called for them.
+func TestExemptReviews(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	refuseByPolicies(t, srv, matching("authentication.k8s.io", "authorization.k8s.io"))
+	recorder := install(t, srv, mutating("m", allow(), everything), validating("v", allow(), everything))
+	attributes := &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Verb: "get", Resource: "pods"}
+	spec := authorizationv1.SubjectAccessReviewSpec{User: "somebody", ResourceAttributes: attributes}
+	for _, review := range []struct {
+		name string
+		ask  func(kubernetes.Interface) error
+	}{
+		{"TokenReview", func(c kubernetes.Interface) error {
+			_, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "token"}}, metav1.CreateOptions{})
+			return err
+		}},
+		{"SelfSubjectReview", func(c kubernetes.Interface) error {
+			_, err := c.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+			return err
+		}},
+		{"SubjectAccessReview", func(c kubernetes.Interface) error {
+			_, err := c.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+			return err
+		}},
+		{"LocalSubjectAccessReview", func(c kubernetes.Interface) error {
+			_, err := c.AuthorizationV1().LocalSubjectAccessReviews(metav1.NamespaceDefault).Create(t.Context(), &authorizationv1.LocalSubjectAccessReview{
+				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}, Spec: spec,
+			}, metav1.CreateOptions{})
+			return err
+		}},
+		{"SelfSubjectAccessReview", func(c kubernetes.Interface) error {
+			_, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+			}, metav1.CreateOptions{})
+			return err
+		}},
+		{"SelfSubjectRulesReview", func(c kubernetes.Interface) error {
+			_, err := c.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
+				Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault},
+			}, metav1.CreateOptions{})
+			return err
+		}},
+	} {
+		recorder.Reset()
+		if err := review.ask(srv.Client()); err != nil {
+			t.Errorf("%s: %v", review.name, err)
+		}
+		if diff := cmp.Diff([]string{"m", "v"}, called(recorder)); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", review.name, diff)
+		}
+	}
+}

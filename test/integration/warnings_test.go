@@ -1,0 +1,165 @@
+package integration_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// warnings are the Warning headers that a client got.
+type warnings struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(code int, agent, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, fmt.Sprintf("%d %s %s", code, agent, text))
+}
+
+// take gives those since the last time.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := w.seen
+	w.seen = nil
+	return seen
+}
+
+// warned is a client of the admin, and the warnings that it gets.
+func warned(t testing.TB, srv *miniapitest.Server) (kubernetes.Interface, *warnings) {
+	t.Helper()
+	seen := &warnings{}
+	config := srv.Config()
+	config.WarningHandler = seen
+	return must(kubernetes.NewForConfig(config))(t), seen
+}
+
+func deniedWith(message string, warnings ...string) *admissionv1.AdmissionResponse {
+	response := miniapitest.Denied(message)
+	response.Warnings = warnings
+	return response
+}
+
+// What webhooks warn of is in Warning headers with code 299.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	client, seen := warned(t, srv)
+	long, tooLong := strings.Repeat("x", 256), strings.Repeat("y", 300)
+	// 13 of them are under 4,096 characters, 14 over; cut to 256 each, 16 are exactly 4,096.
+	many := func(n int) []string {
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprintf("%02d%s", i, strings.Repeat("z", 298)))
+		}
+		return texts
+	}
+	cut := func(texts []string) []string {
+		var short []string
+		for _, text := range texts {
+			short = append(short, text[:256])
+		}
+		return short
+	}
+	tests := []struct {
+		name, reason string
+		hooks        []hook
+		refused      bool
+		want         []string
+	}{{
+		name: "allowed", reason: "an answer that allows may warn",
+		hooks: []hook{validating("v", always(miniapitest.Allowed("be careful", "and slow")))},
+		want:  []string{"be careful", "and slow"},
+	}, {
+		name: "rejected", reason: "so may one that rejects",
+		hooks:   []hook{validating("v", always(deniedWith("no", "be careful")))},
+		refused: true, want: []string{"be careful"},
+	}, {
+		name: "mutating", reason: "mutating webhooks warn before validating ones",
+		hooks: []hook{
+			validating("v", always(miniapitest.Allowed("validating"))),
+			mutating("m", always(miniapitest.Allowed("mutating"))),
+		},
+		want: []string{"mutating", "validating"},
+	}, {
+		name: "mutating-rejected", reason: "warnings so far come with the rejection",
+		hooks: []hook{
+			mutating("a", always(miniapitest.Allowed("a"))),
+			mutating("b", always(deniedWith("no", "b"))),
+			mutating("c", always(miniapitest.Allowed("c"))),
+		},
+		refused: true, want: []string{"a", "b"},
+	}, {
+		name: "v1beta1", reason: "AdmissionReviews of v1beta1 have warnings too",
+		hooks: []hook{validating("v", always(miniapitest.Allowed("be careful")), reviewVersions("v1beta1"))},
+		want:  []string{"be careful"},
+	}, {
+		name: "reinvoked", reason: "the same text comes once, whoever says it, however often",
+		hooks: []hook{
+			mutating("a", always(miniapitest.Allowed("be careful")), mayBeReinvoked),
+			mutating("b", patch(miniapitest.Add("/data", map[string]string{"b": "1"}))),
+			mutating("c", always(miniapitest.Allowed("be careful"))),
+		},
+		want: []string{"be careful"},
+	}, {
+		name: "empty", reason: "nothing to say is no warning",
+		hooks: []hook{validating("v", always(miniapitest.Allowed("", "something")))},
+		want:  []string{"something"},
+	}, {
+		name: "any-text", reason: "headers are of one line of ASCII, warnings needn't be",
+		hooks: []hook{validating("v", always(miniapitest.Allowed(`"quoted" \ and ünïcode`)))},
+		want:  []string{`"quoted" \ and ünïcode`},
+	}, {
+		name: "long", reason: "there is room for long warnings while there are few",
+		hooks: []hook{validating("v", always(miniapitest.Allowed(long, tooLong)))},
+		want:  []string{long, tooLong},
+	}, {
+		name: "room-left", reason: "3,900 characters are under 4,096: nothing is cut",
+		hooks: []hook{validating("v", always(miniapitest.Allowed(many(13)...)))},
+		want:  many(13),
+	}, {
+		name: "no-room-left", reason: "4,200 characters are over 4,096: each warning is cut to 256",
+		hooks: []hook{validating("v", always(miniapitest.Allowed(many(14)...)))},
+		want:  cut(many(14)),
+	}, {
+		name: "ignored", reason: "16 warnings of 256 characters are 4,096: further ones are ignored",
+		hooks: []hook{validating("v", always(miniapitest.Allowed(many(20)...)))},
+		want:  cut(many(16)),
+	}, {
+		name: "all-sources", reason: "4,096 is for the warnings of all webhooks together",
+		hooks: []hook{
+			mutating("m", always(miniapitest.Allowed(many(10)...))),
+			validating("v", always(miniapitest.Allowed(many(20)...))),
+		},
+		want: cut(many(16)),
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			install(t, srv, test.hooks...)
+			seen.take()
+			_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
+			if refused := err != nil; refused != test.refused {
+				t.Errorf("refused: want %t, got %v", test.refused, err)
+			}
+			var want []string
+			for _, text := range test.want {
+				want = append(want, "299 - "+text)
+			}
+			if diff := cmp.Diff(want, seen.take()); diff != "" {
+				t.Errorf("%s: warnings (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
