@@ -1,0 +1,112 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestCompleteNamesTheFlag(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		change       func(*Options)
+		want         []string
+	}{
+		{
+			name: "defaults", reason: "a server needs no flag",
+			change: func(*Options) {},
+		},
+		{
+			name: "service range", reason: "addresses are taken from a range, not from an address",
+			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.1" },
+			want:   []string{"--service-cluster-ip-range", `"10.0.0.1"`, "10.0.0.0/24"},
+		},
+		{
+			name: "two ranges of one family", reason: "the second range is there for the other family",
+			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/24,10.1.0.0/24" },
+			want:   []string{"--service-cluster-ip-range", "different IP families"},
+		},
+		{
+			name: "two homes for the data", reason: "an external etcd keeps its data where it likes",
+			change: func(o *Options) {
+				o.DataDir = "here"
+				o.Etcd.StorageConfig.Transport.ServerList = []string{"http://127.0.0.1:2379"}
+			},
+			want: []string{"--data-dir", "--etcd-servers"},
+		},
+		{
+			name: "several at once", reason: "who fixes one error shouldn't be shown the next",
+			change: func(o *Options) {
+				o.EventTTL = 0
+				o.EndpointReconcilerType = "sometimes"
+			},
+			want: []string{"--event-ttl", "--endpoint-reconciler-type", `"sometimes"`, "lease, master-count or none"},
+		},
+		{
+			name: "half a certificate", reason: "a certificate is nothing without its key",
+			change: func(o *Options) { o.ProxyClientCertFile = "cert.pem" },
+			want:   []string{"--proxy-client-cert-file", "--proxy-client-key-file"},
+		},
+		{
+			name: "unknown API group", reason: "a misspelt group would be left out in silence",
+			change: func(o *Options) { o.APIs.RuntimeConfig["nosuch.example.com/v1"] = "true" },
+			want:   []string{"--runtime-config", "nosuch.example.com/v1"},
+		},
+		{
+			name: "api/legacy", reason: "it is on or off",
+			change: func(o *Options) { o.APIs.RuntimeConfig["api/legacy"] = "maybe" },
+			want:   []string{"--runtime-config", "api/legacy=maybe", "true or false"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOptions()
+			test.change(o)
+			_, err := o.Complete()
+			if (err != nil) != (len(test.want) > 0) {
+				t.Fatalf("%s: got %v", test.reason, err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q doesn't name %q", test.reason, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRuntimeConfig(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		config       map[string]string
+		gv           schema.GroupVersion
+		want         bool
+	}{
+		{"preferred", "what kube-apiserver serves is served", nil, schema.GroupVersion{Group: "apps", Version: "v1"}, true},
+		{"custom resource definitions", "they are served beside the table", nil, schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, true},
+		{"legacy unasked", "old versions are on demand", nil, schema.GroupVersion{Group: "apps", Version: "v1beta1"}, false},
+		{"legacy", "one key stands for all of them", map[string]string{"api/legacy": "true"}, schema.GroupVersion{Group: "extensions", Version: "v1beta1"}, true},
+		{"legacy by name", "a version can be asked for alone", map[string]string{"apps/v1beta2": "true"}, schema.GroupVersion{Group: "apps", Version: "v1beta2"}, true},
+		{"all", "api/all means the versions of today", map[string]string{"api/all": "true"}, schema.GroupVersion{Group: "apps", Version: "v1beta1"}, false},
+		{"beta", "beta versions of today are on demand, too", map[string]string{"api/beta": "true"}, schema.GroupVersion{Group: "resource.k8s.io", Version: "v1beta1"}, true},
+		{"off", "what is served can be turned off", map[string]string{"batch/v1": "false"}, schema.GroupVersion{Group: "batch", Version: "v1"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOptions()
+			for k, v := range test.config {
+				o.APIs.RuntimeConfig[k] = v
+			}
+			completed, err := o.Complete()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := completed.apis.ResourceEnabled(test.gv.WithResource("anything")); got != test.want {
+				t.Errorf("%s: %s served: got %t, want %t", test.reason, test.gv, got, test.want)
+			}
+		})
+	}
+}
