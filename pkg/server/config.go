@@ -80,6 +80,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	}()
 	c.crdBarrier = newCRDBarrier(life)
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
+	checkLog(c.generic)
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startStorage, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
 	}
