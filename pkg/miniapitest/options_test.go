@@ -1,0 +1,226 @@
+package miniapitest_test
+
+import (
+	"context"
+	"embed"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+//go:embed testdata
+var testdata embed.FS
+
+// Objects come from files, globs, file systems and Go values, definitions first.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t,
+		miniapitest.WithObjects(
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "typed"}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "typed", Name: "m"}, Data: map[string]string{"a": "b"}},
+			widget("untyped"),
+		),
+		miniapitest.WithManifestsFS(testdata, "testdata/widgets/w*.yaml"),
+		miniapitest.WithCRDs("testdata/widgets"),
+	)
+	if _, err := srv.Client().CoreV1().ConfigMaps("typed").Get(t.Context(), "m", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	list, err := srv.DynamicClient().Resource(widgets).Namespace("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.GetName())
+	}
+	if diff := cmp.Diff([]string{"doomed", "kept", "untyped"}, names); diff != "" {
+		t.Errorf("widgets (-want +got):\n%s", diff)
+	}
+}
+
+// Users are who they say they are, and may do what RBAC lets them.
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t,
+		miniapitest.WithUser("alice", "readers"),
+		miniapitest.WithObjects(&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "readers"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "readers"}},
+		}),
+	)
+	list := func(config *rest.Config) error {
+		t.Helper()
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		return err
+	}
+	context := func(name string) *rest.Config {
+		t.Helper()
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			&clientcmd.ClientConfigLoadingRules{ExplicitPath: srv.KubeconfigFile()}, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	if err := list(srv.AddUser("bob", "readers")); err != nil {
+		t.Error(err)
+	}
+	if err := list(srv.AddUser("mallory")); !apierrors.IsForbidden(err) {
+		t.Errorf("want mallory to be forbidden, got %v", err)
+	}
+	for _, config := range []*rest.Config{srv.User("alice"), srv.User("bob"), context("alice"), context("")} {
+		if err := list(config); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := list(srv.User("nobody")); err == nil || !strings.Contains(err.Error(), `there is no user "nobody"`) {
+		t.Errorf("want it said that there is no such user, got %v", err)
+	}
+}
+
+// Audit events come as the policy asks.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got []string
+	policy := &auditv1.Policy{Rules: []auditv1.PolicyRule{
+		{Level: auditv1.LevelRequest, Verbs: []string{"create"}, Resources: []auditv1.GroupResources{{Resources: []string{"configmaps"}}},
+			Namespaces: []string{"default"}, OmitStages: []auditv1.Stage{auditv1.StageRequestReceived}},
+		{Level: auditv1.LevelNone},
+	}}
+	srv := miniapitest.Start(t, miniapitest.WithAudit(policy, func(event *auditv1.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, strings.Join([]string{string(event.Stage), event.User.Username, event.Verb, event.ObjectRef.Resource, event.ObjectRef.Name}, " "))
+		if event.RequestObject == nil {
+			t.Error("the level is Request, and there is no request")
+		}
+	}))
+	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("m"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{"ResponseComplete system:admin create configmaps m"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// What can't work is said by Start, with where it comes from.
+func TestFailedStart(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	holder := miniapitest.Start(t, miniapitest.WithDataDir(filepath.Join(data, "held")))
+	broken := filepath.Join(data, "broken.yaml")
+	if err := os.WriteFile(broken, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not Valid}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, reason string
+		option       miniapitest.Option
+		want         string
+	}{
+		{"no file", "the option knows", miniapitest.WithManifests("testdata/none"), "testdata/none"},
+		{"no definition", "nothing found is a mistake in the path", miniapitest.WithCRDs("testdata/webhooks"), "no CustomResourceDefinition in"},
+		{"no webhook", "so it is here", miniapitest.WithWebhookManifests("testdata/widgets"), "no webhook configuration in"},
+		{"relative path", "a server is asked for absolute ones", miniapitest.WithWebhook("validate", nil), "must begin with a slash"},
+		{"refused", "the server knows", miniapitest.WithManifests(broken), `broken.yaml, document 1: ConfigMap Not Valid: `},
+		{"unknown plugin", "all of them are known", miniapitest.WithAdmissionPlugins("None"), `plugin "None" is unknown`},
+		{"unknown gate", "so are gates", miniapitest.WithFeatureGates(map[string]bool{"None": true}), "feature gate None is unknown"},
+		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, nil), "audit policy: "},
+		{"data folder in use", "one process holds it", miniapitest.WithDataDir(filepath.Join(data, "held")), "in use by process"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := miniapitest.New(t.Context(), test.option)
+			if err == nil {
+				_ = srv.Stop()
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want %q because %s, got %v", test.want, test.reason, err)
+			}
+		})
+	}
+	_ = holder
+}
+
+// A start ends with its context.
+func TestStartCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if srv, err := miniapitest.New(ctx); err == nil {
+		_ = srv.Stop()
+		t.Error("want an error")
+	}
+}
+
+// Data is kept where it is asked to be.
+func TestDataDir(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 2 {
+		srv, err := miniapitest.New(t.Context(), miniapitest.WithDataDir(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps := srv.Client().CoreV1().ConfigMaps("default")
+		if i == 0 {
+			_, err = maps.Create(t.Context(), configMap("kept"), metav1.CreateOptions{})
+		} else {
+			_, err = maps.Get(t.Context(), "kept", metav1.GetOptions{})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if err := srv.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Main gives the tests of a package one server.
+func TestMainRuns(t *testing.T) {
+	t.Parallel()
+	var srv *miniapitest.Server
+	code := miniapitest.Main(runs(func() int {
+		if _, err := srv.Client().CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+		return 7
+	}), &srv)
+	if code != 7 {
+		t.Errorf("want the code of the tests, got %d", code)
+	}
+	if _, err := os.Stat(srv.KubeconfigFile()); !os.IsNotExist(err) {
+		t.Errorf("want the server's files to be gone, got %v", err)
+	}
+}
+
+type runs func() int
+
+func (r runs) Run() int { return r() }
