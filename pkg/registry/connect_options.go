@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,56 +38,36 @@ func decodeQuery(query url.Values, out any) error {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		values, given := query[name]
-		if name == "" || !given || len(values) == 0 {
+		values := query[name]
+		if name == "" || len(values) == 0 {
 			continue
 		}
-		if err := decodeValues(values, v.Field(i)); err != nil {
-			return fmt.Errorf("query parameter %q: %w", name, err)
+		if err := decodeValues(values, v.Field(i).Addr().Interface()); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func decodeValues(values []string, field reflect.Value) error {
-	if field.Kind() == reflect.Slice {
-		field.Set(reflect.MakeSlice(field.Type(), len(values), len(values)))
-		for i, s := range values {
-			if err := decodeValue(s, field.Index(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return decodeValue(values[0], field)
-}
-
-func decodeValue(s string, field reflect.Value) error {
-	if field.Type() == reflect.TypeFor[*metav1.Time]() {
-		t := &metav1.Time{}
-		if err := t.UnmarshalQueryParameter(s); err != nil {
-			return err
-		}
-		field.Set(reflect.ValueOf(t))
-		return nil
-	}
-	switch field.Kind() {
-	case reflect.Pointer:
-		field.Set(reflect.New(field.Type().Elem()))
-		return decodeValue(s, field.Elem())
-	case reflect.String:
-		field.SetString(s)
-	case reflect.Bool:
-		// "?stdin", "?stdin=1" and "?stdin=yes" are all true, as in metav1's own conversion.
-		field.SetBool(s != "false" && s != "0")
-	case reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(s, 10, field.Type().Bits())
-		if err != nil {
-			return fmt.Errorf("%q is not a number: %w", s, err)
-		}
-		field.SetInt(n)
+// decodeValues reads the values of a parameter into a field. Its errors are what clients see.
+func decodeValues(values []string, field any) error {
+	switch field := field.(type) {
+	case *string:
+		*field = values[0]
+	case **string:
+		*field = &values[0]
+	case *[]string:
+		*field = slices.Clone(values)
+	case *bool:
+		return runtime.Convert_Slice_string_To_bool(&values, field, nil)
+	case **int64:
+		return runtime.Convert_Slice_string_To_Pointer_int64(&values, field, nil)
+	case *[]int32:
+		return metav1.Convert_Slice_string_To_Slice_int32(&values, field, nil)
+	case **metav1.Time:
+		return metav1.Convert_Slice_string_To_Pointer_v1_Time(&values, field, nil)
 	default:
-		return fmt.Errorf("a %s can't be given as a query parameter", field.Type())
+		return fmt.Errorf("a %T can't be given as a query parameter", field)
 	}
 	return nil
 }
