@@ -1,0 +1,212 @@
+package integration_test
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// sessions are the verbs by which a session is opened, proxied those that are passed on.
+var (
+	sessions = []string{http.MethodGet, http.MethodPost}
+	proxied  = []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	}
+)
+
+// Every connection is reviewed as CONNECT, whatever the verb: its options are the object, and
+// there are neither an old object nor options of the operation. Nothing need exist for it.
+func TestConnectIsReviewed(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	const refused = http.StatusTeapot
+	recorder := install(t, srv, validating("validate", always(&admissionv1.AdmissionResponse{
+		Result: &metav1.Status{Code: refused, Message: "no"},
+	}), on("CONNECT", "v1", "*/*"), reviewVersions("v1beta1")), mutating("mutate", allow(), on("CONNECT", "v1", "*/*")))
+
+	for _, tc := range []struct {
+		name, reason, path string
+		verbs              []string
+		want               connection
+		object             map[string]any
+	}{
+		{
+			"exec", "the query is the command", "/api/v1/namespaces/default/pods/web/exec?command=ls&command=-l&container=main&stdin=true&stdout=true&tty=true",
+			sessions, connection{"pods/exec", "PodExecOptions", "default", "web"},
+			map[string]any{"command": []any{"ls", "-l"}, "container": "main", "stdin": true, "stdout": true, "tty": true},
+		},
+		{
+			"attach", "the query says which streams", "/api/v1/namespaces/default/pods/web/attach?container=main&stdout=true",
+			sessions, connection{"pods/attach", "PodAttachOptions", "default", "web"},
+			map[string]any{"container": "main", "stdout": true},
+		},
+		{
+			"portforward", "the query says which ports", "/api/v1/namespaces/default/pods/web/portforward?ports=80,8080",
+			sessions, connection{"pods/portforward", "PodPortForwardOptions", "default", "web"},
+			map[string]any{"ports": []any{80.0, 8080.0}},
+		},
+		{
+			"pod proxy", "there is no path", "/api/v1/namespaces/default/pods/web/proxy",
+			proxied, connection{"pods/proxy", "PodProxyOptions", "default", "web"}, nil,
+		},
+		{
+			"pod proxy with a path", "the path is an option, the port belongs to the name", "/api/v1/namespaces/default/pods/web:8080/proxy/a/b",
+			proxied, connection{"pods/proxy", "PodProxyOptions", "default", "web:8080"}, map[string]any{"path": "/a/b"},
+		},
+		{
+			"service proxy", "scheme and port belong to the name", "/api/v1/namespaces/default/services/https:web:443/proxy/healthz",
+			proxied, connection{"services/proxy", "ServiceProxyOptions", "default", "https:web:443"}, map[string]any{"path": "/healthz"},
+		},
+		{
+			"node proxy", "nodes have no namespace", "/api/v1/nodes/one/proxy/logs",
+			proxied, connection{"nodes/proxy", "NodeProxyOptions", "", "one"}, map[string]any{"path": "/logs"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			object := map[string]any{"apiVersion": "v1", "kind": tc.want.Kind}
+			maps.Copy(object, tc.object)
+			for _, verb := range tc.verbs {
+				recorder.Reset()
+				response := request(t, srv.Config(), verb, tc.path, nil)
+				if response.StatusCode != refused {
+					t.Errorf("%s: want the webhook's answer %d, got %d", verb, refused, response.StatusCode)
+				}
+				if diff := cmp.Diff([]string{"mutate", "validate"}, called(recorder)); diff != "" {
+					t.Fatalf("%s: calls (-want +got):\n%s", verb, diff)
+				}
+				for _, review := range recorder.Reviews() {
+					r := review.Request
+					got := connection{r.Resource.Resource + "/" + r.SubResource, r.Kind.Kind, r.Namespace, r.Name}
+					if diff := cmp.Diff(tc.want, got); diff != "" || r.Operation != admissionv1.Connect {
+						t.Errorf("%s, %s: %s (-want +got):\n%s", verb, tc.reason, r.Operation, diff)
+					}
+					sent, _ := sentAs(t, review, "object")
+					if diff := cmp.Diff(any(object), sent); diff != "" {
+						t.Errorf("%s, %s: the object (-want +got):\n%s", verb, tc.reason, diff)
+					}
+					for _, field := range []string{"oldObject", "options"} {
+						if value, found := sentAs(t, review, field); !found || value != nil {
+							t.Errorf("%s: want null as %s, got %v", verb, field, value)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// connection is what a review says of where a connection leads.
+type connection struct{ Resource, Kind, Namespace, Name string }
+
+// request sends a request as the admin, to a path with its query.
+func request(t testing.TB, config *rest.Config, verb, path string, header http.Header) *http.Response {
+	t.Helper()
+	config.NextProtos = []string{"http/1.1"} // which sessions need
+	client := must(rest.HTTPClientFor(config))(t)
+	r := must(http.NewRequestWithContext(t.Context(), verb, config.Host+path, http.NoBody))(t)
+	maps.Copy(r.Header, header)
+	response := must(client.Do(r))(t)
+	ok(t, response.Body.Close())
+	return response
+}
+
+// A connection is made after it was admitted, with what mutating webhooks have made of its options.
+func TestConnectGoesThroughTheChain(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	asked := runOnKubelet(t, srv, "web")
+	upgrade := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}}
+	const exec = "/api/v1/namespaces/default/pods/web/exec?command=sh&container=main&stdout=true"
+
+	t.Run("admitted", func(t *testing.T) {
+		recorder := install(t, srv,
+			mutating("first", patch(miniapitest.Replace("/command/0", "ls")), on("CONNECT", "v1", "pods/exec")),
+			mutating("second", patch(miniapitest.Add("/command/-", "-l")), on("CONNECT", "v1", "pods/exec")),
+			validating("validate", allow(), on("CONNECT", "v1", "pods/exec")))
+		request(t, srv.Config(), http.MethodPost, exec, upgrade)
+
+		if diff := cmp.Diff([]string{"first", "second", "validate"}, called(recorder)); diff != "" {
+			t.Fatalf("calls (-want +got):\n%s", diff)
+		}
+		seen := decode[corev1.PodExecOptions](t, recorder.Reviews()[2].Request.Object.Raw).Command
+		if diff := cmp.Diff([]string{"ls", "-l"}, seen); diff != "" {
+			t.Errorf("the command that the validating webhook sees (-want +got):\n%s", diff)
+		}
+		select {
+		case got := <-asked:
+			if diff := cmp.Diff([]string{"ls", "-l"}, got["command"]); diff != "" {
+				t.Errorf("the command that the kubelet gets (-want +got):\n%s", diff)
+			}
+		default:
+			t.Error("the kubelet wasn't asked")
+		}
+	})
+	for _, refusing := range []hook{
+		mutating("refuse", deny("no"), on("CONNECT", "v1", "pods/exec")), validating("refuse", deny("no"), on("CONNECT", "v1", "pods/exec")),
+	} {
+		t.Run("refused", func(t *testing.T) {
+			install(t, srv, refusing)
+			if response := request(t, srv.Config(), http.MethodPost, exec, upgrade); response.StatusCode != http.StatusForbidden {
+				t.Errorf("want the webhook's refusal, got %d", response.StatusCode)
+			}
+			select {
+			case got := <-asked:
+				t.Errorf("the kubelet was asked for %v", got)
+			default:
+			}
+		})
+	}
+}
+
+// runOnKubelet makes a pod, on a node whose kubelet refuses every session after it has said
+// what it was asked for.
+func runOnKubelet(t testing.TB, srv *miniapitest.Server, name string) <-chan url.Values {
+	t.Helper()
+	asked := make(chan url.Values, 1)
+	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Query()
+		http.Error(w, "no sessions here", http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(kubelet.Close)
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(kubelet.URL, "https://"))
+	ok(t, err)
+
+	core := srv.Client().CoreV1()
+	node := must(core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{}))(t)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(must(strconv.Atoi(port))(t))
+	must(core.Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}))(t)
+	running := pod(name)
+	running.Spec.NodeName = node.Name
+	must(core.Pods("default").Create(t.Context(), running, metav1.CreateOptions{}))(t)
+	return asked
+}
+
+// There is no dry run of a connection.
+func TestConnectHasNoDryRun(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, validating("validate", allow(), on("CONNECT", "v1", "*/*")))
+	for _, path := range []string{"/api/v1/namespaces/default/pods/web/exec", "/api/v1/nodes/one/proxy"} {
+		if response := request(t, srv.Config(), http.MethodPost, path+"?dryRun=All", nil); response.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: want it to be refused, got %d", path, response.StatusCode)
+		}
+	}
+	if names := called(recorder); !slices.Equal(names, nil) {
+		t.Errorf("calls of webhooks: %v", names)
+	}
+}
