@@ -1,0 +1,218 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+const (
+	mutationAnnotation = "mutation.webhook.admission.k8s.io/"
+	patchAnnotation    = "patch.webhook.admission.k8s.io/"
+)
+
+// audited starts a server that writes an audit log, at the level that each namespace is
+// named after.
+func audited(t *testing.T) (*miniapitest.Server, *auditLog) {
+	t.Helper()
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	ok(t, os.WriteFile(policy, []byte(`apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, namespaces: [metadata]}
+- {level: Request, namespaces: [request]}
+- {level: RequestResponse, namespaces: [requestresponse]}
+- {level: None}
+`), 0o600))
+	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) {
+		o.Audit.PolicyFile, o.Audit.LogOptions.Path = policy, log
+	}))
+	for _, namespace := range []string{"none", "metadata", "request", "requestresponse"} {
+		must(srv.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}))(t)
+	}
+	return srv, &auditLog{path: log}
+}
+
+// auditLog is the file of a server's audit log.
+type auditLog struct{ path string }
+
+// event is the one about an object, which is written while the client gets its answer.
+func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
+	t.Helper()
+	var found *auditv1.Event
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		content, err := os.ReadFile(l.path)
+		if err != nil {
+			last = err
+			return false, nil
+		}
+		last = fmt.Errorf("no event in\n%s", content)
+		for line := range strings.Lines(string(content)) {
+			event := &auditv1.Event{}
+			if json.Unmarshal([]byte(line), event) == nil && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace && event.ObjectRef.Name == name {
+				found = event
+			}
+		}
+		return found != nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the audit event of %s/%s: %v", namespace, name, last)
+	}
+	return found
+}
+
+// annotations of the event that have one of the prefixes.
+func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ...string) map[string]string {
+	t.Helper()
+	annotations := map[string]string{}
+	for key, value := range l.event(t, namespace, name).Annotations {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(key, prefix) {
+				annotations[key] = value
+			}
+		}
+	}
+	return annotations
+}
+
+// Each call of a mutating webhook is told at the level Metadata, and what it changed at the
+// level Request: "round" is 1 for a call that is repeated, "index" the place in the chain.
+func TestAuditOfMutation(t *testing.T) {
+	t.Parallel()
+	srv, log := audited(t)
+	metadata := map[string]string{
+		mutationAnnotation + "round_0_index_0": `{"configuration":"a","webhook":"a.example.com","mutated":true}`,
+		mutationAnnotation + "round_0_index_1": `{"configuration":"b","webhook":"b.example.com","mutated":true}`,
+		mutationAnnotation + "round_0_index_2": `{"configuration":"c","webhook":"c.example.com","mutated":false}`,
+		mutationAnnotation + "round_1_index_0": `{"configuration":"a","webhook":"a.example.com","mutated":false}`,
+	}
+	request := map[string]string{
+		patchAnnotation + "round_0_index_0": `{"configuration":"a","webhook":"a.example.com","patch":[{"op":"add","path":"/data","value":{"a":"1"}}],"patchType":"JSONPatch"}`,
+		patchAnnotation + "round_0_index_1": `{"configuration":"b","webhook":"b.example.com","patch":[{"op":"add","path":"/data/b","value":"1"},{"op":"add","path":"/data/c","value":"2"}],"patchType":"JSONPatch"}`,
+	}
+	for key, value := range metadata {
+		request[key] = value
+	}
+	tests := []struct {
+		level, reason string
+		want          map[string]string
+	}{
+		{"metadata", "what changed isn't metadata", metadata},
+		{"request", "what changed is part of the request", request},
+		{"requestresponse", "a higher level has what a lower one has", request},
+	}
+	for _, test := range tests {
+		t.Run(test.level, func(t *testing.T) {
+			install(t, srv,
+				mutating("a", answering(inTurn(miniapitest.Patched(miniapitest.Add("/data", map[string]string{"a": "1"})), unchanged())), mayBeReinvoked),
+				mutating("b", patch(miniapitest.Add("/data/b", "1"), miniapitest.Add("/data/c", "2"))),
+				mutating("c", allow()),
+			)
+			must(srv.Client().CoreV1().ConfigMaps(test.level).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, metav1.CreateOptions{}))(t)
+			if diff := cmp.Diff(test.want, log.annotations(t, test.level, "m", mutationAnnotation, patchAnnotation)); diff != "" {
+				t.Errorf("%s: annotations (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// A webhook that is ignored because it has failed is told of.
+func TestAuditOfFailingOpen(t *testing.T) {
+	t.Parallel()
+	srv, log := audited(t)
+	broken := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) })
+	ignored := failurePolicy(admissionregistrationv1.Ignore)
+	install(t, srv,
+		mutating("a", allow()), mutating("b", broken, ignored),
+		validating("v", broken, ignored), validating("w", allow()),
+	)
+	must(srv.Client().CoreV1().ConfigMaps("metadata").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, metav1.CreateOptions{}))(t)
+	want := map[string]string{
+		"failed-open.mutation.webhook.admission.k8s.io/round_0_index_1":   "b.example.com",
+		"failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "v.example.com",
+		mutationAnnotation + "round_0_index_0":                            `{"configuration":"a","webhook":"a.example.com","mutated":false}`,
+		mutationAnnotation + "round_0_index_1":                            `{"configuration":"b","webhook":"b.example.com","mutated":false}`,
+	}
+	if diff := cmp.Diff(want, log.annotations(t, "metadata", "m", "failed-open.", mutationAnnotation)); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+// Webhooks may add annotations of their own, which are named after them; so may policies.
+// What a policy lets pass, to be looked at later, is told with its reason.
+func TestAuditOfDecisions(t *testing.T) {
+	t.Parallel()
+	srv, log := audited(t)
+	annotated := func(response *admissionv1.AdmissionResponse) http.Handler {
+		response.AuditAnnotations = map[string]string{"who": "me"}
+		return always(response)
+	}
+	tests := []struct {
+		name, reason string
+		prepare      func(*testing.T)
+		refused      bool
+		prefixes     []string
+		want         map[string]string
+	}{{
+		name: "webhooks", reason: "both kinds of webhooks may, allowing or rejecting",
+		prepare: func(t *testing.T) {
+			install(t, srv, mutating("m", annotated(miniapitest.Allowed())), validating("v", annotated(miniapitest.Denied("no"))))
+		},
+		refused: true, prefixes: []string{"m.example.com/", "v.example.com/"},
+		want: map[string]string{"m.example.com/who": "me", "v.example.com/who": "me"},
+	}, {
+		name: "policy", reason: "the failure names the expression, the actions, the policy and the binding",
+		prepare: func(t *testing.T) {
+			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{
+				ObjectMeta: metav1.ObjectMeta{Name: "audited"},
+				Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+					Validations: []admissionregistrationv1.Validation{
+						{Expression: "true"},
+						{Expression: "has(object.data)", MessageExpression: "'data of ' + object.metadata.name + ' is missing'"},
+					},
+					AuditAnnotations: []admissionregistrationv1.AuditAnnotation{
+						{Key: "name", ValueExpression: "string(object.metadata.name)"},
+						{Key: "none", ValueExpression: "null"},
+					},
+				},
+			}, admissionregistrationv1.Audit)
+		},
+		prefixes: []string{"validation.policy.admission.k8s.io/", "audited/"},
+		want: map[string]string{
+			"validation.policy.admission.k8s.io/validation_failure": `[{"message":"data of policy is missing","policy":"audited","binding":"audited","expressionIndex":1,"validationActions":["Audit"]}]`,
+			"audited/name": "policy",
+		},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.prepare(t)
+			_, err := srv.Client().CoreV1().ConfigMaps("metadata").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
+			if refused := err != nil; refused != test.refused {
+				t.Errorf("refused: want %t, got %v", test.refused, err)
+			}
+			if diff := cmp.Diff(test.want, log.annotations(t, "metadata", test.name, test.prefixes...)); diff != "" {
+				t.Errorf("%s: annotations (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
