@@ -63,6 +63,7 @@ type Config struct {
 	authentication *authentication.Applied
 	escalation     registry.Escalation
 	crdBarrier     *crdBarrier
+	discovery      *discoveryRecorder
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
 	services       utilwebhook.ServiceResolver
 	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
@@ -127,7 +128,8 @@ func (c *Config) applyServerRun(context.Context) error {
 	c.bootstrapped = make(chan struct{})
 	c.generic.AddHealthChecks(healthz.NamedCheck("bootstrap", c.checkBootstrapped))
 	// One, for custom resources too.
-	c.generic.AggregatedDiscoveryGroupManager = &discoveryRecorder{aggregated.NewResourceManager("apis"), c.crdBarrier}
+	c.discovery = &discoveryRecorder{ResourceManager: aggregated.NewResourceManager("apis"), barrier: c.crdBarrier}
+	c.generic.AggregatedDiscoveryGroupManager = c.discovery
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	// Both are served by installOpenAPI, when first asked for; apiextensions needs

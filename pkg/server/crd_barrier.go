@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -210,10 +211,20 @@ func objectMeta(obj runtime.Object) metav1.Object {
 type discoveryRecorder struct {
 	aggregated.ResourceManager
 	barrier *crdBarrier
+	handler http.Handler
+}
+
+// serveFrom makes it serve the installed groups, too.
+func (d *discoveryRecorder) serveFrom(all *installed) {
+	d.handler = all.aggregated(d.ResourceManager, func(group string) bool { return group != "" })
+}
+
+func (d *discoveryRecorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	d.handler.ServeHTTP(w, req)
 }
 
 func (d *discoveryRecorder) WithSource(source aggregated.Source) aggregated.ResourceManager {
-	return &discoveryRecorder{d.ResourceManager.WithSource(source), d.barrier}
+	return &discoveryRecorder{ResourceManager: d.ResourceManager.WithSource(source), barrier: d.barrier}
 }
 
 func (d *discoveryRecorder) AddGroupVersion(group string, version apidiscoveryv2.APIVersionDiscovery) {

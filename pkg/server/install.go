@@ -2,9 +2,11 @@ package server
 
 import (
 	"fmt"
+	"net/http"
+	"sync"
 	"time"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,57 +14,87 @@ import (
 	genericapi "k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// install serves the groups of the registry. It does what the library's
-// InstallAPIGroups does, but with a type converter that is shared by all servers of
-// the process and made at its first use: the library makes one a server, from a spec
-// of its own, before it serves anything.
-func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, groups []registry.APIGroup) error {
-	for _, group := range groups {
-		if err := installGroup(s, config, group); err != nil {
-			return fmt.Errorf("installing API group %q: %w", group.Name, err)
-		}
-	}
-	return nil
+// installed is what a server serves of the registry's groups.
+type installed struct {
+	versions []*versionRoutes
+	// documents are the web services of discovery, which the OpenAPI specs have too.
+	documents []*restful.WebService
 }
 
-func installGroup(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, group registry.APIGroup) error {
-	root, resources := genericapiserver.APIGroupPrefix, s.AggregatedDiscoveryGroupManager
-	if group.Name == "" {
-		root, resources = genericapiserver.DefaultLegacyAPIPrefix, s.AggregatedLegacyDiscoveryGroupManager
-	}
-	for _, gv := range group.Versions {
-		discovered, _, err := apiGroupVersion(s, config, group, gv, root).InstallREST(s.Handler.GoRestfulContainer)
-		if err != nil {
-			return err
+// install serves the groups of the registry. It does what the library's
+// InstallAPIGroups does, but routes and discovery are made when they are asked for, and
+// the type converter is shared by all servers of the process: the library makes one a
+// server, from a spec of its own, before it serves anything.
+func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, groups []registry.APIGroup) (*installed, error) {
+	all := &installed{}
+	for _, group := range groups {
+		for _, gv := range group.Versions {
+			routes := newVersionRoutes(apiGroupVersion(s, config, group, gv))
+			if err := routes.registerKinds(); err != nil {
+				return nil, fmt.Errorf("installing %s: %w", gv, err)
+			}
+			routes.serve(s)
+			all.versions = append(all.versions, routes)
 		}
-		resources.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
-			Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: discovered,
-		})
-	}
-	for _, storages := range group.Storage {
-		for _, storage := range storages {
-			s.RegisterDestroyFunc(storage.Destroy)
+		for _, storages := range group.Storage {
+			for _, storage := range storages {
+				s.RegisterDestroyFunc(storage.Destroy)
+			}
+		}
+		if group.Name != "" {
+			apiGroup := discoveryGroup(group.Versions)
+			s.DiscoveryGroupManager.AddGroup(apiGroup)
+			all.documents = append(all.documents, discovery.NewAPIGroupHandler(config.Serializer, apiGroup).WebService())
 		}
 	}
-	if group.Name == "" {
-		legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, root)
-		handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, resources, resources)
-		s.Handler.GoRestfulContainer.Add(handler.GenerateWebService("/api", metav1.APIVersions{}))
+	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
+	legacy := all.aggregated(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })
+	handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, legacy, legacy)
+	all.documents = append(all.documents, handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{}))
+	for _, document := range all.documents {
+		serveDocument(s, config.Serializer, document)
+	}
+	return all, nil
+}
+
+// aggregated is the manager, given the versions of some groups before it serves its
+// first request.
+func (i *installed) aggregated(resources aggregated.ResourceManager, of func(group string) bool) http.Handler {
+	fill := sync.OnceValue(func() error {
+		for _, v := range i.versions {
+			group := v.version.GroupVersion.Group
+			if !of(group) {
+				continue
+			}
+			version, err := v.discovered()
+			if err != nil {
+				return fmt.Errorf("discovery of %s: %w", v.version.GroupVersion, err)
+			}
+			resources.AddGroupVersion(group, version)
+		}
 		return nil
-	}
-	apiGroup := discoveryGroup(group.Versions)
-	s.DiscoveryGroupManager.AddGroup(apiGroup)
-	s.Handler.GoRestfulContainer.Add(discovery.NewAPIGroupHandler(config.Serializer, apiGroup).WebService())
-	return nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if err := fill(); err != nil {
+			responsewriters.InternalError(w, req, err)
+			return
+		}
+		resources.ServeHTTP(w, req)
+	})
 }
 
 func apiGroupVersion(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, group registry.APIGroup,
-	gv schema.GroupVersion, root string) *genericapi.APIGroupVersion {
+	gv schema.GroupVersion) *genericapi.APIGroupVersion {
+	root := genericapiserver.APIGroupPrefix
+	if group.Name == "" {
+		root = genericapiserver.DefaultLegacyAPIPrefix
+	}
 	served := map[string][]string{}
 	for _, v := range group.Versions {
 		for resource := range group.Storage[v.Version] {

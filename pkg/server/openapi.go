@@ -160,9 +160,17 @@ func (typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, err
 // installOpenAPI serves /openapi/v2 and /openapi/v3, both built when first asked for.
 // Custom resources are merged into v2 here; for v3 the returned service is also
 // apiextensions' own to update.
-func installOpenAPI(s *genericapiserver.GenericAPIServer, crds crdlisters.CustomResourceDefinitionLister) (*handler3.OpenAPIService, error) {
-	services := s.Handler.GoRestfulContainer.RegisteredWebServices()
+func installOpenAPI(s *genericapiserver.GenericAPIServer, all *installed, crds crdlisters.CustomResourceDefinitionLister) (*handler3.OpenAPIService, error) {
+	parts := all.described(s)
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
+		var services []*restful.WebService
+		for _, p := range parts {
+			service, err := p.service()
+			if err != nil {
+				return nil, "", err
+			}
+			services = append(services, service)
+		}
 		swagger, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), openAPIConfig())
 		if err != nil {
 			return nil, "", fmt.Errorf("building /openapi/v2: %w", err)
@@ -186,14 +194,34 @@ func installOpenAPI(s *genericapiserver.GenericAPIServer, crds crdlisters.Custom
 	if err := v3.RegisterOpenAPIV3VersionedService("/openapi/v3", s.Handler.NonGoRestfulMux); err != nil {
 		return nil, err
 	}
-	for _, service := range services {
-		path := strings.TrimPrefix(service.RootPath(), "/")
-		v3.UpdateGroupVersionLazy(path, cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
+	for _, p := range parts {
+		v3.UpdateGroupVersionLazy(strings.TrimPrefix(p.root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
+			service, err := p.service()
+			if err != nil {
+				return nil, "", err
+			}
 			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), openAPIV3Config())
 			return doc, "static", err
 		})))
 	}
 	return v3, nil
+}
+
+// described is a part of what the specs describe.
+type described struct {
+	root    string
+	service func() (*restful.WebService, error)
+}
+
+func (i *installed) described(s *genericapiserver.GenericAPIServer) []described {
+	var all []described
+	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.documents...) {
+		all = append(all, described{service.RootPath(), func() (*restful.WebService, error) { return service, nil }})
+	}
+	for _, v := range i.versions {
+		all = append(all, described{v.root, v.service})
+	}
+	return all
 }
 
 // customResources is the v2 spec of the established custom resources, rebuilt when

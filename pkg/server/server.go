@@ -73,11 +73,13 @@ func (s *Server) buildMain() error {
 	if err != nil {
 		return err
 	}
-	if err := install(main, config, groups); err != nil {
+	installed, err := install(main, config, groups)
+	if err != nil {
 		return err
 	}
+	s.config.discovery.serveFrom(installed)
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	v3, err := installOpenAPI(main, definitions.Lister())
+	v3, err := installOpenAPI(main, installed, definitions.Lister())
 	if err != nil {
 		return err
 	}
