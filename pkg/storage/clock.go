@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -35,14 +34,19 @@ func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	return woken
 }
 
-// Since is like time.Since until stop, and then as long as anybody may wait.
+// patience is longer than anybody waits. It is no longer than that because a watch cache counts
+// the seconds, one by one.
+const patience = time.Hour
+
+// Since is like time.Since until stop, and then longer than anybody waits.
 func (c *stopClock) Since(t time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	since := c.RealClock.Since(t)
 	if c.stopped {
-		return math.MaxInt64
+		since += patience
 	}
-	return c.RealClock.Since(t)
+	return since
 }
 
 func (c *stopClock) wake(sleeper chan time.Time) {
