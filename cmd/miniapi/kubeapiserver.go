@@ -30,7 +30,7 @@ that is already there. A link of the name kube-apiserver does the same.`,
 }
 
 func runKubeAPIServer(parent context.Context, o serverOptions, out, errOut io.Writer) error {
-	if o.version.print(out) {
+	if o.version.writeTo(out) {
 		return nil
 	}
 	if err := o.begin(errOut, errOut); err != nil {

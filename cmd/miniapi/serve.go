@@ -42,7 +42,7 @@ have kube-apiserver's names wherever miniapi has the feature.`,
 }
 
 func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error {
-	if o.version.print(out) {
+	if o.version.writeTo(out) {
 		return nil
 	}
 	log := &quietLog{to: errOut}

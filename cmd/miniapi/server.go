@@ -51,6 +51,7 @@ func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
 
 // begin is the first step of a command: its warnings, and where its log goes.
 func (o serverOptions) begin(errOut, log io.Writer) error {
+	dropKubeAPIs(o.server.APIs.RuntimeConfig, o.inert)
 	o.inert.warn(errOut)
 	return applyLogs(o.logs, log)
 }
@@ -86,12 +87,16 @@ func (o serverOptions) build(ctx context.Context, errOut io.Writer) (*server.Ser
 	if err != nil {
 		return nil, usageError{err}
 	}
-	for _, warning := range completed.Warnings() {
-		fmt.Fprintln(errOut, "Warning:", warning)
-	}
 	config, err := completed.Config(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return config.New(ctx)
+	s, err := config.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range completed.Warnings() {
+		fmt.Fprintln(errOut, "Warning:", warning)
+	}
+	return s, nil
 }

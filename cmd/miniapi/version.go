@@ -37,8 +37,8 @@ func (v *versionFlag) Set(value string) error {
 	return nil
 }
 
-// print prints the version as kube-apiserver does, and says whether that was asked for.
-func (v *versionFlag) print(to io.Writer) bool {
+// writeTo writes the version as kube-apiserver does, and says whether that was asked for.
+func (v *versionFlag) writeTo(to io.Writer) bool {
 	if *v == "raw" {
 		fmt.Fprintf(to, "%#v\n", server.Version())
 		return true

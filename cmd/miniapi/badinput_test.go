@@ -1,0 +1,131 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBadInput starts the program with something wrong: it ends within seconds, with
+// one line that names what is wrong, and where.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	takenPort := strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)
+
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held := filepath.Join(t.TempDir(), "data")
+	holder, _ := serve(t, "--data-dir="+held)
+
+	plain := file(t, "plain", "not a folder\n")
+	below := filepath.Join(plain, "below")
+	missing := filepath.Join(t.TempDir(), "missing")
+	brackets := file(t, "brackets.yaml", "this: [is\n")
+	wrongType := file(t, "wrong-type.yaml", "apiVersion: v1\nkind: Config\nclusters: 5\n")
+	level := file(t, "level.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]\n")
+	abac := file(t, "policy.jsonl", `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":`)
+	podSecurity := file(t, "admission.yaml", `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: PodSecurity
+  configuration: {apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: loud}}
+`)
+	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n"
+	unknownKind := file(t, "unknown-kind.yaml", configMap+"apiVersion: v1\nkind: Nope\nmetadata: {name: b}\n")
+	invalid := file(t, "invalid.yaml", configMap+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
+	certificate, key := keyPairFiles(t)
+	otherCertificate, _ := keyPairFiles(t)
+	mixed := t.TempDir()
+	for from, to := range map[string]string{otherCertificate: "apiserver.crt", key: "apiserver.key"} {
+		if err := os.Link(from, filepath.Join(mixed, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for _, test := range []struct {
+		name   string
+		args   []string
+		code   int
+		want   []string // what the line contains
+		reason string
+	}{
+		{"command", []string{"sevre"}, exitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
+		{"argument", []string{"serve", "manifests"}, exitUsage, []string{`"manifests"`}, "there are flags alone"},
+		{"flag", []string{"serve", "--no-such-flag"}, exitUsage, []string{"--no-such-flag"}, "nobody has it"},
+		{"flag of the stand-in", []string{"kube-apiserver", "--no-such-flag"}, exitUsage, []string{"--no-such-flag"}, "kube-apiserver doesn't have it either"},
+		{"value of an inert flag", []string{"serve", "--max-connection-bytes-per-sec=x"}, exitUsage, []string{"--max-connection-bytes-per-sec", `"x"`}, "kube-apiserver would refuse it"},
+		{"feature gate", []string{"serve", "--feature-gates=NoSuchGate=true"}, exitUsage, []string{"--feature-gates", "NoSuchGate"}, "nobody has it"},
+		{"value of a feature gate", []string{"serve", "--feature-gates=WatchList=maybe"}, exitUsage, []string{"--feature-gates", "WatchList=true"}, "it is on or off"},
+		{"emulated version", []string{"serve", "--emulated-version=9.9"}, exitUsage, []string{"emulation version 9.9", "1.3"}, "it is too new"},
+
+		{"port in use", []string{"serve", "--secure-port=" + takenPort}, exitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},
+		{"port", []string{"serve", "--secure-port=99999"}, exitUsage, []string{"--secure-port 99999", "65535"}, "ports end before"},
+		{"address", []string{"serve", "--secure-port=0", "--bind-address=192.0.2.1"}, exitFailed, []string{"--bind-address 192.0.2.1"}, "it is no machine's"},
+		{"range", []string{"serve", "--service-cluster-ip-range=10.0.0.0/99"}, exitUsage, []string{"--service-cluster-ip-range", "10.0.0.0/99", "10.0.0.0/24"}, "IPv4 has 32 bits"},
+		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, exitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
+
+		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, exitFailed, []string{foreign, "notes.txt"}, "it is somebody else's"},
+		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, exitFailed, []string{plain, "not a folder"}, "etcd needs a folder"},
+		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, exitFailed, []string{held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
+		{"etcd refuses", []string{"serve", "--secure-port=0", "--etcd-servers=http://127.0.0.1:1"}, exitFailed, []string{"--etcd-servers", "http://127.0.0.1:1", "refused"}, "nothing is there"},
+		{"no socket of etcd", []string{"kube-apiserver", "--secure-port=0", "--cert-dir=" + t.TempDir(), "--etcd-servers=unix://" + missing}, exitFailed, []string{"--etcd-servers", missing}, "nothing is there"},
+		{"no etcd", []string{"kube-apiserver"}, exitUsage, []string{"--etcd-servers"}, "kube-apiserver has none of its own"},
+
+		{"certificate of another key", []string{"serve", "--tls-cert-file=" + otherCertificate, "--tls-private-key-file=" + key}, exitUsage, []string{"--tls-cert-file", otherCertificate, key, "match"}, "the key proves nothing"},
+		{"certificate without key", []string{"serve", "--tls-cert-file=" + certificate}, exitUsage, []string{"--tls-private-key-file"}, "both are needed"},
+		{"no certificate", []string{"serve", "--tls-cert-file=" + brackets, "--tls-private-key-file=" + key}, exitUsage, []string{"--tls-cert-file", brackets}, "it is no PEM"},
+		{"mixed folder of certificates", []string{"serve", "--secure-port=0", "--cert-dir=" + mixed}, exitFailed, []string{"--cert-dir " + mixed, "apiserver.crt"}, "the pair in it is none"},
+		{"no authorities", []string{"serve", "--secure-port=0", "--client-ca-file=" + brackets}, exitFailed, []string{"--client-ca-file", brackets}, "it is no PEM"},
+
+		{"kubeconfig of authorization", []string{"serve", "--secure-port=0", "--authorization-mode=Webhook", "--authorization-webhook-config-file=" + brackets}, exitFailed, []string{brackets, "line 1"}, "it is no YAML"},
+		{"kubeconfig of authentication", []string{"serve", "--secure-port=0", "--authentication-token-webhook-config-file=" + wrongType}, exitFailed, []string{wrongType, "clusters"}, "clusters are a list"},
+		{"audit policy", []string{"serve", "--audit-policy-file=" + level, "--audit-log-path=-"}, exitUsage, []string{"--audit-policy-file " + level, "rules[0].level", "Loud", "RequestResponse"}, "there is no such level"},
+		{"policy of ABAC", []string{"serve", "--secure-port=0", "--authorization-mode=ABAC", "--authorization-policy-file=" + abac}, exitFailed, []string{abac, "line 1"}, "the line is cut short"},
+		{"authorization mode", []string{"serve", "--authorization-mode=Rbac"}, exitUsage, []string{"--authorization-mode", `"Rbac"`, "RBAC"}, "letters count"},
+		{"admission configuration", []string{"serve", "--admission-control-config-file=" + brackets}, exitUsage, []string{"--admission-control-config-file", brackets}, "it is no YAML"},
+		{"configuration of a plugin", []string{"serve", "--secure-port=0", "--admission-control-config-file=" + podSecurity}, exitFailed, []string{"PodSecurity", "enforce", "baseline"}, "there is no such level"},
+		{"plugin", []string{"serve", "--enable-admission-plugins=Nope"}, exitUsage, []string{"--enable-admission-plugins", `"Nope"`, "NamespaceLifecycle"}, "nobody has it"},
+
+		{"manifest", []string{"serve", "--apply=" + brackets}, exitUsage, []string{"--apply", brackets, "document 1", "line 1"}, "it is no YAML"},
+		{"no manifest", []string{"serve", "--apply=" + missing}, exitUsage, []string{"--apply", missing}, "it isn't there"},
+		{"manifest of an unknown kind", []string{"serve", "--secure-port=0", "--apply=" + unknownKind}, exitFailed, []string{"--apply", unknownKind, "document 2", "Nope"}, "nothing serves it"},
+		{"manifest of an invalid object", []string{"serve", "--secure-port=0", "--apply=" + invalid}, exitFailed, []string{"--apply", invalid, "document 2", "metadata.name", "Bad_Name"}, "names are lower case"},
+		{"place of the kubeconfig", []string{"serve", "--secure-port=0", "--write-kubeconfig=" + below}, exitFailed, []string{"--write-kubeconfig " + below}, "it can't be written"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			code, stdout, stderr := start(t, "miniapi", test.args...).exit(t)
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if code != test.code {
+				t.Errorf("exit code %d, want %d: %s", code, test.code, test.reason)
+			}
+			if stdout != "" {
+				t.Errorf("on stdout: %q", stdout)
+			}
+			if !strings.HasPrefix(stderr, "Error: ") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("on stderr: %q, want one line: %s", stderr, test.reason)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("on stderr: %q, which doesn't say %q: %s", stderr, part, test.reason)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// asProgram in the environment makes the test's binary the program itself.
+const asProgram = "MINIAPI_TEST_AS_PROGRAM"
+
+// deadline bounds what a test waits for; it is far more than anything takes.
+const deadline = 30 * time.Second
+
+// programs is a folder with this binary under each name that it answers to.
+var programs string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(run(os.Args))
+	}
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	binary, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	if programs, err = os.MkdirTemp("", "miniapi-cmd-test-"); err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(programs) }()
+	for _, name := range []string{"miniapi", "kube-apiserver", "etcd"} {
+		if err := os.Symlink(binary, filepath.Join(programs, name)); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
+}
+
+// process is the program, running.
+type process struct {
+	cmd    *exec.Cmd
+	lines  chan string
+	stderr bytes.Buffer
+	done   chan struct{}
+}
+
+// start starts the program by one of its names, in a folder of its own.
+func start(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(filepath.Join(programs, name), args...), lines: make(chan string, 1000), done: make(chan struct{})}
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Stderr = &p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go p.wait(stdout)
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	})
+	return p
+}
+
+func (p *process) wait(stdout io.Reader) {
+	scanner := bufio.NewScanner(stdout)
+	for scanner.Scan() {
+		p.lines <- scanner.Text()
+	}
+	close(p.lines)
+	_ = p.cmd.Wait()
+	close(p.done)
+}
+
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exit waits for the end and returns the exit code, what was on stdout and not read
+// yet, and what was on stderr.
+func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(deadline):
+		p.signal(t, syscall.SIGQUIT)
+		<-p.done
+		t.Fatalf("%s still runs:\n%s", p.cmd, p.stderr.String())
+	}
+	var lines []string
+	for line := range p.lines {
+		lines = append(lines, line)
+	}
+	return p.cmd.ProcessState.ExitCode(), strings.Join(lines, "\n"), p.stderr.String()
+}
+
+var readyLine = regexp.MustCompile(`^miniapi is ready on (https://\S+): export KUBECONFIG=(\S+)$`)
+
+// serve runs "miniapi serve" on a free port until it says that it is ready, and
+// returns a client of it.
+func serve(t *testing.T, args ...string) (*process, *rest.Config) {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	p := start(t, "miniapi", append([]string{"serve", "--secure-port=0", "--write-kubeconfig=" + kubeconfig}, args...)...)
+	select {
+	case line, running := <-p.lines:
+		if !running {
+			<-p.done
+			t.Fatalf("%s ended: %s", p.cmd, p.stderr.String())
+		}
+		if match := readyLine.FindStringSubmatch(line); match == nil || match[2] != kubeconfig {
+			t.Fatalf("the first line is %q", line)
+		}
+	case <-time.After(deadline):
+		t.Fatalf("%s isn't ready", p.cmd)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	return p, config
+}
+
+func client(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// file writes a file of the test and returns its path.
+func file(t *testing.T, name, format string, args ...any) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, fmt.Appendf(nil, format, args...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// TestStandIn runs links of the names etcd and kube-apiserver as envtest does: each
+// with its flags, until it is healthy.
+func TestStandIn(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name   string
+		etcd   func(t *testing.T) string // its address
+		reason string
+	}{
+		{"tcp", func(t *testing.T) string { return "http://" + freeAddress(t) }, "so does envtest"},
+		{"unix", func(t *testing.T) string { return "unix://" + filepath.Join(t.TempDir(), "etcd.sock") }, "so does the integration framework of Kubernetes"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			store := test.etcd(t)
+			etcd := start(t, "etcd", "--data-dir="+t.TempDir(), "--unsafe-no-fsync", "--listen-peer-urls=http://127.0.0.1:0",
+				"--listen-client-urls="+store, "--advertise-client-urls="+store)
+			etcd.awaitSocket(t, store)
+
+			certificates := t.TempDir()
+			address := freeAddress(t)
+			_, port, err := net.SplitHostPort(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := start(t, "kube-apiserver", "--etcd-servers="+store, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+certificates,
+				"--authorization-mode=RBAC", "--allow-privileged=true", "--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24",
+				"--token-auth-file="+file(t, "tokens.csv", `secret,admin,1,"system:masters"`))
+			server.awaitHealthy(t, "https://"+address+"/healthz")
+
+			// What is asked for at once after that is there: see test.reason.
+			c := client(t, &rest.Config{Host: address, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(certificates, "apiserver.crt")}})
+			if _, err := c.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceDefault, metav1.GetOptions{}); err != nil {
+				t.Errorf("namespace default: %v: %s", err, test.reason)
+			}
+			server.signal(t, syscall.SIGTERM)
+			if code, stdout, stderr := server.exit(t); code != 0 || stdout != "" {
+				t.Errorf("exit code %d, and on stdout %q, on stderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// awaitSocket waits until the process listens.
+func (p *process) awaitSocket(t *testing.T, address string) {
+	t.Helper()
+	network, socket := "tcp", address[len("http://"):]
+	if address[:len("unix")] == "unix" {
+		network = "unix"
+	}
+	p.await(t, func() error {
+		conn, err := net.Dial(network, socket)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	})
+}
+
+// awaitHealthy waits until an address answers 200 to somebody without credentials.
+func (p *process) awaitHealthy(t *testing.T, address string) {
+	t.Helper()
+	anybody := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	p.await(t, func() error {
+		response, err := anybody.Get(address)
+		if err != nil {
+			return err
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s", response.Status)
+		}
+		return nil
+	})
+}
+
+// await waits for a condition that the process brings about.
+func (p *process) await(t *testing.T, condition func() error) {
+	t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.After(deadline); ; {
+		err := condition()
+		if err == nil {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-p.done:
+			t.Fatalf("%s ended: %s", p.cmd, p.stderr.String())
+		case <-end:
+			t.Fatalf("%s isn't ready: %v", p.cmd, err)
+		}
+	}
+}
+
+// freeAddress is a local address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// keyPairFiles are a certificate and its key.
+func keyPairFiles(t *testing.T) (certificateFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file(t, "a.crt", "%s", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
+		file(t, "a.key", "%s", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+}
