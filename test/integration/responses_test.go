@@ -1,0 +1,295 @@
+package integration_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// replying is the handler that answers with a body, in which %UID% stands for the request's.
+func replying(code int, body string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(strings.ReplaceAll(body, "%UID%", string(review.Request.UID))))
+	})
+}
+
+// response is the body of an AdmissionReview of v1 with what is in its response.
+func response(fields string) string {
+	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"%UID%","allowed":true` + fields + `}}`
+}
+
+// jsonPatch are the fields of a response that patches.
+func jsonPatch(operations string) string {
+	return `,"patchType":"JSONPatch","patch":"` + base64.StdEncoding.EncodeToString([]byte(operations)) + `"`
+}
+
+type badResponse struct {
+	name, reason string
+	code         int
+	body         string
+	// want is what the client is told of it.
+	want string
+	// always says that the failure policy has no say in it.
+	always bool
+}
+
+// What a webhook answers must be an AdmissionReview of the version that it was sent, for the
+// request that it was sent. With failurePolicy Fail, anything else refuses the request, with an
+// error that says what is wrong; with Ignore, the request goes on as if there were no webhook.
+func TestBadResponses(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	cases := []badResponse{
+		{"another version", "it must be the one that was sent", 200, strings.ReplaceAll(response(""), "k8s.io/v1", "k8s.io/v1beta1"),
+			`failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion`, false},
+		{"another group", "it must be the one that was sent", 200, strings.ReplaceAll(response(""), "admission.k8s.io/v1", "example.com/v1"),
+			`failed to call webhook: no kind "AdmissionReview" is registered for version "example.com/v1" in scheme`, false},
+		{"another kind", "it must be an AdmissionReview", 200, strings.ReplaceAll(response(""), "AdmissionReview", "ConversionReview"),
+			`failed to call webhook: no kind "ConversionReview" is registered for version "admission.k8s.io/v1" in scheme`, false},
+		{"no version and kind", "they can't be guessed", 200, `{"response":{"uid":"%UID%","allowed":true}}`,
+			`received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=`, false},
+		{"another uid", "it is the answer to another request", 200, strings.ReplaceAll(response(""), "%UID%", "another"),
+			`received invalid webhook response: expected response.uid="%UID%", got "another"`, false},
+		{"no uid", "v1 wants it", 200, strings.ReplaceAll(response(""), `"uid":"%UID%",`, ""),
+			`received invalid webhook response: expected response.uid="%UID%", got ""`, false},
+		{"no response", "there is nothing to go by", 200, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
+			`received invalid webhook response: webhook response was absent`, false},
+		{"not JSON", "it can't be read", 200, `allowed`,
+			`failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string`, false},
+		{"cut off", "it can't be read", 200, response("")[:40],
+			`failed to call webhook: couldn't get version/kind; json parse error: unexpected end of JSON input`, false},
+		{"empty", "there is nothing to go by", 200, ``, `failed to call webhook: 0-length response with status code: 200 and content type: application/json`, false},
+		{"wrong types", "it can't be read", 200, strings.Replace(response(""), "true", `"yes"`, 1),
+			`failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool`, false},
+		{"status 500", "only 200 is an answer", 500, response(""), `failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding`, false},
+		{"status 404", "only 200 is an answer", 404, response(""), `failed to call webhook: the server could not find the requested resource`, false},
+		{"status 403", "only 200 is an answer", 403, response(""), `failed to call webhook: unknown`, false},
+		{"a Status", "only an AdmissionReview is an answer", 400, `{"apiVersion":"v1","kind":"Status","status":"Failure","message":"out of order","code":400}`, `failed to call webhook: out of order`, false},
+		{"status 302", "only 200 is an answer", 302, response(""), `failed to call webhook: the server responded with the status code 302 but did not return more information`, false},
+	}
+	mutatingOnly := []badResponse{
+		{"patch without type", "v1 wants both", 200, response(strings.Replace(jsonPatch(`[]`), `"patchType":"JSONPatch",`, "", 1)),
+			`received invalid webhook response: webhook returned response.patch but not response.patchType`, false},
+		{"type without patch", "v1 wants both", 200, response(`,"patchType":"JSONPatch"`),
+			`received invalid webhook response: webhook returned response.patchType but not response.patch`, false},
+		{"empty type", "it names no type", 200, response(strings.Replace(jsonPatch(`[]`), "JSONPatch", "", 1)),
+			`received invalid webhook response: webhook returned invalid response.patchType of ""`, false},
+		{"another type", "JSONPatch is the only one", 200, response(strings.Replace(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`), "JSONPatch", "MergePatch", 1)),
+			`unsupported patch type "MergePatch"`, false},
+		{"not a patch", "a JSON patch is a list of operations", 200, response(jsonPatch(`{"data":{"a":"b"}}`)),
+			`received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch`, false},
+		{"not base64", "bytes in JSON are base64", 200, response(`,"patchType":"JSONPatch","patch":"*"`),
+			`failed to call webhook: illegal base64 data at input byte 0`, false},
+		{"unknown operation", "the server did what it was told", 200, response(jsonPatch(`[{"op":"merge","path":"/data/a","value":"b"}]`)), `Unexpected kind: merge`, true},
+		{"path that isn't there", "the server did what it was told", 200, response(jsonPatch(`[{"op":"remove","path":"/data/missing"}]`)), `error in remove for path: '/data/missing': Unable to remove nonexistent key: missing: missing value`, true},
+		{"failed test", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":"/data/made","value":"second"}]`)), `testing value /data/made failed: test failed`, true},
+		{"undecodable object", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":"/data","value":"none"}]`)), `json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string`, true},
+	}
+	validatingOnly := []badResponse{
+		{"patch", "there is nothing left to change", 200, response(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`)),
+			`received invalid webhook response: validating webhook may not return response.patch`, false},
+		{"patchType", "there is nothing left to change", 200, response(`,"patchType":"JSONPatch"`),
+			`received invalid webhook response: validating webhook may not return response.patchType`, false},
+	}
+	for _, kind := range []struct {
+		name  string
+		hook  func(string, http.Handler, ...change) hook
+		cases []badResponse
+	}{
+		{"mutating", mutating, append(cases[:len(cases):len(cases)], mutatingOnly...)},
+		{"validating", validating, append(cases[:len(cases):len(cases)], validatingOnly...)},
+	} {
+		for _, tc := range kind.cases {
+			for _, policy := range []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore} {
+				t.Run(fmt.Sprintf("%s/%s/%s", kind.name, tc.name, policy), func(t *testing.T) {
+					prepare(t, srv.Client(), false)
+					recorder := install(t, srv, kind.hook("bad", replying(tc.code, tc.body), failurePolicy(policy)))
+					_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+					uid := only(t, recorder).UID
+					if policy == admissionregistrationv1.Ignore && !tc.always {
+						ok(t, err)
+						if diff := cmp.Diff(thing().Data, stored(t, srv.Client()).Data); diff != "" {
+							t.Errorf("want the object as it was sent (-want +got):\n%s", diff)
+						}
+						return
+					}
+					want := "Internal error occurred: "
+					if !tc.always {
+						want += `failed calling webhook "bad.example.com": `
+					}
+					want += strings.ReplaceAll(tc.want, "%UID%", string(uid))
+					if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), want) {
+						t.Errorf("%s:\nwant %s\ngot  %v", tc.reason, want, err)
+					}
+					if found := stored(t, srv.Client()); found != nil {
+						t.Errorf("%s: stored: %v", tc.reason, found)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A refusal is what the webhook says, whatever the failure policy: its code and message reach
+// the client, as a failure in any case.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	const denied = `admission webhook "refuse.example.com" denied the request`
+	for _, tc := range []struct {
+		name, reason, status string
+		want                 metav1.Status
+	}{
+		{
+			"nothing said", "a refusal without explanation is a bad request", ``,
+			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
+		},
+		{
+			"code and message", "the client gets both", `,"status":{"code":403,"message":"You cannot do this because it is Tuesday and your name starts with A"}`,
+			metav1.Status{Status: "Failure", Code: 403, Message: denied + ": You cannot do this because it is Tuesday and your name starts with A"},
+		},
+		{
+			"reason", "it stands for the message", `,"status":{"reason":"Forbidden"}`,
+			metav1.Status{Status: "Failure", Code: 400, Reason: "Forbidden", Message: denied + ": Forbidden"},
+		},
+		{
+			"success", "who refuses can't claim success", `,"status":{"status":"Success","code":200,"message":"fine"}`,
+			metav1.Status{Status: "Failure", Code: 400, Message: denied + ": fine"},
+		},
+		{
+			"whole status", "details and reason are passed on", `,"status":{"code":409,"reason":"Conflict","message":"taken","details":{"name":"n","kind":"k","causes":[{"field":"data","reason":"r","message":"m"}]}}`,
+			metav1.Status{Status: "Failure", Code: 409, Reason: "Conflict", Message: denied + ": taken", Details: &metav1.StatusDetails{
+				Name: "n", Kind: "k", Causes: []metav1.StatusCause{{Field: "data", Type: "r", Message: "m"}},
+			}},
+		},
+	} {
+		for _, refusing := range []func(string, http.Handler, ...change) hook{mutating, validating} {
+			t.Run(tc.name, func(t *testing.T) {
+				install(t, srv, refusing("refuse", replying(200, strings.Replace(response(tc.status), "true", "false", 1)), failurePolicy("Ignore")))
+				_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+				status, refused := err.(apierrors.APIStatus)
+				if !refused {
+					t.Fatalf("%s: want a refusal, got %v", tc.reason, err)
+				}
+				got := status.Status()
+				got.TypeMeta = metav1.TypeMeta{}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// A webhook of v1beta1 may leave out what v1 demands: version and kind, the uid, the type of a
+// patch, which is a JSON patch then.
+func TestResponsesInV1beta1(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	patched := strings.Replace(jsonPatch(`[{"op":"add","path":"/data/by","value":"webhook"}]`), `"patchType":"JSONPatch",`, "", 1)
+	bare := `{"response":{"allowed":true` + patched + `}}`
+	t.Run("mutating", func(t *testing.T) {
+		prepare(t, srv.Client(), false)
+		install(t, srv, mutating("mutate", replying(200, bare), reviewVersions("v1beta1")))
+		created := must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+		if created.Data["by"] != "webhook" {
+			t.Errorf("want the patch to be applied, got %v", created.Data)
+		}
+	})
+	t.Run("validating", func(t *testing.T) {
+		prepare(t, srv.Client(), false)
+		install(t, srv, validating("validate", replying(200, bare), reviewVersions("v1beta1")))
+		created := must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+		if diff := cmp.Diff(thing().Data, created.Data); diff != "" {
+			t.Errorf("want the patch to be ignored (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("no response", func(t *testing.T) {
+		prepare(t, srv.Client(), false)
+		install(t, srv, validating("validate", replying(200, `{}`), reviewVersions("v1beta1")))
+		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+		if want := "received invalid webhook response: webhook response was absent"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	})
+}
+
+// The documentation's own example of a response that sets spec.replicas, byte by byte.
+func TestPatchOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, version := range []string{"v1", "v1beta1"} {
+		t.Run(version, func(t *testing.T) {
+			body := `{
+  "apiVersion": "admission.k8s.io/` + version + `",
+  "kind": "AdmissionReview",
+  "response": {
+    "uid": "%UID%",
+    "allowed": true,
+    "patchType": "JSONPatch",
+    "patch": "W3sib3AiOiAiYWRkIiwgInBhdGgiOiAiL3NwZWMvcmVwbGljYXMiLCAidmFsdWUiOiAzfV0="
+  }
+}`
+			install(t, srv, mutating("mutate", replying(200, body), on("CREATE", "apps/v1", "deployments"), reviewVersions(version)))
+			created := must(srv.Client().AppsV1().Deployments("default").Create(t.Context(), appsDeployment("patched-"+version), metav1.CreateOptions{}))(t)
+			if *created.Spec.Replicas != 3 {
+				t.Errorf("want 3 replicas, got %d", *created.Spec.Replicas)
+			}
+		})
+	}
+}
+
+// appsDeployment has one replica, of one container.
+func appsDeployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec},
+		},
+	}
+}
+
+// A large response is read, like any other; an object that a patch makes too large is refused
+// as one that came from the client would be.
+func TestLargeResponses(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	t.Run("response", func(t *testing.T) {
+		prepare(t, srv.Client(), false)
+		install(t, srv, validating("validate", replying(200, response(`,"auditAnnotations":{"large":"`+strings.Repeat("x", 8<<20)+`"}`))))
+		must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+	})
+	t.Run("object", func(t *testing.T) {
+		prepare(t, srv.Client(), false)
+		install(t, srv, mutating("mutate", patch(miniapitest.Add("/data/large", strings.Repeat("x", 1<<20)))))
+		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "Too long: may not be more than 1048576 bytes") {
+			t.Errorf("want the object to be too long, got %v", err)
+		}
+		if found := stored(t, srv.Client()); found != nil {
+			t.Errorf("stored: %v", found)
+		}
+	})
+}
