@@ -195,7 +195,7 @@ func TestAuditOfDecisions(t *testing.T) {
 						{Key: "none", ValueExpression: "null"},
 					},
 				},
-			}, admissionregistrationv1.Audit)
+			}, binding(admissionregistrationv1.Audit))
 		},
 		prefixes: []string{"validation.policy.admission.k8s.io/", "audited/"},
 		want: map[string]string{

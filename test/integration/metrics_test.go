@@ -181,7 +181,7 @@ func TestMetricsOfPolicies(t *testing.T) {
 			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec:       admissionregistrationv1.ValidatingAdmissionPolicySpec{Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
-			}, action)
+			}, binding(action))
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 			want := []string{checks + `{enforcement_action="` + enforced + `",error_type="invalid_error",policy="` + name + `",policy_binding="` + name + `"} 1`}
 			if diff := cmp.Diff(want, samples(t, srv, name, checks)); diff != "" {

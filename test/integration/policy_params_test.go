@@ -1,0 +1,204 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+const (
+	denyIfNotFound  = admissionregistrationv1.DenyAction
+	allowIfNotFound = admissionregistrationv1.AllowAction
+)
+
+// A policy takes parameters from objects of a kind, which the binding chooses.
+func TestPolicyParams(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	core := srv.Client().CoreV1()
+	for _, namespace := range []string{"one", "two"} {
+		must(core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: named(namespace)}, metav1.CreateOptions{}))(t)
+	}
+	param := func(namespace, name, prefix string, labels map[string]string) {
+		must(core.ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: map[string]string{"prefix": prefix},
+		}, metav1.CreateOptions{}))(t)
+	}
+	param(metav1.NamespaceDefault, "limits", "d-", map[string]string{"limits": "default"})
+	param("one", "limits", "one-", map[string]string{"limits": "one"})
+	param("one", "more", "one-a", map[string]string{"limits": "one"})
+
+	tests := []struct {
+		name, reason string
+		ref          admissionregistrationv1.ParamRef
+		namespace    string   // of the request
+		admitted     []string // names of secrets
+		refused      map[string]string
+	}{{
+		name: "of-a-namespace", reason: "a namespace that is named is used, wherever the request is",
+		ref: admissionregistrationv1.ParamRef{Name: "limits", Namespace: metav1.NamespaceDefault}, namespace: "two",
+		admitted: []string{"d-x"}, refused: map[string]string{"one-x": "must begin with d-"},
+	}, {
+		name: "of-the-request", reason: "without one, it is the namespace of the request",
+		ref: admissionregistrationv1.ParamRef{Name: "limits"}, namespace: "one",
+		admitted: []string{"one-x"}, refused: map[string]string{"d-x": "must begin with one-"},
+	}, {
+		name: "selected", reason: "a selector finds any number of parameters: all of them must agree",
+		ref: admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "one"}}}, namespace: "one",
+		admitted: []string{"one-a"}, refused: map[string]string{"one-b": "must begin with one-a"},
+	}, {
+		name: "all", reason: "an empty selector finds all of the namespace",
+		ref: admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}}, namespace: metav1.NamespaceDefault,
+		refused: map[string]string{"one-x": "must begin with d-"},
+	}, {
+		name: "missing-refuses", reason: "parameterNotFoundAction Deny refuses what can't be judged",
+		ref:     admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(denyIfNotFound)},
+		refused: map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"}, namespace: "two",
+	}, {
+		name: "missing-admits", reason: "Allow admits it",
+		ref:      admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(allowIfNotFound)},
+		admitted: []string{"x"}, namespace: "two",
+	}, {
+		name: "nothing-selected-refuses", reason: "so it is when a selector finds nothing",
+		ref: admissionregistrationv1.ParamRef{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}}, ParameterNotFoundAction: new(denyIfNotFound),
+		},
+		refused: map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"}, namespace: "two",
+	}, {
+		name: "nothing-selected-admits", reason: "or is allowed to",
+		ref: admissionregistrationv1.ParamRef{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}}, ParameterNotFoundAction: new(allowIfNotFound),
+		},
+		admitted: []string{"x"}, namespace: "two",
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.ref.ParameterNotFoundAction == nil {
+				test.ref.ParameterNotFoundAction = new(denyIfNotFound)
+			}
+			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named(test.name), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+				MatchConstraints: matchResources("CREATE", "v1", "secrets"),
+				Validations: []admissionregistrationv1.Validation{{
+					// Of all the parameters that "all" finds, only these are meant.
+					Expression:        "!has(params.data.prefix) || object.metadata.name.startsWith(params.data.prefix)",
+					MessageExpression: "'must begin with ' + params.data.prefix",
+				}},
+			}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, ParamRef: &test.ref,
+			})
+			create := func(name string) error {
+				_, err := core.Secrets(test.namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: named(name)}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return err
+			}
+			for _, name := range test.admitted {
+				if err := create(name); err != nil {
+					t.Errorf("%s: %s: %v", name, test.reason, err)
+				}
+			}
+			for name, message := range test.refused {
+				want := `secrets "` + name + `" is forbidden: ValidatingAdmissionPolicy '` + test.name + `' with binding '` + test.name + `' denied request: ` + message
+				if diff := cmp.Diff(want, statusOf(create(name)).Message); diff != "" {
+					t.Errorf("%s: %s: refusal (-want +got):\n%s", name, test.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// Parameters may be custom resources, which may be defined after the policy is. What they say
+// counts from the answer to whoever has written it.
+func TestPolicyParamsOfCustomResources(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("sizes"), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"},
+		MatchConstraints: matchResources("CREATE", "v1", "configmaps"),
+		Validations:      []admissionregistrationv1.Validation{{Expression: "object.data.size in params.spec.sizes"}},
+	}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		ParamRef:          &admissionregistrationv1.ParamRef{Name: "sizes", Namespace: metav1.NamespaceDefault, ParameterNotFoundAction: new(denyIfNotFound)},
+	})
+	widgets := resources(srv, "example.com/v1", "widgets")
+	widget := func(sizes ...any) *unstructured.Unstructured {
+		return object("example.com/v1", "Widget", "sizes", map[string]any{"spec": map[string]any{"sizes": sizes}})
+	}
+	for _, step := range []struct {
+		name, reason string
+		change       func(context.Context) error
+		want         string // why "large" is refused, nothing if it isn't
+	}{{
+		name: "not defined", reason: "nobody knows the kind yet",
+		change: func(context.Context) error { return nil },
+		want:   "ValidatingAdmissionPolicy 'sizes' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'",
+	}, {
+		name: "defined", reason: "the kind is known, the parameter isn't there",
+		change: func(context.Context) error { define(t, srv, "widgets", "Widget", "v1"); return nil },
+		want:   "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
+	}, {
+		name: "created", reason: "the parameter doesn't allow it",
+		change: func(ctx context.Context) error {
+			_, err := widgets.Create(ctx, widget("small"), metav1.CreateOptions{})
+			return err
+		},
+		want: "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: failed expression: object.data.size in params.spec.sizes",
+	}, {
+		name: "changed", reason: "the parameter has come to allow it",
+		change: func(ctx context.Context) error {
+			_, err := widgets.Apply(ctx, "sizes", widget("small", "large"), metav1.ApplyOptions{FieldManager: "test", Force: true})
+			return err
+		},
+	}, {
+		name: "deleted", reason: "the parameter is gone",
+		change: func(ctx context.Context) error { return widgets.Delete(ctx, "sizes", metav1.DeleteOptions{}) },
+		want:   "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
+	}} {
+		ok(t, step.change(t.Context()))
+		err := createConfigMap(t.Context(), srv.Client(), "large", map[string]string{"size": "large"})
+		want := step.want
+		if want != "" {
+			want = `configmaps "large" is forbidden: ` + want
+		}
+		if diff := cmp.Diff(want, statusOf(err).Message); diff != "" {
+			t.Errorf("%s: %s: refusal (-want +got):\n%s", step.name, step.reason, diff)
+		}
+		if err == nil {
+			ok(t, srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Delete(t.Context(), "large", metav1.DeleteOptions{}))
+		}
+	}
+}
+
+// Whoever writes a policy or a binding must be allowed to read the parameters, or could learn
+// what they say from what is refused.
+func TestPolicyParamsNeedPermission(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	grant(t, srv, "author", rbacRule("admissionregistration.k8s.io", "create", "validatingadmissionpolicybindings"))
+	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("secretive"), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		ParamKind:   &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "Secret"},
+		Validations: []admissionregistrationv1.Validation{{Expression: "true"}},
+	}})
+	bindings := clientOf(t, srv, "author").AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	create := func(name string) error {
+		_, err := bindings.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named(name), Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "secretive", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			ParamRef: &admissionregistrationv1.ParamRef{Name: "s", Namespace: metav1.NamespaceDefault, ParameterNotFoundAction: new(denyIfNotFound)},
+		}}, metav1.CreateOptions{})
+		return err
+	}
+	if err := create("without"); !apierrors.IsInvalid(err) {
+		t.Errorf("an author who may not read secrets: want it to be invalid, got %v", err)
+	}
+	grant(t, srv, "author", rbacRule("", "get", "secrets"))
+	if err := create("with"); err != nil {
+		t.Errorf("an author who may: %v", err)
+	}
+}
