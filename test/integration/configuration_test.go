@@ -1,0 +1,210 @@
+package integration_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+const (
+	registrationV1      = "admissionregistration.k8s.io/v1"
+	registrationV1beta1 = "admissionregistration.k8s.io/v1beta1"
+)
+
+// configurationKinds are the two kinds of webhook configurations, with their resources.
+var configurationKinds = []struct{ kind, resource string }{
+	{"MutatingWebhookConfiguration", "mutatingwebhookconfigurations"},
+	{"ValidatingWebhookConfiguration", "validatingwebhookconfigurations"},
+}
+
+// fields are fields of a webhook in a configuration; nil stands for one that is left out.
+type fields = map[string]any
+
+// webhookWith is a valid webhook with as few fields as v1 takes, but for those given.
+func webhookWith(changed fields) map[string]any {
+	webhook := fields{
+		"name": "test.example.com", "clientConfig": fields{"url": "https://example.com/hook"},
+		"sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+	}
+	maps.Copy(webhook, changed)
+	maps.DeleteFunc(webhook, func(_ string, value any) bool { return value == nil })
+	return webhook
+}
+
+// ruleWith is a valid rule, but for the fields given.
+func ruleWith(changed fields) []any {
+	rule := fields{"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"pods"}}
+	maps.Copy(rule, changed)
+	maps.DeleteFunc(rule, func(_ string, value any) bool { return value == nil })
+	return []any{rule}
+}
+
+func configuration(version, kind, name string, webhooks ...any) *unstructured.Unstructured {
+	return object(version, kind, name, fields{"webhooks": webhooks})
+}
+
+// webhooksOf are the webhooks of a configuration as the server returns them.
+func webhooksOf(t testing.TB, configuration *unstructured.Unstructured) []any {
+	t.Helper()
+	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
+	ok(t, err)
+	return webhooks
+}
+
+// Each version has its own defaults; those of v1 call more webhooks, and are stricter with them.
+func TestConfigurationDefaults(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	bare := fields{
+		"sideEffects": nil, "admissionReviewVersions": nil, "rules": ruleWith(nil),
+		"clientConfig": fields{"service": fields{"namespace": "ns", "name": "hook"}},
+	}
+	required := fields{"sideEffects": "NoneOnDryRun", "admissionReviewVersions": []any{"v1"}}
+	common := fields{
+		"namespaceSelector": fields{}, "objectSelector": fields{}, "rules": ruleWith(fields{"scope": "*"}),
+		"clientConfig": fields{"service": fields{"namespace": "ns", "name": "hook", "port": int64(443)}},
+	}
+	for _, tc := range []struct {
+		version     string
+		given, want fields
+	}{
+		{registrationV1, required, fields{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": int64(10)}},
+		{registrationV1beta1, nil, fields{
+			"failurePolicy": "Ignore", "matchPolicy": "Exact", "timeoutSeconds": int64(30),
+			"sideEffects": "Unknown", "admissionReviewVersions": []any{"v1beta1"},
+		}},
+	} {
+		for _, kind := range configurationKinds {
+			t.Run(tc.version+" "+kind.kind, func(t *testing.T) {
+				given, want := webhookWith(bare), webhookWith(bare)
+				maps.Copy(given, tc.given)
+				for _, part := range []fields{common, tc.given, tc.want} {
+					maps.Copy(want, part)
+				}
+				if kind.kind == "MutatingWebhookConfiguration" {
+					want["reinvocationPolicy"] = "Never"
+				}
+				client := clusterResources(srv, tc.version, kind.resource)
+				created := must(client.Create(t.Context(), configuration(tc.version, kind.kind, "defaults", given), metav1.CreateOptions{}))(t)
+				if diff := cmp.Diff([]any{want}, webhooksOf(t, created)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				ok(t, client.Delete(t.Context(), "defaults", metav1.DeleteOptions{}))
+			})
+		}
+	}
+}
+
+// A configuration is one object, whichever version it was written in: the other version shows
+// what was stored, and sets no defaults of its own.
+func TestConfigurationIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	for _, kind := range configurationKinds {
+		for written, read := range map[string]string{registrationV1: registrationV1beta1, registrationV1beta1: registrationV1} {
+			t.Run(kind.kind+" written in "+written, func(t *testing.T) {
+				writer, reader := clusterResources(srv, written, kind.resource), clusterResources(srv, read, kind.resource)
+				full := fields{
+					"rules": ruleWith(fields{"scope": "Namespaced"}), "failurePolicy": "Fail", "matchPolicy": "Exact", "timeoutSeconds": int64(7),
+					"namespaceSelector": fields{"matchLabels": fields{"a": "b"}}, "objectSelector": fields{"matchExpressions": []any{fields{"key": "c", "operator": "Exists"}}},
+					"matchConditions": []any{fields{"name": "always", "expression": "true"}},
+				}
+				created := must(writer.Create(t.Context(), configuration(written, kind.kind, "once", webhookWith(full)), metav1.CreateOptions{}))(t)
+				found := must(reader.Get(t.Context(), "once", metav1.GetOptions{}))(t)
+				if found.GetAPIVersion() != read || found.GetUID() != created.GetUID() || found.GetResourceVersion() != created.GetResourceVersion() {
+					t.Errorf("want the same object in %s, got %v", read, found.Object)
+				}
+				if diff := cmp.Diff(webhooksOf(t, created), webhooksOf(t, found)); diff != "" {
+					t.Errorf("webhooks (-%s +%s):\n%s", written, read, diff)
+				}
+
+				found.SetLabels(map[string]string{"changed": "yes"})
+				must(reader.Update(t.Context(), found, metav1.UpdateOptions{}))(t)
+				changed := must(writer.Get(t.Context(), "once", metav1.GetOptions{}))(t)
+				if changed.GetLabels()["changed"] != "yes" {
+					t.Error("an update in one version isn't seen in the other")
+				}
+				if diff := cmp.Diff(webhooksOf(t, created), webhooksOf(t, changed)); diff != "" {
+					t.Errorf("webhooks after the update (-want +got):\n%s", diff)
+				}
+				ok(t, reader.Delete(t.Context(), "once", metav1.DeleteOptions{}))
+				if _, err := writer.Get(t.Context(), "once", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					t.Errorf("want it to be gone from both versions, got %v", err)
+				}
+			})
+		}
+	}
+}
+
+// v1beta1 is served when it is asked for.
+func TestConfigurationVersionsThatAreServed(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		options []miniapitest.Option
+		served  bool
+	}{
+		{"by default", nil, false},
+		{"api/legacy", []miniapitest.Option{miniapitest.Legacy()}, true},
+		{"by name", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, tc.options...)
+			for version, served := range map[string]bool{registrationV1: true, registrationV1beta1: tc.served} {
+				_, err := clusterResources(srv, version, "validatingwebhookconfigurations").List(t.Context(), metav1.ListOptions{})
+				if served && err != nil || !served && !apierrors.IsNotFound(err) {
+					t.Errorf("%s: served is %t, got %v", version, served, err)
+				}
+			}
+		})
+	}
+}
+
+// What v1beta1 allowed and v1 doesn't can still be changed by v1, as long as it doesn't get worse.
+func TestConfigurationFromBeforeV1(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	for _, kind := range configurationKinds {
+		t.Run(kind.kind, func(t *testing.T) {
+			old, current := clusterResources(srv, registrationV1beta1, kind.resource), clusterResources(srv, registrationV1, kind.resource)
+			loose := webhookWith(fields{"sideEffects": "Some"})
+			must(old.Create(t.Context(), configuration(registrationV1beta1, kind.kind, "loose", loose, loose), metav1.CreateOptions{}))(t)
+			found := must(current.Get(t.Context(), "loose", metav1.GetOptions{}))(t)
+			found.SetLabels(map[string]string{"changed": "yes"})
+			must(current.Update(t.Context(), found, metav1.UpdateOptions{}))(t)
+
+			strict := must(current.Create(t.Context(), configuration(registrationV1, kind.kind, "strict", webhookWith(nil)), metav1.CreateOptions{}))(t)
+			strict.Object["webhooks"] = []any{loose}
+			if _, err := current.Update(t.Context(), strict, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+				t.Errorf("want side effects to be refused where there were none, got %v", err)
+			}
+		})
+	}
+}
+
+// refusal creates a configuration and returns why it was refused, without what each message
+// begins with.
+func refusal(t testing.TB, client dynamic.ResourceInterface, configuration *unstructured.Unstructured) string {
+	t.Helper()
+	_, err := client.Create(t.Context(), configuration, metav1.CreateOptions{})
+	if err == nil {
+		ok(t, client.Delete(t.Context(), configuration.GetName(), metav1.DeleteOptions{}))
+		return ""
+	}
+	prefix := fmt.Sprintf("%s.admissionregistration.k8s.io %q is invalid: ", configuration.GetKind(), configuration.GetName())
+	message := err.Error()
+	if !apierrors.IsInvalid(err) || len(message) < len(prefix) || message[:len(prefix)] != prefix {
+		t.Errorf("want an error that begins with %q, got %v", prefix, err)
+		return message
+	}
+	return message[len(prefix):]
+}
