@@ -50,6 +50,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newVersionCommand())
 	return root
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newAssetsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "assets DIR",
+		Short: "Make a folder that envtest takes for KUBEBUILDER_ASSETS",
+		Long: `Make a folder with the programs that envtest looks for in KUBEBUILDER_ASSETS:
+kube-apiserver and etcd, which are links to this very binary, and kubectl, a link to
+the one on the PATH. Projects that are tested with envtest then run unchanged:
+
+    eval "$(miniapi assets bin/assets)"
+    go test ./...`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return makeAssets(args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+}
+
+// makeAssets makes the folder and prints how it is used.
+func makeAssets(dir string, out, errOut io.Writer) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	self, err := ownBinary()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		if err := link(self, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	if kubectl := findKubectl(dir); kubectl == "" {
+		fmt.Fprintln(errOut, "There is no kubectl on the PATH: tests that call it will fail.")
+	} else if err := link(kubectl, filepath.Join(dir, "kubectl")); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "export KUBEBUILDER_ASSETS=%s\n", quoted(dir))
+	return err
+}
+
+// ownBinary is the path of this program, which must last.
+func ownBinary() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	if folder := filepath.Dir(self); filepath.Base(folder) == "exe" && strings.Contains(folder, "go-build") {
+		return "", errors.New(`links to what "go run" has built lead nowhere when it has ended: build or install miniapi, and call that`)
+	}
+	return self, nil
+}
+
+// findKubectl is the kubectl of the PATH, but for one that is a link of ours.
+func findKubectl(dir string) string {
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		found, err := exec.LookPath(filepath.Join(folder, "kubectl"))
+		if err != nil {
+			continue
+		}
+		if found, err = filepath.EvalSymlinks(found); err != nil {
+			continue
+		}
+		if found, err = filepath.Abs(found); err == nil && filepath.Dir(found) != dir {
+			return found
+		}
+	}
+	return ""
+}
+
+// link makes a link, in place of another one. Files that are no links stay: somebody has
+// put them there.
+func link(target, name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink == 0:
+		return fmt.Errorf("%s is there already, and no link: choose another folder, or remove it", name)
+	default:
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return os.Symlink(target, name)
+}
+
+// quoted is a path as shells read it.
+func quoted(path string) string {
+	if !strings.ContainsAny(path, " \t\n'\"\\$`*?[](){}<>|&;~#!") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAssets makes the folder as people do, twice as they do too, and once where that
+// would cost them a file.
+func TestAssets(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "my assets")
+	for range 2 {
+		code, stdout, stderr := start(t, "miniapi", "assets", dir).exit(t)
+		if want := "export KUBEBUILDER_ASSETS='" + dir + "'"; code != 0 || stdout != want {
+			t.Fatalf("want %q, got exit code %d, %q and on stderr %q", want, code, stdout, stderr)
+		}
+		for _, name := range []string{"kube-apiserver", "etcd"} {
+			if target, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err != nil || target != self {
+				t.Errorf("want %s to be a link to %s, got %s, %v", name, self, target, err)
+			}
+		}
+	}
+
+	taken := filepath.Dir(file(t, "etcd", "precious"))
+	code, _, stderr := start(t, "miniapi", "assets", taken).exit(t)
+	if code != exitFailed || !strings.Contains(stderr, "etcd is there already, and no link") {
+		t.Errorf("want an error that names the file, got exit code %d and %q", code, stderr)
+	}
+	if content, err := os.ReadFile(filepath.Join(taken, "etcd")); err != nil || string(content) != "precious" {
+		t.Errorf("want the file as it was, got %q, %v", content, err)
+	}
+}
+
+// TestFindKubectl finds the kubectl of the PATH and no link of our own.
+func TestFindKubectl(t *testing.T) {
+	assets, tools := t.TempDir(), t.TempDir()
+	t.Setenv("PATH", assets+string(filepath.ListSeparator)+tools)
+	if got := findKubectl(assets); got != "" {
+		t.Errorf("want none, got %s", got)
+	}
+	kubectl := filepath.Join(tools, "kubectl")
+	if err := os.WriteFile(kubectl, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := findKubectl(assets); got != kubectl {
+			t.Errorf("want %s, got %s", kubectl, got)
+		}
+		if err := link(kubectl, filepath.Join(assets, "kubectl")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
