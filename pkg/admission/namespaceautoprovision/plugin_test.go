@@ -32,7 +32,7 @@ func TestPlugin(t *testing.T) {
 			p := New()
 			plugintest.Start(t, p, nil)
 			plugintest.Run(t, p, test.request, "")
-			_, err := p.client.CoreV1().Namespaces().Get(t.Context(), "new", metav1.GetOptions{})
+			_, err := p.Client.CoreV1().Namespaces().Get(t.Context(), "new", metav1.GetOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Fatal(err)
 			}

@@ -10,13 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/namespaces"
 )
 
 // Name is the plugin's name.
@@ -32,7 +30,7 @@ const (
 
 // New returns the plugin with its configuration, which may be nil.
 func New(config io.Reader) (*Plugin, error) {
-	p := &Plugin{Handler: admission.NewHandler(admission.Create)}
+	p := &Plugin{Handler: namespaces.NewHandler(admission.Create)}
 	if config == nil {
 		return p, nil
 	}
@@ -52,34 +50,14 @@ func New(config io.Reader) (*Plugin, error) {
 
 // Plugin sets and checks node selectors.
 type Plugin struct {
-	*admission.Handler
-	selectors  map[string]string
-	client     kubernetes.Interface
-	namespaces corelisters.NamespaceLister
+	*namespaces.Handler
+	selectors map[string]string
 }
 
 var (
 	_ admission.MutationInterface   = &Plugin{}
 	_ admission.ValidationInterface = &Plugin{}
 )
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	namespaces := f.Core().V1().Namespaces()
-	p.namespaces = namespaces.Lister()
-	p.SetReadyFunc(namespaces.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil || p.namespaces == nil {
-		return errors.New("missing client or namespace lister")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -109,10 +87,7 @@ func (p *Plugin) podAndSelector(ctx context.Context, a admission.Attributes) (*c
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || !isPod {
 		return nil, nil, nil
 	}
-	if !p.WaitForReady() {
-		return nil, nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
-	}
-	selector, err := p.selectorOf(ctx, a.GetNamespace())
+	selector, err := p.selectorOf(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,16 +97,14 @@ func (p *Plugin) podAndSelector(ctx context.Context, a admission.Attributes) (*c
 	return pod, selector, nil
 }
 
-func (p *Plugin) selectorOf(ctx context.Context, name string) (labels.Set, error) {
-	namespace, err := p.namespaces.Get(name)
-	if apierrors.IsNotFound(err) {
-		// Another process may have written it to the same storage.
-		if namespace, err = p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); err != nil {
-			err = fmt.Errorf("namespace %s does not exist", name)
-		}
-	}
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+// selectorOf returns the selector of the request's namespace.
+func (p *Plugin) selectorOf(ctx context.Context, a admission.Attributes) (labels.Set, error) {
+	namespace, err := p.Of(ctx, a)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, apierrors.NewInternalError(fmt.Errorf("namespace %s does not exist", a.GetNamespace()))
+	case err != nil:
+		return nil, err
 	}
 	selector, ok := namespace.Annotations[annotation]
 	if !ok {

@@ -16,9 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
 	podsecurity "k8s.io/pod-security-admission/admission"
@@ -26,6 +23,8 @@ import (
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/metrics"
 	"k8s.io/pod-security-admission/policy"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/namespaces"
 )
 
 // Name is the plugin's name.
@@ -45,7 +44,7 @@ func New(config io.Reader) (*Plugin, error) {
 		return nil, err
 	}
 	return &Plugin{
-		Handler: admission.NewHandler(admission.Create, admission.Update),
+		Handler: namespaces.NewHandler(admission.Create, admission.Update),
 		judge: &podsecurity.Admission{
 			Configuration:    configuration,
 			Metrics:          recorder(),
@@ -56,11 +55,9 @@ func New(config io.Reader) (*Plugin, error) {
 
 // Plugin asks the judge.
 type Plugin struct {
-	*admission.Handler
-	judge      *podsecurity.Admission
-	version    *api.Version
-	client     kubernetes.Interface
-	namespaces corelisters.NamespaceLister
+	*namespaces.Handler
+	judge   *podsecurity.Admission
+	version *api.Version
 }
 
 var _ admission.ValidationInterface = &Plugin{}
@@ -73,20 +70,10 @@ func (p *Plugin) InspectEffectiveVersion(version compatibility.EffectiveVersion)
 	}
 }
 
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	namespaces := f.Core().V1().Namespaces()
-	p.namespaces = namespaces.Lister()
-	p.SetReadyFunc(namespaces.Informer().HasSynced)
-}
-
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil || p.namespaces == nil {
-		return errors.New("missing client or namespace lister")
+	if err := p.Handler.ValidateInitialization(); err != nil {
+		return err
 	}
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), p.version)
 	if err != nil {
@@ -94,8 +81,8 @@ func (p *Plugin) ValidateInitialization() error {
 	}
 	p.judge.Evaluator = evaluator
 	// Pods are listed when a namespace asks for another level, so rarely that no informer pays off.
-	p.judge.PodLister = podsecurity.PodListerFromClient(p.client)
-	p.judge.NamespaceGetter = podsecurity.NamespaceGetterFromListerAndClient(p.namespaces, p.client)
+	p.judge.PodLister = podsecurity.PodListerFromClient(p.Client)
+	p.judge.NamespaceGetter = p.Handler
 	if err := p.judge.CompleteConfiguration(); err != nil {
 		return fmt.Errorf("configuration error: %w", err)
 	}

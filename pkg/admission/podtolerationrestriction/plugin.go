@@ -11,14 +11,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/namespaces"
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/tolerations"
 )
 
@@ -44,7 +41,7 @@ const configurationVersion = "podtolerationrestriction.admission.k8s.io/v1alpha1
 
 // New returns the plugin with its configuration, which may be nil.
 func New(config io.Reader) (*Plugin, error) {
-	p := &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	p := &Plugin{Handler: namespaces.NewHandler(admission.Create, admission.Update)}
 	if config == nil {
 		return p, nil
 	}
@@ -63,10 +60,8 @@ func New(config io.Reader) (*Plugin, error) {
 
 // Plugin completes and restricts the tolerations of pods.
 type Plugin struct {
-	*admission.Handler
+	*namespaces.Handler
 	configuration Configuration
-	client        kubernetes.Interface
-	namespaces    corelisters.NamespaceLister
 }
 
 var (
@@ -74,37 +69,16 @@ var (
 	_ admission.ValidationInterface = &Plugin{}
 )
 
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	namespaces := f.Core().V1().Namespaces()
-	p.namespaces = namespaces.Lister()
-	p.SetReadyFunc(namespaces.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil || p.namespaces == nil {
-		return errors.New("missing client or namespace lister")
-	}
-	return nil
-}
-
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {
 		return nil
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
-	}
 	var added []corev1.Toleration
 	if a.GetOperation() == admission.Create {
 		var err error
-		if added, err = p.tolerations(ctx, a.GetNamespace(), defaultsAnnotation, p.configuration.Default); err != nil {
+		if added, err = p.tolerations(ctx, a, defaultsAnnotation, p.configuration.Default); err != nil {
 			return err
 		}
 	}
@@ -124,16 +98,10 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
-	if pod == nil {
+	if pod == nil || len(pod.Spec.Tolerations) == 0 {
 		return nil
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
-	}
-	if len(pod.Spec.Tolerations) == 0 {
-		return nil
-	}
-	allowed, err := p.tolerations(ctx, a.GetNamespace(), allowedAnnotation, p.configuration.Whitelist)
+	allowed, err := p.tolerations(ctx, a, allowedAnnotation, p.configuration.Whitelist)
 	if err != nil {
 		return err
 	}
@@ -168,17 +136,10 @@ func guaranteed(pod *corev1.Pod) bool {
 
 // tolerations returns what an annotation of the namespace says; without it, the fallback. An annotation
 // with an empty list counts.
-func (p *Plugin) tolerations(ctx context.Context, name, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
-	namespace, err := p.namespaces.Get(name)
-	if apierrors.IsNotFound(err) {
-		// Another process may have written it to the same storage.
-		namespace, err = p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	}
-	switch {
-	case apierrors.IsNotFound(err):
+func (p *Plugin) tolerations(ctx context.Context, a admission.Attributes, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
+	namespace, err := p.Of(ctx, a)
+	if err != nil {
 		return nil, err
-	case err != nil:
-		return nil, apierrors.NewInternalError(err)
 	}
 	text, ok := namespace.Annotations[annotation]
 	if !ok {
@@ -189,7 +150,7 @@ func (p *Plugin) tolerations(ctx context.Context, name, annotation string, fallb
 	}
 	var list []corev1.Toleration
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("annotation %s of namespace %s: %w", annotation, name, err)
+		return nil, fmt.Errorf("annotation %s of namespace %s: %w", annotation, namespace.Name, err)
 	}
 	return list, nil
 }

@@ -1,0 +1,72 @@
+// Package namespaces is for plugins that go by the namespace of a request.
+package namespaces
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+)
+
+// Handler is an admission.Handler that reads namespaces, for plugins to embed.
+type Handler struct {
+	*admission.Handler
+	Client kubernetes.Interface
+	lister corelisters.NamespaceLister
+}
+
+// NewHandler returns a handler of the operations.
+func NewHandler(operations ...admission.Operation) *Handler {
+	return &Handler{Handler: admission.NewHandler(operations...)}
+}
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (h *Handler) SetExternalKubeClientSet(client kubernetes.Interface) { h.Client = client }
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (h *Handler) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	namespaces := f.Core().V1().Namespaces()
+	h.lister = namespaces.Lister()
+	h.SetReadyFunc(namespaces.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (h *Handler) ValidateInitialization() error {
+	if h.Client == nil || h.lister == nil {
+		return errors.New("missing client or namespace lister")
+	}
+	return nil
+}
+
+// GetNamespace returns a namespace, from the server if the informer doesn't know it: another process may
+// have written it to the same storage.
+func (h *Handler) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	namespace, err := h.lister.Get(name)
+	if apierrors.IsNotFound(err) {
+		return h.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	}
+	return namespace, err
+}
+
+// Of returns the namespace of a request. Its error is an answer to the request.
+func (h *Handler) Of(ctx context.Context, a admission.Attributes) (*corev1.Namespace, error) {
+	if !h.WaitForReady() {
+		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	namespace, err := h.GetNamespace(ctx, a.GetNamespace())
+	if err != nil && !apierrors.IsNotFound(err) {
+		err = apierrors.NewInternalError(err)
+	}
+	return namespace, err
+}
+
+// IsIn tells whether a request is about something in a namespace, other than the namespace itself.
+func IsIn(a admission.Attributes) bool {
+	return a.GetNamespace() != "" && a.GetKind().GroupKind() != corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
+}
