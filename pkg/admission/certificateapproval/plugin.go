@@ -4,12 +4,10 @@ package certificateapproval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/signers"
 )
@@ -18,28 +16,12 @@ import (
 const Name = "CertificateApproval"
 
 // New returns the plugin.
-func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Update)}
-}
+func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
 
 // Plugin asks the authorizer.
-type Plugin struct {
-	*admission.Handler
-	authorizer authorizer.UnconditionalAuthorizer
-}
+type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
-
-// SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
-func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil {
-		return errors.New("missing authorizer")
-	}
-	return nil
-}
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -51,7 +33,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !ok {
 		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))
 	}
-	if !signers.Authorized(ctx, p.authorizer, a.GetUserInfo(), "approve", request.Spec.SignerName) {
+	if !p.Authorized(ctx, a.GetUserInfo(), "approve", request.Spec.SignerName) {
 		return admission.NewForbidden(a, fmt.Errorf("user not permitted to approve requests with signerName %q", request.Spec.SignerName))
 	}
 	return nil

@@ -5,13 +5,11 @@ package certificatesigning
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/signers"
 )
@@ -20,28 +18,12 @@ import (
 const Name = "CertificateSigning"
 
 // New returns the plugin.
-func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Update)}
-}
+func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
 
 // Plugin asks the authorizer.
-type Plugin struct {
-	*admission.Handler
-	authorizer authorizer.UnconditionalAuthorizer
-}
+type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
-
-// SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
-func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil {
-		return errors.New("missing authorizer")
-	}
-	return nil
-}
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -59,7 +41,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if bytes.Equal(old.Status.Certificate, request.Status.Certificate) && equality.Semantic.DeepEqual(old.Status.Conditions, request.Status.Conditions) {
 		return nil
 	}
-	if !signers.Authorized(ctx, p.authorizer, a.GetUserInfo(), "sign", old.Spec.SignerName) {
+	if !p.Authorized(ctx, a.GetUserInfo(), "sign", old.Spec.SignerName) {
 		return admission.NewForbidden(a, fmt.Errorf("user not permitted to sign requests with signerName %q", old.Spec.SignerName))
 	}
 	return nil

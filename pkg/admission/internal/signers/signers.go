@@ -8,17 +8,40 @@ import (
 	"errors"
 	"strings"
 
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/klog/v2"
 )
 
+// Handler is an admission.Handler that asks the authorizer, for plugins to embed.
+type Handler struct {
+	*admission.Handler
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+// NewHandler returns a handler of the operations.
+func NewHandler(operations ...admission.Operation) *Handler {
+	return &Handler{Handler: admission.NewHandler(operations...)}
+}
+
+// SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
+func (h *Handler) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { h.authorizer = a }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (h *Handler) ValidateInitialization() error {
+	if h.authorizer == nil {
+		return errors.New("missing authorizer")
+	}
+	return nil
+}
+
 // Authorized tells whether the user may do something (approve, sign, attest) for the signer, or for all
 // signers of its domain.
-func Authorized(ctx context.Context, authz authorizer.UnconditionalAuthorizer, by user.Info, verb, signer string) bool {
+func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
-		decision, reason, err := authz.Authorize(ctx, authorizer.AttributesRecord{
+		decision, reason, err := h.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 			User:            by,
 			Verb:            verb,
 			APIGroup:        "certificates.k8s.io",
