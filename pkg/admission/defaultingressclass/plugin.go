@@ -3,11 +3,9 @@
 package defaultingressclass
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
@@ -16,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	networkinglisters "k8s.io/client-go/listers/networking/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/defaultclass"
 )
 
 // Name is the plugin's name.
@@ -68,16 +68,8 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
-	classes = slices.DeleteFunc(classes, func(c *networkingv1.IngressClass) bool {
-		return c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] != "true"
-	})
-	if len(classes) > 0 {
-		// Of several the newest counts, so that a default can be replaced without a gap.
-		ingress.Spec.IngressClassName = new(slices.MinFunc(classes, newestFirst).Name)
+	if name, found := defaultclass.Name(classes, networkingv1.AnnotationIsDefaultIngressClass); found {
+		ingress.Spec.IngressClassName = &name
 	}
 	return nil
-}
-
-func newestFirst(a, b *networkingv1.IngressClass) int {
-	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }

@@ -3,17 +3,16 @@
 package defaultstorageclass
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/defaultclass"
 )
 
 // Name is the plugin's name.
@@ -72,16 +71,8 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
-	classes = slices.DeleteFunc(classes, func(c *storagev1.StorageClass) bool {
-		return c.Annotations[isDefaultClass] != "true" && c.Annotations[isDefaultClassBeta] != "true"
-	})
-	if len(classes) > 0 {
-		// Of several the newest counts, so that a default can be replaced without a gap.
-		claim.Spec.StorageClassName = new(slices.MinFunc(classes, newestFirst).Name)
+	if name, found := defaultclass.Name(classes, isDefaultClass, isDefaultClassBeta); found {
+		claim.Spec.StorageClassName = &name
 	}
 	return nil
-}
-
-func newestFirst(a, b *storagev1.StorageClass) int {
-	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -44,7 +44,7 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
-		return errors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
+		return apierrors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
 	}
 	// An empty key is that of every taint, so both are judged by what the user wrote.
 	given := pod.Spec.Tolerations

@@ -19,7 +19,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
-	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/configuration"
 )
 
 // Name is the plugin's name.
@@ -65,34 +66,27 @@ func newPlugin(config io.Reader, clock clock.PassiveClock) (*Plugin, error) {
 	if config == nil {
 		return nil, errors.New("no configuration was given for it: it needs limits")
 	}
-	content, err := io.ReadAll(config)
-	if err != nil {
+	var given Configuration
+	if err := configuration.Read(config, configurationVersion, &given); err != nil {
 		return nil, err
 	}
-	var configuration Configuration
-	if err := yaml.UnmarshalStrict(content, &configuration); err != nil {
-		return nil, err
-	}
-	if c := configuration; c.APIVersion != configurationVersion || c.Kind != "Configuration" {
-		return nil, fmt.Errorf("no kind %q is registered for version %q; known is Configuration of %s", c.Kind, c.APIVersion, configurationVersion)
-	}
-	if errs := validate(&configuration); len(errs) > 0 {
+	if errs := validate(&given); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
 	p := &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
-	for _, limit := range configuration.Limits {
+	for _, limit := range given.Limits {
 		p.buckets = append(p.buckets, newBuckets(limit, clock))
 	}
 	return p, nil
 }
 
-func validate(configuration *Configuration) field.ErrorList {
+func validate(given *Configuration) field.ErrorList {
 	var errs field.ErrorList
 	limits := field.NewPath("limits")
-	if len(configuration.Limits) == 0 {
-		errs = append(errs, field.Invalid(limits, configuration.Limits, "must not be empty"))
+	if len(given.Limits) == 0 {
+		errs = append(errs, field.Invalid(limits, given.Limits, "must not be empty"))
 	}
-	for i, limit := range configuration.Limits {
+	for i, limit := range given.Limits {
 		path := limits.Index(i)
 		if !slices.Contains(types, limit.Type) {
 			errs = append(errs, field.NotSupported(path.Child("type"), limit.Type, types))

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"sigs.k8s.io/yaml"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/configuration"
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/namespaces"
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/tolerations"
 )
@@ -45,15 +45,8 @@ func New(config io.Reader) (*Plugin, error) {
 	if config == nil {
 		return p, nil
 	}
-	content, err := io.ReadAll(config)
-	if err != nil {
+	if err := configuration.Read(config, configurationVersion, &p.configuration); err != nil {
 		return nil, err
-	}
-	if err := yaml.UnmarshalStrict(content, &p.configuration); err != nil {
-		return nil, err
-	}
-	if c := p.configuration; c.APIVersion != configurationVersion || c.Kind != "Configuration" {
-		return nil, fmt.Errorf("no kind %q is registered for version %q; known is Configuration of %s", c.Kind, c.APIVersion, configurationVersion)
 	}
 	return p, nil
 }

@@ -4,12 +4,12 @@ package priority
 
 import (
 	"context"
-	stderrors "errors"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
@@ -45,7 +45,7 @@ func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactor
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
 	if p.classes == nil {
-		return stderrors.New("missing priority class lister")
+		return errors.New("missing priority class lister")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
-		return errors.NewBadRequest("resource was marked with kind Pod but was unable to be converted")
+		return apierrors.NewBadRequest("resource was marked with kind Pod but was unable to be converted")
 	}
 	if a.GetOperation() == admission.Update {
 		return keep(pod, a)
@@ -69,7 +69,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 func keep(pod *corev1.Pod, a admission.Attributes) error {
 	old, ok := a.GetOldObject().(*corev1.Pod)
 	if !ok {
-		return errors.NewBadRequest("resource was marked with kind Pod but was unable to be converted")
+		return apierrors.NewBadRequest("resource was marked with kind Pod but was unable to be converted")
 	}
 	if pod.Spec.Priority == nil {
 		pod.Spec.Priority = old.Spec.Priority
@@ -83,7 +83,7 @@ func keep(pod *corev1.Pod, a admission.Attributes) error {
 // resolve fills in what the pod's class, or the default class, says.
 func (p *Plugin) resolve(pod *corev1.Pod, a admission.Attributes) error {
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, stderrors.New("not yet ready to handle request"))
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
 	}
 	// Without a default class: priority 0, preempting.
 	class := &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
@@ -91,7 +91,7 @@ func (p *Plugin) resolve(pod *corev1.Pod, a admission.Attributes) error {
 		var err error
 		class, err = p.classes.Get(name)
 		switch {
-		case errors.IsNotFound(err):
+		case apierrors.IsNotFound(err):
 			return admission.NewForbidden(a, fmt.Errorf("no PriorityClass with name %v was found", name))
 		case err != nil:
 			return fmt.Errorf("failed to get PriorityClass with name %s: %w", name, err)
@@ -146,13 +146,13 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	class, ok := a.GetObject().(*schedulingv1.PriorityClass)
 	if !ok {
-		return errors.NewBadRequest("resource was marked with kind PriorityClass but was unable to be converted")
+		return apierrors.NewBadRequest("resource was marked with kind PriorityClass but was unable to be converted")
 	}
 	if !class.GlobalDefault {
 		return nil
 	}
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, stderrors.New("not yet ready to handle request"))
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
 	}
 	byDefault, err := p.defaultClass()
 	if err != nil {
