@@ -71,16 +71,16 @@ func createConfigMap(ctx context.Context, client kubernetes.Interface, name stri
 }
 
 // statusOf is the code, the reason and the message that a request was refused with.
-func statusOf(err error) refusal {
+func statusOf(err error) refused {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return refusal{}
+		return refused{}
 	}
 	s := status.Status()
-	return refusal{s.Code, s.Reason, s.Message}
+	return refused{s.Code, s.Reason, s.Message}
 }
 
-type refusal struct {
+type refused struct {
 	Code    int32
 	Reason  metav1.StatusReason
 	Message string
@@ -91,14 +91,14 @@ func TestPolicyExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	ignore := admissionregistrationv1.Ignore
-	denied := func(policy, message string) refusal {
-		return refusal{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+	denied := func(policy, message string) refused {
+		return refused{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			`configmaps "` + policy + `" is forbidden: ValidatingAdmissionPolicy '` + policy + `' with binding '` + policy + `' denied request: ` + message}
 	}
 	tests := []struct {
 		name, reason string
 		spec         admissionregistrationv1.ValidatingAdmissionPolicySpec
-		want         refusal // none, if it is admitted
+		want         refused // none, if it is admitted
 	}{{
 		name: "true", reason: "an expression that holds admits",
 		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.size == '1'"}),
@@ -121,7 +121,7 @@ func TestPolicyExpressions(t *testing.T) {
 	}, {
 		name: "reason", reason: "the reason says which code is answered",
 		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "no", Reason: new(metav1.StatusReasonForbidden)}),
-		want: refusal{http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "reason" is forbidden: ValidatingAdmissionPolicy 'reason' with binding 'reason' denied request: no`},
+		want: refused{http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "reason" is forbidden: ValidatingAdmissionPolicy 'reason' with binding 'reason' denied request: no`},
 	}, {
 		name: "first", reason: "the first of several that fail is answered",
 		spec: validations(

@@ -41,7 +41,7 @@ func NewValidating(configFile io.Reader, environment Environment) (*validating.P
 	}
 	plugin := &validating.Plugin{Plugin: generic.NewPlugin(
 		admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update),
-		func(f informers.SharedInformerFactory, _ kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[validating.PolicyHook] {
+		func(f informers.SharedInformerFactory, typed kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[validating.PolicyHook] {
 			group := f.Admissionregistration().V1()
 			source := newSource(
 				kind[*validating.Policy, *validating.PolicyBinding, validating.Validator]{
@@ -55,7 +55,7 @@ func NewValidating(configFile io.Reader, environment Environment) (*validating.P
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe},
 			)
 			environment.started(source, source.retry)
-			return source
+			return checkedSource{source, newTypeChecks(typed, mapper, group.ValidatingAdmissionPolicies())}
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
 			return validating.NewDispatcher(a, generic.NewPolicyMatcher(m))

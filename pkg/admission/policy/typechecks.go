@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	admissionregistrationv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	informers "k8s.io/client-go/informers/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/admissionregistration/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+)
+
+// typeCheckManager is the field manager of what is found, the reference's name for it.
+const typeCheckManager = "validatingadmissionpolicy-status"
+
+// builtinSchemas resolves the types that are known at build time, for all servers of the process.
+var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
+	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, registry.Scheme())
+})
+
+// typeChecks tells the authors of ValidatingAdmissionPolicies, in status.typeChecking, which of their
+// expressions don't fit the types that the policy matches (KEP-3488). That changes nothing about how
+// requests are judged.
+//
+// A policy of which there is nothing to tell, and never was, keeps an empty status: an API server
+// alone, without kube-controller-manager, leaves it empty too.
+type typeChecks struct {
+	client   kubernetes.Interface
+	mapper   meta.RESTMapper
+	policies listers.ValidatingAdmissionPolicyLister
+	queue    workqueue.TypedInterface[string]
+}
+
+func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, policies informers.ValidatingAdmissionPolicyInformer) *typeChecks {
+	c := &typeChecks{
+		client:   client,
+		mapper:   mapper,
+		policies: policies.Lister(),
+		queue:    workqueue.NewTyped[string](),
+	}
+	enqueue := func(obj any) {
+		if policy, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicy); ok && policy.Generation > policy.Status.ObservedGeneration {
+			c.queue.Add(policy.Name)
+		}
+	}
+	// An informer that has been stopped is the one that takes no handlers.
+	_, _ = policies.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueue,
+		UpdateFunc: func(_, policy any) { enqueue(policy) },
+	})
+	return c
+}
+
+// run checks policies until ctx ends.
+func (c *typeChecks) run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, c.queue.ShutDown)
+	defer stop()
+	for {
+		name, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := c.check(ctx, name); err != nil && ctx.Err() == nil {
+			// The next change of the policy is the next chance.
+			utilruntime.HandleErrorWithContext(ctx, err, "checking the types of a policy", "policy", name)
+		}
+		c.queue.Done(name)
+	}
+}
+
+func (c *typeChecks) check(ctx context.Context, name string) error {
+	policy, err := c.policies.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || policy.Generation <= policy.Status.ObservedGeneration {
+		return err
+	}
+	checker := &validating.TypeChecker{
+		SchemaResolver: builtinSchemas().Combine(&resolver.ClientDiscoveryResolver{Discovery: c.client.Discovery()}),
+		RestMapper:     c.mapper,
+	}
+	found := checker.Check(policy)
+	if len(found) == 0 && policy.Status.TypeChecking == nil {
+		return nil
+	}
+
+	status := admissionregistrationv1ac.ValidatingAdmissionPolicyStatus().
+		WithObservedGeneration(policy.Generation).
+		WithTypeChecking(admissionregistrationv1ac.TypeChecking())
+	for _, warning := range found {
+		status.TypeChecking.WithExpressionWarnings(admissionregistrationv1ac.ExpressionWarning().
+			WithFieldRef(warning.FieldRef).WithWarning(warning.Warning))
+	}
+	_, err = c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().ApplyStatus(ctx,
+		// The UID keeps apply from making a policy that has been deleted meanwhile.
+		admissionregistrationv1ac.ValidatingAdmissionPolicy(name).WithUID(policy.UID).WithStatus(status),
+		metav1.ApplyOptions{FieldManager: typeCheckManager, Force: true})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // there is a newer one, or none
+	}
+	if err != nil {
+		return fmt.Errorf("updating status.typeChecking: %w", err)
+	}
+	return nil
+}
+
+// checkedSource runs the type checks with the source whose policies they are of.
+type checkedSource struct {
+	generic.Source[validating.PolicyHook]
+	checks *typeChecks
+}
+
+// Run implements generic.Source.
+func (s checkedSource) Run(ctx context.Context) error {
+	var checks sync.WaitGroup
+	checks.Go(func() { s.checks.run(ctx) })
+	defer checks.Wait()
+	return s.Source.Run(ctx)
+}

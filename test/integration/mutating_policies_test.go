@@ -1,0 +1,274 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// applies and patches are the two ways in which a policy changes an object.
+func applies(expression string) admissionregistrationv1.Mutation {
+	return admissionregistrationv1.Mutation{
+		PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+		ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: expression},
+	}
+}
+
+func patches(expression string) admissionregistrationv1.Mutation {
+	return admissionregistrationv1.Mutation{
+		PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+		JSONPatch: &admissionregistrationv1.JSONPatch{Expression: expression},
+	}
+}
+
+// mutate has a policy, by default one for the creation of ConfigMaps that is never
+// reinvoked, change requests until the test ends.
+func mutate(t testing.TB, srv *miniapitest.Server, name string, spec admissionregistrationv1.MutatingAdmissionPolicySpec, param *admissionregistrationv1.ParamRef) {
+	t.Helper()
+	if spec.MatchConstraints == nil {
+		spec.MatchConstraints = matchResources("CREATE", "v1", "configmaps")
+	}
+	if spec.ReinvocationPolicy == "" {
+		spec.ReinvocationPolicy = admissionregistrationv1.NeverReinvocationPolicy
+	}
+	client, ctx := srv.Client().AdmissionregistrationV1(), context.WithoutCancel(t.Context())
+	must(client.MutatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: named(name), Spec: spec}, metav1.CreateOptions{}))(t)
+	must(client.MutatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: named(name), Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name, ParamRef: param},
+	}, metav1.CreateOptions{}))(t)
+	t.Cleanup(func() {
+		ok(t, client.MutatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}))
+		ok(t, client.MutatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{}))
+	})
+}
+
+// mutations are the spec of a policy that has them.
+func mutations(mutations ...admissionregistrationv1.Mutation) admissionregistrationv1.MutatingAdmissionPolicySpec {
+	return admissionregistrationv1.MutatingAdmissionPolicySpec{Mutations: mutations}
+}
+
+// A mutating policy changes objects by apply configurations and JSON patches, in its order.
+func TestMutatingPolicies(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	core := srv.Client().CoreV1()
+	must(core.ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named("team"), Data: map[string]string{"team": "blue"}}, metav1.CreateOptions{}))(t)
+	const failedPatch = `[JSONPatch{op: "remove", path: "/data/nothing"}]`
+	tests := []struct {
+		name, reason string
+		spec         admissionregistrationv1.MutatingAdmissionPolicySpec
+		param        *admissionregistrationv1.ParamRef
+		want         map[string]string // the data
+		refused      string
+	}{{
+		name: "apply", reason: "an apply configuration is merged into the object",
+		spec: mutations(applies(`Object{data: {"size": "2", "new": "1"}}`)),
+		want: map[string]string{"made": "first", "size": "2", "new": "1"},
+	}, {
+		name: "patch", reason: "a JSON patch changes it step by step",
+		spec: mutations(patches(`[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a.b"), value: "1"}, JSONPatch{op: "remove", path: "/data/made"}]`)),
+		want: map[string]string{"a.b": "1", "size": "1"},
+	}, {
+		name: "in-order", reason: "each mutation sees what the one before has made",
+		spec: mutations(
+			applies(`Object{data: {"size": object.data.size + "2"}}`),
+			patches(`[JSONPatch{op: "replace", path: "/data/size", value: object.data.size + "3"}]`),
+			applies(`Object{data: {"size": object.data.size + "4"}}`),
+		),
+		want: map[string]string{"made": "first", "size": "1234"},
+	}, {
+		name: "variables", reason: "variables are known",
+		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			Variables: []admissionregistrationv1.Variable{{Name: "who", Expression: "request.userInfo.username"}},
+			Mutations: []admissionregistrationv1.Mutation{applies(`Object{data: {"who": variables.who}}`)},
+		},
+		want: map[string]string{"made": "first", "size": "1", "who": "system:admin"},
+	}, {
+		name: "params", reason: "so are parameters",
+		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+			Mutations: []admissionregistrationv1.Mutation{applies(`Object{data: params.data}`)},
+		},
+		param: &admissionregistrationv1.ParamRef{Name: "team", ParameterNotFoundAction: new(denyIfNotFound)},
+		want:  map[string]string{"made": "first", "size": "1", "team": "blue"},
+	}, {
+		name: "match-conditions", reason: "a request that they keep out isn't changed",
+		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "small", Expression: "object.data.size == '0'"}},
+			Mutations:       []admissionregistrationv1.Mutation{applies(`Object{data: {"new": "1"}}`)},
+		},
+		want: map[string]string{"made": "first", "size": "1"},
+	}, {
+		name: "failure", reason: "a mutation that fails refuses the request, as failurePolicy is Fail by default",
+		spec:    mutations(patches(failedPatch)),
+		refused: `policy 'failure' with binding 'failure' denied request: JSON Patch: error in remove for path: '/data/nothing': Unable to remove nonexistent key: nothing: missing value`,
+	}, {
+		name: "failure-ignored", reason: "with Ignore, it changes nothing",
+		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			FailurePolicy: new(admissionregistrationv1.Ignore), Mutations: []admissionregistrationv1.Mutation{patches(failedPatch)},
+		},
+		want: map[string]string{"made": "first", "size": "1"},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			mutate(t, srv, test.name, test.spec, test.param)
+			created, err := core.ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{
+				ObjectMeta: named(test.name), Data: map[string]string{"made": "first", "size": "1"},
+			}, metav1.CreateOptions{})
+			if diff := cmp.Diff(test.refused, statusOf(err).Message); diff != "" {
+				t.Errorf("%s: refusal (-want +got):\n%s", test.reason, diff)
+			}
+			if err == nil {
+				if diff := cmp.Diff(test.want, created.Data); diff != "" {
+					t.Errorf("%s: data (-want +got):\n%s", test.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// Apply configurations merge as server-side apply does: lists by their keys, in built-in
+// types and in custom resources that have just been defined.
+func TestMutatingPoliciesMerge(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	mutate(t, srv, "sidecar", admissionregistrationv1.MutatingAdmissionPolicySpec{
+		MatchConstraints: matchResources("CREATE", "v1", "pods"),
+		Mutations: []admissionregistrationv1.Mutation{applies(`Object{spec: Object.spec{containers: [
+			Object.spec.containers{name: "main", env: [Object.spec.containers.env{name: "MODE", value: "merged"}]},
+			Object.spec.containers{name: "sidecar", image: "sidecar:1"}]}}`)},
+	}, nil)
+	created := must(srv.Client().CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod("p"), metav1.CreateOptions{}))(t)
+	var got []string
+	for _, c := range created.Spec.Containers {
+		got = append(got, c.Name+" "+c.Image)
+		for _, e := range c.Env {
+			got = append(got, e.Name+"="+e.Value)
+		}
+	}
+	if diff := cmp.Diff([]string{"main main:1", "MODE=merged", "sidecar sidecar:1"}, got); diff != "" {
+		t.Errorf("containers (-want +got):\n%s", diff)
+	}
+
+	define(t, srv, "widgets", "Widget", "v1")
+	mutate(t, srv, "widgets", admissionregistrationv1.MutatingAdmissionPolicySpec{
+		MatchConstraints: matchResources("CREATE", "example.com/v1", "widgets"),
+		Mutations:        []admissionregistrationv1.Mutation{applies(`Object{spec: Object.spec{size: 2}}`)},
+	}, nil)
+	widget := must(resources(srv, "example.com/v1", "widgets").Create(t.Context(), object("example.com/v1", "Widget", "w", map[string]any{"spec": map[string]any{"colour": "red"}}), metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff(any(map[string]any{"colour": "red", "size": int64(2)}), fieldOf(widget, "spec")); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+}
+
+// Policies that mutate come before webhooks that do. What either changes may have the other
+// called again, if that wants it.
+func TestMutatingPoliciesAndReinvocation(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	ifNeeded := admissionregistrationv1.IfNeededReinvocationPolicy
+	// counts adds an x to the datum, each time that it is called.
+	counts := func(key string, policy admissionregistrationv1.ReinvocationPolicyType) admissionregistrationv1.MutatingAdmissionPolicySpec {
+		return admissionregistrationv1.MutatingAdmissionPolicySpec{
+			ReinvocationPolicy: policy,
+			Mutations: []admissionregistrationv1.Mutation{applies(
+				`Object{data: {"` + key + `": has(object.data) && "` + key + `" in object.data ? object.data["` + key + `"] + "x" : "x"}}`)},
+		}
+	}
+	adds := func(key string) *admissionv1.AdmissionResponse {
+		return miniapitest.Patched(miniapitest.Add("/data/"+key, "1"))
+	}
+	tests := []struct {
+		name, reason string
+		prepare      func(*testing.T) *miniapitest.Recorder
+		calls        []string
+		want         map[string]string
+	}{{
+		name: "before", reason: "the webhook sees what the policy has made, and changes nothing",
+		prepare: func(t *testing.T) *miniapitest.Recorder {
+			mutate(t, srv, "p", counts("p", ""), nil)
+			return install(t, srv, mutating("a", answering(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+				if decode[corev1.ConfigMap](t, r.Object.Raw).Data["p"] != "x" {
+					return miniapitest.Denied("the policy hasn't been here")
+				}
+				return unchanged()
+			})))
+		},
+		calls: []string{"a"}, want: map[string]string{"made": "first", "p": "x"},
+	}, {
+		name: "never", reason: "the webhook changes the object, the policy isn't called again",
+		prepare: func(t *testing.T) *miniapitest.Recorder {
+			mutate(t, srv, "p", counts("p", ""), nil)
+			return install(t, srv, mutating("a", answering(inTurn(adds("a"))), mayBeReinvoked))
+		},
+		calls: []string{"a"}, want: map[string]string{"made": "first", "p": "x", "a": "1"},
+	}, {
+		name: "if-needed", reason: "the webhook changes the object, so the policy is called again; it changes the object, so the webhook is",
+		prepare: func(t *testing.T) *miniapitest.Recorder {
+			mutate(t, srv, "p", counts("p", ifNeeded), nil)
+			return install(t, srv, mutating("a", answering(inTurn(adds("a"), unchanged())), mayBeReinvoked))
+		},
+		calls: []string{"a", "a"}, want: map[string]string{"made": "first", "p": "xx", "a": "1"},
+	}, {
+		name: "alone", reason: "what the policy itself has changed is enough to have it called again",
+		prepare: func(t *testing.T) *miniapitest.Recorder {
+			mutate(t, srv, "p", counts("p", ifNeeded), nil)
+			return install(t, srv)
+		},
+		want: map[string]string{"made": "first", "p": "xx"},
+	}, {
+		name: "policies", reason: "of two policies, the first is called again for what the second has changed",
+		prepare: func(t *testing.T) *miniapitest.Recorder {
+			mutate(t, srv, "p", counts("p", ifNeeded), nil)
+			mutate(t, srv, "q", counts("q", ""), nil)
+			return install(t, srv)
+		},
+		want: map[string]string{"made": "first", "p": "xx", "q": "x"},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			recorder := test.prepare(t)
+			created := must(srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{
+				ObjectMeta: named(test.name), Data: map[string]string{"made": "first"},
+			}, metav1.CreateOptions{}))(t)
+			if diff := cmp.Diff(test.calls, called(recorder)); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", test.reason, diff)
+			}
+			if diff := cmp.Diff(test.want, created.Data); diff != "" {
+				t.Errorf("%s: data (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// A deletion has no object to change, and a connection none that is kept: policies that
+// mutate see neither.
+func TestMutatingPoliciesOperations(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	mutate(t, srv, "all", admissionregistrationv1.MutatingAdmissionPolicySpec{
+		MatchConstraints: matchResources("*", "v1", "configmaps"),
+		Mutations:        []admissionregistrationv1.Mutation{applies(`Object{metadata: Object.metadata{labels: {"seen": request.operation}}}`)},
+	}, nil)
+	for _, request := range requests {
+		prepare(t, srv.Client(), !request.creates)
+		ok(t, request.do(t.Context(), srv.Client()))
+		if request.deletes {
+			continue
+		}
+		want := "UPDATE"
+		if request.creates {
+			want = "CREATE"
+		}
+		if got := stored(t, srv.Client()).Labels["seen"]; got != want {
+			t.Errorf("%s: want it seen as %s, got %q", request.name, want, got)
+		}
+	}
+}
