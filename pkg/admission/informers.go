@@ -44,6 +44,7 @@ import (
 type Informers struct {
 	informers.SharedInformerFactory
 	barrier *Barrier
+	own     func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer
 
 	mu       sync.Mutex
 	checkers []cache.DoneChecker
@@ -52,11 +53,13 @@ type Informers struct {
 
 var _ informers.SharedInformerFactory = &Informers{}
 
-// NewInformers returns a factory without resync, observed by the barrier.
-func NewInformers(client kubernetes.Interface, barrier *Barrier) *Informers {
+// NewInformers returns a factory without resync, observed by the barrier. Its informers are those
+// that own makes for a type and its resource, and client-go's where own is nil or returns nil.
+func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer) *Informers {
 	return &Informers{
 		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
 		barrier:               barrier,
+		own:                   own,
 	}
 }
 
@@ -99,10 +102,16 @@ func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 // InformerFor implements internalinterfaces.SharedInformerFactory.
 func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		informer := newFunc(client, resync)
 		resource, err := resourceOf(obj)
 		if err != nil {
-			return informer // not a type of the API: nobody can wait for a write of it
+			return newFunc(client, resync) // not a type of the API: nobody can wait for a write of it
+		}
+		var informer cache.SharedIndexInformer
+		if f.own != nil {
+			informer = f.own(obj, resource)
+		}
+		if informer == nil {
+			informer = newFunc(client, resync)
 		}
 		return f.barrier.Observe(resource, informer)
 	})

@@ -80,7 +80,7 @@ func TestServiceResolver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			client := fake.NewClientset(test.objects...)
-			informers := NewInformers(client, NewBarrier(t.Context().Done()))
+			informers := NewInformers(client, NewBarrier(t.Context().Done()), nil)
 			resolver := NewServiceResolver(test.addresses, client, informers)
 			informers.StartWithContext(t.Context())
 			if err := informers.WaitForSync(t.Context()); err != nil {

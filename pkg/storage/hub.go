@@ -94,7 +94,7 @@ func (h *hub) lose() {
 	defer h.mu.Unlock()
 	h.lost, h.log = true, nil
 	for w := range h.watches {
-		w.cancel()
+		close(w.ended)
 	}
 }
 
@@ -156,31 +156,47 @@ func (h *hub) complete(e *clientv3.Event) bool {
 // Watch implements clientv3.Watcher.
 func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpWatch(key, opts...)
-	w := &hubWatch{
-		key: string(op.KeyBytes()), end: string(op.RangeBytes()), from: op.Rev(), progress: op.IsProgressNotify(),
-		wake: make(chan struct{}, 1), out: make(chan clientv3.WatchResponse),
-	}
+	w := newHubWatch(string(op.KeyBytes()), string(op.RangeBytes()), op.Rev())
+	w.progress = op.IsProgressNotify()
+	out := make(chan clientv3.WatchResponse)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.life.Err() != nil {
-		close(w.out)
-		return w.out
+		close(out)
+		return out
 	}
-	if h.lost || op.IsCreatedNotify() || op.IsFilterPut() || op.IsFilterDelete() || !h.replay(w) {
+	if op.IsCreatedNotify() || op.IsFilterPut() || op.IsFilterDelete() || !h.join(w) {
 		h.older = true
 		return h.Watcher.Watch(withoutValues{ctx}, key, opts...)
 	}
-	ctx, w.cancel = context.WithCancel(ctx)
-	h.watches[w] = struct{}{}
 	h.running.Go(func() {
-		defer context.AfterFunc(h.life, w.cancel)()
-		w.run(ctx)
-		w.cancel()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.watches, w)
+		defer close(out)
+		defer h.leave(w)
+		w.run(ctx, out)
 	})
-	return w.out
+	return out
+}
+
+// follow adds a watch whose events the caller takes, until it leaves. It returns false if the hub
+// can't give it all its events.
+func (h *hub) follow(w *hubWatch) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.life.Err() == nil && h.join(w)
+}
+
+func (h *hub) join(w *hubWatch) bool {
+	if h.lost || !h.replay(w) {
+		return false
+	}
+	h.watches[w] = struct{}{}
+	return true
+}
+
+func (h *hub) leave(w *hubWatch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.watches, w)
 }
 
 // replay gives a new watch what has happened since its revision, if the log goes back so far.
@@ -257,6 +273,11 @@ func (h *hub) earliest() int64 {
 // Close ends all watches and returns when no call into the store is left.
 func (h *hub) Close() error {
 	h.mu.Lock()
+	if h.life.Err() == nil && !h.lost {
+		for w := range h.watches {
+			close(w.ended)
+		}
+	}
 	h.end()
 	h.mu.Unlock()
 	h.running.Wait()
@@ -268,13 +289,16 @@ type hubWatch struct {
 	key, end string // the range of keys; without an end, the one key
 	from     int64
 	progress bool
-	cancel   context.CancelFunc
-	wake     chan struct{}
-	out      chan clientv3.WatchResponse
+	wake     chan struct{} // receives when there is something to take
+	ended    chan struct{} // closed when nothing more will come
 
 	mu     sync.Mutex
 	events []*clientv3.Event
 	told   int64 // how far the client will know that etcd is
+}
+
+func newHubWatch(key, end string, from int64) *hubWatch {
+	return &hubWatch{key: key, end: end, from: from, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // wants says whether the event is one of the watched.
@@ -314,40 +338,45 @@ func (w *hubWatch) change(change func()) {
 	}
 }
 
-// run sends to the client until the context ends.
-func (w *hubWatch) run(ctx context.Context) {
-	defer close(w.out)
+// take returns the events since the last time, and how far etcd is.
+func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events, w.events = w.events, nil
+	return events, w.told
+}
+
+// run sends to the client until the context or the watch ends.
+func (w *hubWatch) run(ctx context.Context, out chan<- clientv3.WatchResponse) {
+	send := func(revision int64, events []*clientv3.Event) bool {
+		select {
+		case out <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: revision}, Events: events}:
+			return true
+		case <-ctx.Done():
+		case <-w.ended:
+		}
+		return false
+	}
 	for sent := int64(0); ; {
 		select {
 		case <-w.wake:
 		case <-ctx.Done():
 			return
+		case <-w.ended:
+			return
 		}
-		w.mu.Lock()
-		events, told := w.events, w.told
-		w.events = nil
-		w.mu.Unlock()
+		events, told := w.take()
 		if n := len(events); n > 0 {
 			sent = events[n-1].Kv.ModRevision
-			if !w.send(ctx, sent, events) {
+			if !send(sent, events) {
 				return
 			}
 		}
-		if told > sent {
+		if told > sent { // a notification of progress
 			sent = told
-			if !w.send(ctx, told, nil) {
+			if !send(told, nil) {
 				return
 			}
 		}
-	}
-}
-
-// send sends events, or without any a notification of progress.
-func (w *hubWatch) send(ctx context.Context, revision int64, events []*clientv3.Event) bool {
-	select {
-	case w.out <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: revision}, Events: events}:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -43,6 +43,7 @@ type Member struct {
 	compaction compaction
 	clock      *stopClock
 	counts     counts
+	feeds      feeds
 	running    sync.WaitGroup // what ends with the stores
 
 	mu       sync.Mutex

@@ -180,7 +180,15 @@ func (m *Member) store(
 	if err != nil {
 		return nil, nil, fmt.Errorf("store of %s: %w", c.GroupResource, err)
 	}
-	destroy, err := m.own(raw.Close)
+	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
+	feed := &Feed{
+		hub: m.hub, store: raw, prefix: resourcePrefix, key: key, newFunc: newFunc, newListFunc: newListFunc, decoder: decoder, transformer: transformer,
+	}
+	m.feeds.add(c.GroupResource, feed)
+	destroy, err := m.own(func() {
+		m.feeds.remove(c.GroupResource, feed)
+		raw.Close()
+	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("store of %s: %w", c.GroupResource, err)
 	}

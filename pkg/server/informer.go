@@ -1,0 +1,382 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// relistPeriod is how long an informer waits before it lists again what can't be read.
+const relistPeriod = time.Second
+
+// directInformer is an informer of what the server itself stores. client-go's own, on
+// the loopback client, is a chain of some thirty goroutines from etcd's watch through
+// watch cache, handlers, codecs and queues; this one takes etcd's events itself, on one.
+//
+// It doesn't resync, and has no use for an error handler.
+type directInformer struct {
+	resource schema.GroupResource
+	feed     func() *storage.Feed // nil until the store is made
+	indexer  cache.Indexer
+
+	wake   chan struct{} // receives when there are new handlers
+	synced *done
+
+	mu        sync.Mutex
+	transform cache.TransformFunc
+	handlers  []*directHandler
+	started   bool
+	stopped   bool
+}
+
+var _ cache.SharedIndexInformer = &directInformer{}
+
+// directInformer returns an informer for objects of the type, nil if they aren't stored
+// in this process as what clients call them.
+func (c *Config) directInformer(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
+	if c.member == nil {
+		return nil
+	}
+	kinds, _, err := registry.Scheme().ObjectKinds(obj)
+	if err != nil || !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }) {
+		return nil
+	}
+	return &directInformer{
+		resource: resource,
+		feed:     func() *storage.Feed { return c.member.Feed(resource) },
+		indexer:  cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		wake:     make(chan struct{}, 1),
+		synced:   newDone(resource.String()),
+	}
+}
+
+// RunWithContext implements cache.SharedInformer.
+func (i *directInformer) RunWithContext(ctx context.Context) {
+	i.mu.Lock()
+	i.started = true
+	i.mu.Unlock()
+	for {
+		err := i.follow(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		utilruntime.HandleErrorWithContext(ctx, err, "an informer lists again", "resource", i.resource)
+		select {
+		case <-time.After(relistPeriod):
+		case <-ctx.Done():
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stopped = true
+	i.handlers = nil
+}
+
+// follow lists, and then takes events for as long as there are all of them.
+func (i *directInformer) follow(ctx context.Context) error {
+	feed := i.feed()
+	if feed == nil {
+		return errors.New("nothing is stored of it")
+	}
+	objects, revision, err := feed.List(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := feed.Watch(revision)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	if err := i.replace(objects, revision); err != nil {
+		return err
+	}
+	for {
+		i.welcome()
+		select {
+		case <-events.Wake():
+			happened, err := events.Take(ctx)
+			if err != nil {
+				return err
+			}
+			for _, event := range happened {
+				if err := i.handle(event); err != nil {
+					return err
+				}
+			}
+		case <-i.wake:
+		case <-events.Ended():
+			return errors.New("the events have ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// replace makes the objects of a list those of the informer, and tells handlers of the
+// difference.
+func (i *directInformer) replace(objects []runtime.Object, revision int64) error {
+	gone := map[string]bool{}
+	for _, key := range i.indexer.ListKeys() {
+		gone[key] = true
+	}
+	for _, object := range objects {
+		key, err := cache.MetaNamespaceKeyFunc(object)
+		if err != nil {
+			return err
+		}
+		delete(gone, key)
+		if err := i.handle(watch.Event{Type: watch.Modified, Object: object}); err != nil {
+			return err
+		}
+	}
+	for key := range gone {
+		old, _, err := i.indexer.GetByKey(key)
+		if err != nil {
+			return err
+		}
+		if err := i.indexer.Delete(cache.DeletedFinalStateUnknown{Key: key, Obj: old}); err != nil {
+			return err
+		}
+		for _, h := range i.joined() {
+			h.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: old})
+		}
+	}
+	i.indexer.Bookmark(strconv.FormatInt(revision, 10))
+	i.synced.close()
+	return nil
+}
+
+// handle stores what has happened, and tells handlers.
+func (i *directInformer) handle(event watch.Event) error {
+	i.mu.Lock()
+	transform := i.transform
+	i.mu.Unlock()
+	var object any = event.Object
+	if transform != nil {
+		var err error
+		if object, err = transform(object); err != nil {
+			return fmt.Errorf("transforming: %w", err)
+		}
+	}
+	old, exists, err := i.indexer.Get(object)
+	if err != nil {
+		return err
+	}
+	if event.Type == watch.Deleted {
+		if err := i.indexer.Delete(object); err != nil {
+			return err
+		}
+		for _, h := range i.joined() {
+			h.OnDelete(object)
+		}
+		return nil
+	}
+	if err := i.indexer.Update(object); err != nil {
+		return err
+	}
+	for _, h := range i.joined() {
+		if exists {
+			h.OnUpdate(old, object)
+		} else {
+			h.OnAdd(object, false)
+		}
+	}
+	return nil
+}
+
+// joined are the handlers that have been told what was there before them.
+func (i *directInformer) joined() []*directHandler {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var handlers []*directHandler
+	for _, h := range i.handlers {
+		if h.joined {
+			handlers = append(handlers, h)
+		}
+	}
+	return handlers
+}
+
+// welcome tells new handlers what is there.
+func (i *directInformer) welcome() {
+	i.mu.Lock()
+	var joining []*directHandler
+	for _, h := range i.handlers {
+		if !h.joined {
+			h.joined = true
+			joining = append(joining, h)
+		}
+	}
+	i.mu.Unlock()
+	for _, h := range joining {
+		for _, object := range i.indexer.List() {
+			h.OnAdd(object, true)
+		}
+		h.synced.close()
+	}
+}
+
+// AddEventHandlerWithOptions implements cache.SharedInformer.
+func (i *directInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return nil, fmt.Errorf("the informer of %s has stopped", i.resource)
+	}
+	h := &directHandler{ResourceEventHandler: handler, synced: newDone(i.resource.String() + " handler")}
+	i.handlers = append(i.handlers, h)
+	select {
+	case i.wake <- struct{}{}:
+	default: // it is awake
+	}
+	return h, nil
+}
+
+// AddEventHandler implements cache.SharedInformer.
+func (i *directInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
+}
+
+// AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
+func (i *directInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
+}
+
+// RemoveEventHandler implements cache.SharedInformer.
+func (i *directInformer) RemoveEventHandler(registration cache.ResourceEventHandlerRegistration) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.handlers = slices.DeleteFunc(slices.Clone(i.handlers), func(h *directHandler) bool { return h == registration })
+	return nil
+}
+
+// AddIndexers implements cache.SharedIndexInformer.
+func (i *directInformer) AddIndexers(indexers cache.Indexers) error {
+	return i.indexer.AddIndexers(indexers)
+}
+
+// GetIndexer implements cache.SharedIndexInformer.
+func (i *directInformer) GetIndexer() cache.Indexer { return i.indexer }
+
+// GetStore implements cache.SharedInformer.
+func (i *directInformer) GetStore() cache.Store { return i.indexer }
+
+// GetController implements cache.SharedInformer.
+func (i *directInformer) GetController() cache.Controller { return i }
+
+// Run implements cache.SharedInformer.
+func (i *directInformer) Run(stop <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	i.RunWithContext(ctx)
+}
+
+// HasSynced implements cache.SharedInformer.
+func (i *directInformer) HasSynced() bool { return i.synced.HasSynced() }
+
+// HasSyncedChecker implements cache.SharedInformer.
+func (i *directInformer) HasSyncedChecker() cache.DoneChecker { return i.synced }
+
+// LastSyncResourceVersion implements cache.SharedInformer.
+func (i *directInformer) LastSyncResourceVersion() string {
+	return i.indexer.LastStoreSyncResourceVersion()
+}
+
+// SetWatchErrorHandler implements cache.SharedInformer.
+func (i *directInformer) SetWatchErrorHandler(cache.WatchErrorHandler) error { return i.unstarted() }
+
+// SetWatchErrorHandlerWithContext implements cache.SharedInformer.
+func (i *directInformer) SetWatchErrorHandlerWithContext(cache.WatchErrorHandlerWithContext) error {
+	return i.unstarted()
+}
+
+// SetTransform implements cache.SharedInformer.
+func (i *directInformer) SetTransform(transform cache.TransformFunc) error {
+	if err := i.unstarted(); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.transform = transform
+	return nil
+}
+
+func (i *directInformer) unstarted() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return fmt.Errorf("the informer of %s has already started", i.resource)
+	}
+	return nil
+}
+
+// IsStopped implements cache.SharedInformer.
+func (i *directInformer) IsStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopped
+}
+
+// directHandler is a handler and its registration.
+type directHandler struct {
+	cache.ResourceEventHandler
+	joined bool // guarded by the informer
+	synced *done
+}
+
+var _ cache.ResourceEventHandlerRegistration = &directHandler{}
+
+// HasSynced implements cache.ResourceEventHandlerRegistration.
+func (h *directHandler) HasSynced() bool { return h.synced.HasSynced() }
+
+// HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
+func (h *directHandler) HasSyncedChecker() cache.DoneChecker { return h.synced }
+
+// done is something that is over once.
+type done struct {
+	name string
+	once sync.Once
+	over chan struct{}
+}
+
+var _ cache.DoneChecker = &done{}
+
+func newDone(name string) *done { return &done{name: name, over: make(chan struct{})} }
+
+func (d *done) close() { d.once.Do(func() { close(d.over) }) }
+
+// Name implements cache.DoneChecker.
+func (d *done) Name() string { return d.name }
+
+// Done implements cache.DoneChecker.
+func (d *done) Done() <-chan struct{} { return d.over }
+
+// HasSynced says whether it is over.
+func (d *done) HasSynced() bool {
+	select {
+	case <-d.over:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,139 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/value"
+)
+
+// Feed is what a resource's store has and what happens in it, for informers in the same process. It
+// needs neither a watch cache nor a goroutine, and its events come before those of watches. The
+// objects are of the type that the store's codec decodes to.
+type Feed struct {
+	hub                  *hub
+	store                storage.Interface
+	prefix, key          string // of the resource, and of its objects in etcd
+	newFunc, newListFunc func() runtime.Object
+	decoder              etcd3.Decoder
+	transformer          value.Transformer
+}
+
+// Feed returns the feed of a resource whose store has been made, or nil.
+func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
+
+// List returns all objects and the revision at which these are all.
+func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
+	list := f.newListFunc()
+	if err := f.store.GetList(ctx, f.prefix, storage.ListOptions{Recursive: true, Predicate: storage.Everything}, list); err != nil {
+		return nil, 0, err
+	}
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, 0, err
+	}
+	listMeta, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, 0, err
+	}
+	revision, err := strconv.ParseInt(listMeta.GetResourceVersion(), 10, 64)
+	return objects, revision, err
+}
+
+// Watch returns what happens after the revision, of a list just made. Stop ends it.
+func (f *Feed) Watch(revision int64) (*FeedWatch, error) {
+	w := newHubWatch(f.key, clientv3.GetPrefixRangeEnd(f.key), revision+1)
+	if !f.hub.follow(w) {
+		return nil, fmt.Errorf("etcd's events since revision %d are not at hand", revision)
+	}
+	return &FeedWatch{feed: f, watch: w}, nil
+}
+
+// FeedWatch is the events of a feed. It isn't for concurrent use.
+type FeedWatch struct {
+	feed  *Feed
+	watch *hubWatch
+}
+
+// Wake receives when there are events to take.
+func (w *FeedWatch) Wake() <-chan struct{} { return w.watch.wake }
+
+// Ended is closed when no more events will come: the feed is to be listed again.
+func (w *FeedWatch) Ended() <-chan struct{} { return w.watch.ended }
+
+// Take returns the events since the last time. The object of a deletion has its resource version.
+func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
+	taken, _ := w.watch.take()
+	events := make([]watch.Event, 0, len(taken))
+	for _, e := range taken {
+		event, err := w.feed.event(ctx, e)
+		if err != nil {
+			return nil, fmt.Errorf("%s at revision %d: %w", e.Kv.Key, e.Kv.ModRevision, err)
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+// Stop ends the watch.
+func (w *FeedWatch) Stop() { w.feed.hub.leave(w.watch) }
+
+func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error) {
+	kind, stored := watch.Modified, e.Kv
+	switch {
+	case e.Type == clientv3.EventTypeDelete:
+		kind, stored = watch.Deleted, e.PrevKv
+	case e.IsCreate():
+		kind = watch.Added
+	}
+	if stored == nil {
+		return watch.Event{}, fmt.Errorf("the deleted object isn't known")
+	}
+	data, _, err := f.transformer.TransformFromStorage(ctx, stored.Value, value.DefaultContext(e.Kv.Key))
+	if err != nil {
+		return watch.Event{}, err
+	}
+	object := f.newFunc()
+	if err := f.decoder.Decode(data, object, e.Kv.ModRevision); err != nil {
+		return watch.Event{}, err
+	}
+	return watch.Event{Type: kind, Object: object}, nil
+}
+
+// feeds are those of a member's stores. The zero value is ready for use.
+type feeds struct {
+	mu         sync.Mutex
+	byResource map[schema.GroupResource]*Feed
+}
+
+func (f *feeds) get(resource schema.GroupResource) *Feed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byResource[resource]
+}
+
+func (f *feeds) add(resource schema.GroupResource, feed *Feed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byResource == nil {
+		f.byResource = map[schema.GroupResource]*Feed{}
+	}
+	f.byResource[resource] = feed
+}
+
+func (f *feeds) remove(resource schema.GroupResource, feed *Feed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byResource[resource] == feed {
+		delete(f.byResource, resource)
+	}
+}
