@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 var podHooks = HooksOf[*corev1.Pod]{
 	PrepareForCreate: func(ctx context.Context, pod *corev1.Pod) {
-		pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: validation.PodQOSClass(pod)}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 		if len(pod.Spec.SchedulingGates) > 0 {
 			setPodCondition(&pod.Status, corev1.PodCondition{
 				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,

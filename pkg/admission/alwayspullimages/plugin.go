@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // Name is the plugin's name.
@@ -84,16 +86,8 @@ type image struct {
 func images(pod *corev1.Pod) []image {
 	spec := field.NewPath("spec")
 	var found []image
-	add := func(containers []corev1.Container, path *field.Path) {
-		for i := range containers {
-			found = append(found, image{containers[i].Image, &containers[i].ImagePullPolicy, path.Index(i).Child("imagePullPolicy")})
-		}
-	}
-	add(pod.Spec.InitContainers, spec.Child("initContainers"))
-	add(pod.Spec.Containers, spec.Child("containers"))
-	for i := range pod.Spec.EphemeralContainers {
-		container := &pod.Spec.EphemeralContainers[i]
-		found = append(found, image{container.Image, &container.ImagePullPolicy, spec.Child("ephemeralContainers").Index(i).Child("imagePullPolicy")})
+	for path, container := range podspec.Containers(&pod.Spec, spec) {
+		found = append(found, image{container.Image, &container.ImagePullPolicy, path.Child("imagePullPolicy")})
 	}
 	for i := range pod.Spec.Volumes {
 		if volume := pod.Spec.Volumes[i].Image; volume != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/internal/podrefs"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // pod lets a node create and delete its mirror pods, evict its pods, and write their status.
@@ -64,8 +64,8 @@ func (p *Plugin) createPod(ctx context.Context, node string, a admission.Attribu
 		what  string
 	}{
 		{pod.Spec.ServiceAccountName != "", "a service account"},
-		{podrefs.Any(podrefs.Secrets(pod)), "secrets"},
-		{podrefs.Any(podrefs.ConfigMaps(pod)), "configmaps"},
+		{podspec.Any(podspec.Secrets(&pod.Spec)), "secrets"},
+		{podspec.Any(podspec.ConfigMaps(&pod.Spec)), "configmaps"},
 		{volumes(projectsTrustBundle), "clustertrustbundles"},
 		{volumes(func(v *corev1.VolumeSource) bool { return v.PersistentVolumeClaim != nil }), "persistentvolumeclaims"},
 		{len(pod.Spec.ResourceClaims) > 0, "resourceclaims"},

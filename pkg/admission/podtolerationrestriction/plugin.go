@@ -17,6 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/configuration"
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/namespaces"
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/tolerations"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // Name is the plugin's name.
@@ -77,7 +78,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	}
 	// Nodes that lack memory are tainted, and pods with any guarantee are kept on them. A pod that asks
 	// for nothing has none.
-	if guaranteed(pod) {
+	if podspec.QOSClass(pod) != corev1.PodQOSBestEffort {
 		added = append(slices.Clip(added), corev1.Toleration{
 			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
 		})
@@ -111,20 +112,6 @@ func podOf(a admission.Attributes) *corev1.Pod {
 	}
 	pod, _ := a.GetObject().(*corev1.Pod)
 	return pod
-}
-
-// guaranteed tells whether a container asks for processor or memory.
-func guaranteed(pod *corev1.Pod) bool {
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			for _, list := range []corev1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
-				if list.Cpu().Sign() > 0 || list.Memory().Sign() > 0 {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // tolerations returns what an annotation of the namespace says; without it, the fallback. An annotation

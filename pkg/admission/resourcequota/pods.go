@@ -1,6 +1,7 @@
 package resourcequota
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/resources"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // requestPrefix and limitPrefix are what quotas write before a resource's name.
@@ -200,21 +202,7 @@ func isTerminating(pod *corev1.Pod) bool {
 
 // isBestEffort tells whether the pod asks for no processor and no memory.
 func isBestEffort(pod *corev1.Pod) bool {
-	if pod.Status.QOSClass != "" {
-		return pod.Status.QOSClass == corev1.PodQOSBestEffort
-	}
-	var lists []corev1.ResourceList
-	if pod.Spec.Resources != nil {
-		lists = append(lists, pod.Spec.Resources.Requests, pod.Spec.Resources.Limits)
-	}
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			lists = append(lists, containers[i].Resources.Requests, containers[i].Resources.Limits)
-		}
-	}
-	return !slices.ContainsFunc(lists, func(list corev1.ResourceList) bool {
-		return list.Cpu().Sign() > 0 || list.Memory().Sign() > 0
-	})
+	return cmp.Or(pod.Status.QOSClass, podspec.QOSClass(pod)) == corev1.PodQOSBestEffort
 }
 
 // crossesNamespaces tells whether the pod is placed by pods of other namespaces.

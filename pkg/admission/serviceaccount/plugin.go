@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/internal/podrefs"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // Name is the plugin's name.
@@ -152,7 +152,7 @@ func validateMirror(pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName != "" {
 		return errors.New("a mirror pod may not reference service accounts")
 	}
-	if podrefs.Any(podrefs.Secrets(pod)) {
+	if podspec.Any(podspec.Secrets(&pod.Spec)) {
 		return errors.New("a mirror pod may not reference secrets")
 	}
 	for i := range pod.Spec.Volumes {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 const onlyOneSource = "may not have more than one field specified at a time"
@@ -101,7 +103,7 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		volumes[spec.Volumes[i].Name] = spec.Volumes[i].EmptyDir != nil
 	}
 	var f findings
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		for i, v := range c.Env {
 			if v.ValueFrom == nil || v.ValueFrom.FileKeyRef == nil {
 				continue
@@ -113,7 +115,7 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 				f.add(field.Invalid(path, name, "referenced volume must be of type emptyDir"))
 			}
 		}
-	})
+	}
 	return f.errs
 }
 

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 const (
@@ -58,9 +60,12 @@ func isDeletionCost(s string) bool {
 }
 
 func hasContainer(spec *corev1.PodSpec, name string) bool {
-	found := false
-	eachContainer(nil, spec, func(_ *field.Path, c *corev1.Container) { found = found || c.Name == name })
-	return found
+	for _, c := range podspec.Containers(spec, nil) {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 func seccompAnnotation(path *field.Path, v string) field.ErrorList {
@@ -105,15 +110,15 @@ func profilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSp
 			f.merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), sc.SeccompProfile, v))
 		}
 	}
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		if v, set := meta.Annotations[seccompPrefix+c.Name]; set && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {
 			f.merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), c.SecurityContext.SeccompProfile, v))
 		}
-	})
+	}
 	if isWindows(spec) {
 		return f.errs
 	}
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		p := podProfile
 		if c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 			p = c.SecurityContext.AppArmorProfile
@@ -121,7 +126,7 @@ func profilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSp
 		if v, set := meta.Annotations[appArmorPrefix+c.Name]; set && p != nil {
 			f.merge(appArmorAgrees(path.Child("securityContext", "appArmorProfile"), p, v))
 		}
-	})
+	}
 	return f.errs
 }
 

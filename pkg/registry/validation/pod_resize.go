@@ -7,6 +7,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // PodResize checks what the resize subresource of a pod is given (KEP-1287): only cpu
@@ -21,9 +23,9 @@ func PodResize(pod, old *corev1.Pod) field.ErrorList {
 	f := podUpdate(pod, old)
 	was := old.Status.QOSClass
 	if was == "" {
-		was = PodQOSClass(old)
+		was = podspec.QOSClass(old)
 	}
-	f.addIf(was != PodQOSClass(pod), field.Invalid(specPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
+	f.addIf(was != podspec.QOSClass(pod), field.Invalid(specPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
 	f.addIf(!nodeResizes(&old.Status), field.Forbidden(specPath, "Pod running on node without support for resize"))
 
 	spec := pod.Spec.DeepCopy()
@@ -151,49 +153,4 @@ func withCompute(list, was corev1.ResourceList) corev1.ResourceList {
 		}
 	}
 	return list
-}
-
-// PodQOSClass is the quality of service that a pod gets for its requests and limits, see
-// https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/.
-func PodQOSClass(pod *corev1.Pod) corev1.PodQOSClass {
-	var all []corev1.ResourceRequirements
-	if resourcehelper.IsPodLevelResourcesSet(pod) {
-		all = append(all, *pod.Spec.Resources)
-	} else {
-		eachContainer(nil, &corev1.PodSpec{InitContainers: pod.Spec.InitContainers, Containers: pod.Spec.Containers},
-			func(_ *field.Path, c *corev1.Container) { all = append(all, c.Resources) })
-	}
-	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
-	guaranteed := true
-	for _, r := range all {
-		addCompute(requests, r.Requests)
-		guaranteed = addCompute(limits, r.Limits) == len(computeResources) && guaranteed
-	}
-	if len(requests)+len(limits) == 0 {
-		return corev1.PodQOSBestEffort
-	}
-	for name, request := range requests {
-		limit, limited := limits[name]
-		guaranteed = guaranteed && limited && limit.Cmp(request) == 0
-	}
-	if guaranteed && len(requests) == len(limits) {
-		return corev1.PodQOSGuaranteed
-	}
-	return corev1.PodQOSBurstable
-}
-
-// addCompute adds the cpu and memory of list, and answers how many of them it has.
-func addCompute(sum, list corev1.ResourceList) int {
-	n := 0
-	for name := range computeResources {
-		q, has := list[name]
-		if !has || q.Sign() <= 0 {
-			continue
-		}
-		n++
-		total := sum[name]
-		total.Add(q)
-		sum[name] = total
-	}
-	return n
 }

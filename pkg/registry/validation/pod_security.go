@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/node/util/sysctl"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
@@ -70,9 +72,9 @@ func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec)
 // (--allow-privileged=false) has against the spec of a pod at path.
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f findings
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		f.addIf(isPrivileged(c), field.Forbidden(path.Child("securityContext", "privileged"), "disallowed by cluster policy"))
-	})
+	}
 	n, _, _ := hostProcesses(path, spec)
 	f.addIf(n > 0, field.Forbidden(path, "hostProcess containers are disallowed by cluster policy"))
 	return f.errs
@@ -96,7 +98,7 @@ func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs fie
 	if sc := spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {
 		pod = sc.WindowsOptions.HostProcess
 	}
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		all++
 		own := pod
 		if sc := c.SecurityContext; sc != nil && sc.WindowsOptions != nil && sc.WindowsOptions.HostProcess != nil {
@@ -109,7 +111,7 @@ func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs fie
 		if ptr.Deref(own, false) {
 			n++
 		}
-	})
+	}
 	return n, all, f.errs
 }
 
@@ -124,9 +126,9 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	f.addIf(spec.HostNetwork, field.Forbidden(path.Child("hostNetwork"), msg))
 	f.addIf(spec.HostPID, field.Forbidden(path.Child("HostPID"), msg))
 	f.addIf(spec.HostIPC, field.Forbidden(path.Child("HostIPC"), msg))
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		f.addIf(len(c.VolumeDevices) > 0, field.Forbidden(path.Child("volumeDevices"), msg))
-	})
+	}
 	return f.errs
 }
 
@@ -153,10 +155,10 @@ func notForLinux(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	const msg = "windows options cannot be set for a linux pod"
 	f.addIf(spec.SecurityContext != nil && spec.SecurityContext.WindowsOptions != nil,
 		field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		f.addIf(c.SecurityContext != nil && c.SecurityContext.WindowsOptions != nil,
 			field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
-	})
+	}
 	return f.errs
 }
 
@@ -181,7 +183,7 @@ func notForWindows(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	forbid(security.Child("supplementalGroups"), sc.SupplementalGroups != nil)
 	forbid(security.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy != nil)
 	forbid(security.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy != nil)
-	eachContainer(path, spec, func(path *field.Path, c *corev1.Container) {
+	for path, c := range podspec.Containers(spec, path) {
 		sc, security := ptr.Deref(c.SecurityContext, corev1.SecurityContext{}), path.Child("securityContext")
 		forbid(security.Child("appArmorProfile"), sc.AppArmorProfile != nil)
 		forbid(security.Child("seLinuxOptions"), sc.SELinuxOptions != nil)
@@ -193,6 +195,6 @@ func notForWindows(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		forbid(security.Child("procMount"), sc.ProcMount != nil)
 		forbid(security.Child("runAsUser"), sc.RunAsUser != nil)
 		forbid(security.Child("runAsGroup"), sc.RunAsGroup != nil)
-	})
+	}
 	return f.errs
 }

@@ -83,20 +83,6 @@ func podSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 	return f.errs
 }
 
-// eachContainer visits the containers of all types.
-func eachContainer(path *field.Path, spec *corev1.PodSpec, visit func(*field.Path, *corev1.Container)) {
-	for i := range spec.InitContainers {
-		visit(path.Child("initContainers").Index(i), &spec.InitContainers[i])
-	}
-	for i := range spec.Containers {
-		visit(path.Child("containers").Index(i), &spec.Containers[i])
-	}
-	for i := range spec.EphemeralContainers {
-		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
-		visit(path.Child("ephemeralContainers").Index(i), &c)
-	}
-}
-
 func deadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList {
 	if seconds >= int64(least) && seconds <= math.MaxInt32 {
 		return nil

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 var statusPath = field.NewPath("status")
@@ -83,11 +85,11 @@ func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList 
 // run again.
 func restarts(spec *corev1.PodSpec, containers []corev1.Container) func(string, int32) bool {
 	all := false
-	eachContainer(nil, spec, func(_ *field.Path, c *corev1.Container) {
+	for _, c := range podspec.Containers(spec, nil) {
 		all = all || slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
 			return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
 		})
-	})
+	}
 	return func(name string, code int32) bool {
 		i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 		return all || i >= 0 && restartsAfter(&containers[i], spec.RestartPolicy, code)

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // Pod returns the warnings of a pod. Updates have none: they come from machines, often,
@@ -45,7 +47,7 @@ func PodAppArmor(_ context.Context, pod, _ *corev1.Pod) []string {
 		return nil
 	}
 	var l list
-	for _, c := range containers(&pod.Spec, nil) {
+	for _, c := range podspec.Containers(&pod.Spec, nil) {
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		annotation, annotated := pod.Annotations[key]
 		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {

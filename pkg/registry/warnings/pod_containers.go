@@ -2,44 +2,24 @@ package warnings
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
-
-// container is a container of any sort, with its place in the pod's spec.
-type container struct {
-	*corev1.Container
-	path *field.Path
-}
-
-// containers are all containers of a pod: those for initialization come first, then the
-// containers proper, then ephemeral ones.
-func containers(spec *corev1.PodSpec, path *field.Path) []container {
-	var all []container
-	for i := range spec.InitContainers {
-		all = append(all, container{&spec.InitContainers[i], path.Child("initContainers").Index(i)})
-	}
-	for i := range spec.Containers {
-		all = append(all, container{&spec.Containers[i], path.Child("containers").Index(i)})
-	}
-	for i := range spec.EphemeralContainers {
-		c := (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
-		all = append(all, container{c, path.Child("ephemeralContainers").Index(i)})
-	}
-	return all
-}
 
 // containers adds the warnings of a template's containers.
 func (l *list) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	annotations := path.Child("metadata", "annotations")
-	all := containers(&t.Spec, path.Child("spec"))
+	all := podspec.Containers(&t.Spec, path.Child("spec"))
 	if t.Spec.SecurityContext == nil || t.Spec.SecurityContext.SeccompProfile == nil {
 		l.seccomp(annotations, &t.ObjectMeta, corev1.SeccompPodAnnotationKey)
 	}
-	for _, c := range all {
+	for at, c := range all {
 		if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
 			l.seccomp(annotations, &t.ObjectMeta, corev1.SeccompContainerAnnotationKeyPrefix+c.Name)
 		}
@@ -50,9 +30,9 @@ func (l *list) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
 			l.at(annotations.Key(key), appArmorMessage)
 		}
-		l.byteAmounts(c.path.Child("resources", "limits"), c.Resources.Limits)
-		l.byteAmounts(c.path.Child("resources", "requests"), c.Resources.Requests)
-		l.environment(c.path.Child("env"), c.Env)
+		l.byteAmounts(at.Child("resources", "limits"), c.Resources.Limits)
+		l.byteAmounts(at.Child("resources", "requests"), c.Resources.Requests)
+		l.environment(at.Child("env"), c.Env)
 	}
 	l.ports(all)
 	l.portNames(all)
@@ -79,15 +59,15 @@ func (l *list) environment(path *field.Path, env []corev1.EnvVar) {
 }
 
 // ports warns of ports that are defined more than once, or not as they seem to be.
-func (l *list) ports(all []container) {
+func (l *list) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	type definition struct {
 		path *field.Path
 		port corev1.ContainerPort
 	}
 	defined := map[string][]definition{}
-	for _, c := range all {
+	for at, c := range all {
 		for i, port := range c.Ports {
-			path := c.path.Child("ports").Index(i)
+			path := at.Child("ports").Index(i)
 			if port.HostIP != "" && port.HostPort == 0 {
 				l.at(path, "hostIP set without hostPort: %+v", port)
 			}
@@ -117,14 +97,14 @@ func portRelation(a, b corev1.ContainerPort) string {
 }
 
 // portNames warns of names that mean the first of several ports.
-func (l *list) portNames(all []container) {
+func (l *list) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 	named := map[string]*field.Path{}
-	for _, c := range all {
+	for at, c := range all {
 		for i, port := range c.Ports {
 			if port.Name == "" {
 				continue
 			}
-			path := c.path.Child("ports").Index(i)
+			path := at.Child("ports").Index(i)
 			if first, ok := named[port.Name]; ok {
 				l.at(path, "duplicate port name %q with %s, services and probes that select ports by name will use %s",
 					port.Name, first, first)

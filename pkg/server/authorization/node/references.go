@@ -2,6 +2,8 @@ package node
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // references are the names of the objects, all of its own namespace, that a pod refers to.
@@ -17,20 +19,19 @@ func references(p *corev1.Pod) map[objectKind][]string {
 		}
 	}
 	add(serviceAccount, p.Spec.ServiceAccountName)
-	for _, pull := range p.Spec.ImagePullSecrets {
-		add(secret, pull.Name)
+	for name := range podspec.Secrets(&p.Spec) {
+		add(secret, name)
 	}
-	for _, c := range p.Spec.InitContainers {
-		addEnvironment(add, c.Env, c.EnvFrom)
-	}
-	for _, c := range p.Spec.Containers {
-		addEnvironment(add, c.Env, c.EnvFrom)
-	}
-	for _, c := range p.Spec.EphemeralContainers {
-		addEnvironment(add, c.Env, c.EnvFrom)
+	for name := range podspec.ConfigMaps(&p.Spec) {
+		add(configMap, name)
 	}
 	for i := range p.Spec.Volumes {
-		addVolume(add, p.Name, &p.Spec.Volumes[i])
+		switch v := &p.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			add(claim, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			add(claim, p.Name+"-"+v.Name)
+		}
 	}
 	for _, r := range p.Spec.ResourceClaims {
 		if r.ResourceClaimName != nil {
@@ -46,75 +47,6 @@ func references(p *corev1.Pod) map[objectKind][]string {
 		add(resourceClaim, extended.ResourceClaimName)
 	}
 	return refs
-}
-
-func addEnvironment(add func(objectKind, string), variables []corev1.EnvVar, from []corev1.EnvFromSource) {
-	for _, source := range from {
-		if source.SecretRef != nil {
-			add(secret, source.SecretRef.Name)
-		}
-		if source.ConfigMapRef != nil {
-			add(configMap, source.ConfigMapRef.Name)
-		}
-	}
-	for _, variable := range variables {
-		if variable.ValueFrom == nil {
-			continue
-		}
-		if ref := variable.ValueFrom.SecretKeyRef; ref != nil {
-			add(secret, ref.Name)
-		}
-		if ref := variable.ValueFrom.ConfigMapKeyRef; ref != nil {
-			add(configMap, ref.Name)
-		}
-	}
-}
-
-func addVolume(add func(objectKind, string), podName string, v *corev1.Volume) {
-	switch source := v.VolumeSource; {
-	case source.Secret != nil:
-		add(secret, source.Secret.SecretName)
-	case source.ConfigMap != nil:
-		add(configMap, source.ConfigMap.Name)
-	case source.Projected != nil:
-		for _, part := range source.Projected.Sources {
-			if part.Secret != nil {
-				add(secret, part.Secret.Name)
-			}
-			if part.ConfigMap != nil {
-				add(configMap, part.ConfigMap.Name)
-			}
-		}
-	case source.PersistentVolumeClaim != nil:
-		add(claim, source.PersistentVolumeClaim.ClaimName)
-	case source.Ephemeral != nil:
-		add(claim, podName+"-"+v.Name)
-	case source.AzureFile != nil:
-		add(secret, source.AzureFile.SecretName)
-	case source.CSI != nil:
-		add(secret, localName(source.CSI.NodePublishSecretRef))
-	case source.CephFS != nil:
-		add(secret, localName(source.CephFS.SecretRef))
-	case source.Cinder != nil:
-		add(secret, localName(source.Cinder.SecretRef))
-	case source.FlexVolume != nil:
-		add(secret, localName(source.FlexVolume.SecretRef))
-	case source.RBD != nil:
-		add(secret, localName(source.RBD.SecretRef))
-	case source.ScaleIO != nil:
-		add(secret, localName(source.ScaleIO.SecretRef))
-	case source.ISCSI != nil:
-		add(secret, localName(source.ISCSI.SecretRef))
-	case source.StorageOS != nil:
-		add(secret, localName(source.StorageOS.SecretRef))
-	}
-}
-
-func localName(ref *corev1.LocalObjectReference) string {
-	if ref == nil {
-		return ""
-	}
-	return ref.Name
 }
 
 // volumeSecrets are the secrets that a volume refers to. Those without a namespace are of its claim's.

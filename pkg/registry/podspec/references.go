@@ -1,5 +1,4 @@
-// Package podrefs finds the objects that a pod refers to.
-package podrefs
+package podspec
 
 import (
 	"iter"
@@ -7,28 +6,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Secrets yields the names of the secrets that the pod refers to, wherever it does.
-func Secrets(pod *corev1.Pod) iter.Seq[string] {
+// Secrets yields the names of the secrets that a pod refers to, wherever it does.
+func Secrets(spec *corev1.PodSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, reference := range pod.Spec.ImagePullSecrets {
+		for _, reference := range spec.ImagePullSecrets {
 			if !yield(reference.Name) {
 				return
 			}
 		}
-		for container := range containers(pod) {
-			for _, source := range container.envFrom {
+		for _, container := range Containers(spec, nil) {
+			for _, source := range container.EnvFrom {
 				if source.SecretRef != nil && !yield(source.SecretRef.Name) {
 					return
 				}
 			}
-			for _, variable := range container.env {
+			for _, variable := range container.Env {
 				if variable.ValueFrom != nil && variable.ValueFrom.SecretKeyRef != nil && !yield(variable.ValueFrom.SecretKeyRef.Name) {
 					return
 				}
 			}
 		}
-		for i := range pod.Spec.Volumes {
-			for _, name := range volumeSecrets(&pod.Spec.Volumes[i].VolumeSource) {
+		for i := range spec.Volumes {
+			for _, name := range volumeSecrets(&spec.Volumes[i].VolumeSource) {
 				if !yield(name) {
 					return
 				}
@@ -37,23 +36,23 @@ func Secrets(pod *corev1.Pod) iter.Seq[string] {
 	}
 }
 
-// ConfigMaps yields the names of the config maps that the pod refers to, wherever it does.
-func ConfigMaps(pod *corev1.Pod) iter.Seq[string] {
+// ConfigMaps yields the names of the config maps that a pod refers to, wherever it does.
+func ConfigMaps(spec *corev1.PodSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for container := range containers(pod) {
-			for _, source := range container.envFrom {
+		for _, container := range Containers(spec, nil) {
+			for _, source := range container.EnvFrom {
 				if source.ConfigMapRef != nil && !yield(source.ConfigMapRef.Name) {
 					return
 				}
 			}
-			for _, variable := range container.env {
+			for _, variable := range container.Env {
 				if variable.ValueFrom != nil && variable.ValueFrom.ConfigMapKeyRef != nil && !yield(variable.ValueFrom.ConfigMapKeyRef.Name) {
 					return
 				}
 			}
 		}
-		for i := range pod.Spec.Volumes {
-			volume := &pod.Spec.Volumes[i].VolumeSource
+		for i := range spec.Volumes {
+			volume := &spec.Volumes[i].VolumeSource
 			if volume.ConfigMap != nil && !yield(volume.ConfigMap.Name) {
 				return
 			}
@@ -72,29 +71,6 @@ func Any(names iter.Seq[string]) bool {
 		return true
 	}
 	return false
-}
-
-// container is what all kinds of containers have in common.
-type container struct {
-	env     []corev1.EnvVar
-	envFrom []corev1.EnvFromSource
-}
-
-func containers(pod *corev1.Pod) iter.Seq[container] {
-	return func(yield func(container) bool) {
-		for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range list {
-				if !yield(container{list[i].Env, list[i].EnvFrom}) {
-					return
-				}
-			}
-		}
-		for i := range pod.Spec.EphemeralContainers {
-			if !yield(container{pod.Spec.EphemeralContainers[i].Env, pod.Spec.EphemeralContainers[i].EnvFrom}) {
-				return
-			}
-		}
-	}
 }
 
 func projections(volume *corev1.VolumeSource) []corev1.VolumeProjection {

@@ -1,4 +1,4 @@
-package podrefs
+package podspec
 
 import (
 	"slices"
@@ -25,7 +25,7 @@ func TestReferences(t *testing.T) {
 		return corev1.Container{Env: variables, EnvFrom: from}
 	}
 	variables, from := env("ephemeral", "ephemeral")
-	pod := &corev1.Pod{Spec: corev1.PodSpec{
+	spec := &corev1.PodSpec{
 		ImagePullSecrets:    []corev1.LocalObjectReference{local("pull")},
 		InitContainers:      []corev1.Container{container("init", "init")},
 		Containers:          []corev1.Container{container("main", "main")},
@@ -39,17 +39,17 @@ func TestReferences(t *testing.T) {
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: local("projected")}},
 			}}}},
 		},
-	}}
+	}
 
 	wantSecrets := []string{"pull", "init-all", "init", "main-all", "main", "ephemeral-all", "ephemeral", "volume", "csi", "projected"}
-	if diff := cmp.Diff(wantSecrets, slices.Collect(Secrets(pod))); diff != "" {
+	if diff := cmp.Diff(wantSecrets, slices.Collect(Secrets(spec))); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 	wantConfigMaps := []string{"init-all", "init", "main-all", "main", "ephemeral-all", "ephemeral", "volume", "projected"}
-	if diff := cmp.Diff(wantConfigMaps, slices.Collect(ConfigMaps(pod))); diff != "" {
+	if diff := cmp.Diff(wantConfigMaps, slices.Collect(ConfigMaps(spec))); diff != "" {
 		t.Errorf("config maps (-want +got):\n%s", diff)
 	}
-	if Any(Secrets(&corev1.Pod{})) || !Any(Secrets(pod)) {
+	if Any(Secrets(&corev1.PodSpec{})) || !Any(Secrets(spec)) {
 		t.Error("Any must tell whether there is one")
 	}
 }

@@ -1,0 +1,58 @@
+package podspec
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestQOSClass(t *testing.T) {
+	t.Parallel()
+	list := func(cpu, memory string) corev1.ResourceList {
+		l := corev1.ResourceList{}
+		for name, text := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
+			if text != "" {
+				l[name] = resource.MustParse(text)
+			}
+		}
+		return l
+	}
+	tests := []struct {
+		name, reason string
+		spec         corev1.PodSpec
+		want         corev1.PodQOSClass
+	}{{
+		name: "nothing", reason: "who asks for nothing gets what is left", want: corev1.PodQOSBestEffort,
+		spec: corev1.PodSpec{Containers: []corev1.Container{{}}},
+	}, {
+		name: "zero", reason: "to ask for none is to ask for nothing", want: corev1.PodQOSBestEffort,
+		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("0", "")}}}},
+	}, {
+		name: "limits", reason: "every container has limits, and requests no less", want: corev1.PodQOSGuaranteed,
+		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")}}}},
+	}, {
+		name: "init container", reason: "one without limits has no guarantee", want: corev1.PodQOSBurstable,
+		spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{}},
+			Containers:     []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")}}},
+		},
+	}, {
+		name: "lower requests", reason: "limits are more than what is sure", want: corev1.PodQOSBurstable,
+		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi"), Limits: list("1", "1Gi")}}}},
+	}, {
+		name: "pod level", reason: "what the pod asks for as a whole counts alone (KEP-2837)", want: corev1.PodQOSGuaranteed,
+		spec: corev1.PodSpec{
+			Resources:  &corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")},
+			Containers: []corev1.Container{{}},
+		},
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := QOSClass(&corev1.Pod{Spec: test.spec}); got != test.want {
+				t.Errorf("%s: got %s, want %s", test.reason, got, test.want)
+			}
+		})
+	}
+}
