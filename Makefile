@@ -40,6 +40,7 @@ clean: ## Remove what was built, tools included
 .PHONY: test
 test: ## Run the tests (RUN=TestName, PKG=./pkg/storage/...)
 	go test -run '$(RUN)' $(PKG)
+	$(if $(filter ./...,$(PKG)),go -C examples/controller-runtime test -run '$(RUN)' ./...)
 
 .PHONY: test-race
 test-race: ## Run the tests with the race detector
@@ -71,6 +72,7 @@ verify-format: ## Check that the Go code is formatted
 .PHONY: verify-tidy
 verify-tidy: ## Check that go.mod and go.sum are tidy
 	go mod tidy -diff
+	go -C examples/controller-runtime mod tidy -diff
 
 .PHONY: verify-build
 verify-build: ## Check that every package builds
@@ -79,6 +81,7 @@ verify-build: ## Check that every package builds
 .PHONY: verify-vet
 verify-vet: ## Run go vet
 	go vet ./...
+	go -C examples/controller-runtime vet ./...
 
 .PHONY: verify-openapi
 verify-openapi: ## Check that the OpenAPI definitions are current
@@ -96,6 +99,7 @@ update-format: ## Format the Go code
 .PHONY: update-tidy
 update-tidy: ## Tidy go.mod and go.sum
 	go mod tidy
+	go -C examples/controller-runtime mod tidy
 
 .PHONY: update-openapi
 update-openapi: ## Regenerate the OpenAPI definitions

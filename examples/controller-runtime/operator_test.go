@@ -1,0 +1,99 @@
+package operator_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	operator "github.com/miniapi-dev/miniapi/examples/controller-runtime"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// start runs the operator on a server of the test's own, and returns a client.
+func start(t *testing.T) client.Client {
+	t.Helper()
+	// The manager's webhook server only collects handlers here: the fixture serves them.
+	mux := http.NewServeMux()
+	srv := miniapitest.Start(t,
+		miniapitest.WithCRDs("config/crd"),
+		miniapitest.WithWebhook("/", mux),
+		miniapitest.WithWebhookManifests("config/webhook"),
+	)
+	scheme, err := operator.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(srv.Config(), ctrl.Options{
+		Scheme:        scheme,
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Port: -1, WebhookMux: mux}),
+		// Names of controllers are of the process, and every test has one.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.SetUp(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan error)
+	go func() { stopped <- mgr.Start(ctx) }()
+	t.Cleanup(func() { // before the server is stopped
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New(srv.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func website(name string, replicas int32) *operator.Website {
+	return &operator.Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       operator.WebsiteSpec{Image: "nginx", Replicas: replicas},
+	}
+}
+
+// A website has a deployment, with the defaulter's replicas.
+func TestDeployment(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	if err := c.Create(t.Context(), website("blog", 0)); err != nil {
+		t.Fatal(err)
+	}
+	deployment := &appsv1.Deployment{}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "blog"}, deployment)
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := *deployment.Spec.Replicas; got != 2 {
+		t.Errorf("want 2 replicas, got %d", got)
+	}
+}
+
+// The validator knows what is too much.
+func TestTooManyReplicas(t *testing.T) {
+	t.Parallel()
+	if err := start(t).Create(t.Context(), website("shop", 11)); !apierrors.IsForbidden(err) {
+		t.Errorf("want the website to be refused, got %v", err)
+	}
+}
