@@ -67,6 +67,10 @@ func (g *gate) shut() {
 
 // call makes one call through the gate.
 func call[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (response Response, err error) {
+	// The server would toss a coin between the end of the context and the write.
+	if err := ctx.Err(); err != nil {
+		return response, err
+	}
 	if err := g.enter(); err != nil {
 		return response, err
 	}

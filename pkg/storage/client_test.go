@@ -1,0 +1,28 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// What is asked for when its time is over isn't done, as with a client on the network.
+func TestCallsAfterTheirTime(t *testing.T) {
+	t.Parallel()
+	client := startMember(t, Options{}).Client().Client
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	// The server itself does it now and then.
+	for range 20 {
+		if _, err := client.Put(over, "late", "value"); !errors.Is(err, context.Canceled) {
+			t.Fatalf("want the put to be canceled, got %v", err)
+		}
+	}
+	found, err := client.Get(t.Context(), "late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Count != 0 {
+		t.Error("a put has happened after its context had ended")
+	}
+}
