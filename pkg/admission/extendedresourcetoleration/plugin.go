@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/internal/resources"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // Name is the plugin's name.
@@ -38,7 +38,7 @@ func (plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Objec
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
 			for name := range containers[i].Resources.Requests {
-				if resources.IsExtended(name) {
+				if podspec.IsExtendedResource(name) {
 					requested.Insert(string(name))
 				}
 			}

@@ -16,7 +16,6 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 	"k8s.io/utils/clock"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/internal/resources"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
@@ -75,7 +74,7 @@ func countedByPods(name corev1.ResourceName) bool {
 		}
 	}
 	// Extended resources and huge pages aren't overcommitted, so quotas count requests alone.
-	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !resources.IsNative(name)
+	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !podspec.IsNativeResource(name)
 }
 
 // podConstraints implements the mistake that computed tells of.
@@ -162,7 +161,7 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 		switch {
 		case strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
 			usage[name], usage[requestPrefix+name] = request, request
-		case resources.IsExtended(name):
+		case podspec.IsExtendedResource(name):
 			usage[requestPrefix+name] = request
 		}
 	}

@@ -1,5 +1,5 @@
 // Package podspec reads the specs of pods: their containers of all types, the objects that they refer to,
-// and the quality of service that they ask for. It judges and changes nothing.
+// the resources and the quality of service that they ask for. It judges and changes nothing.
 package podspec
 
 import (

@@ -12,6 +12,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // PersistentVolumeClaim checks a new claim.
@@ -94,7 +96,7 @@ func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	if errs := qualified(path, string(name)); len(errs) > 0 {
 		return errs
 	}
-	if isNativeResource(name) && name != corev1.ResourceStorage {
+	if podspec.IsNativeResource(name) && name != corev1.ResourceStorage {
 		return field.ErrorList{field.NotSupported(path, string(name), []corev1.ResourceName{corev1.ResourceStorage})}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 var (
@@ -42,22 +44,9 @@ func isStandardResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// isNativeResource is whether Kubernetes itself defines the resource.
-func isNativeResource(name corev1.ResourceName) bool {
-	return !isQualifiedResource(name) || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
-}
-
-// isExtendedResource is whether the resource is one that a node can advertise and a
-// quota can count, see https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/.
-func isExtendedResource(name corev1.ResourceName) bool {
-	return !isNativeResource(name) &&
-		!strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&
-		len(utilvalidation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
-}
-
 // isOvercommittable is whether limits may exceed requests.
 func isOvercommittable(name corev1.ResourceName) bool {
-	return isNativeResource(name) && !isHugePages(name)
+	return podspec.IsNativeResource(name) && !isHugePages(name)
 }
 
 // resourceName checks the name of any resource.
@@ -79,7 +68,7 @@ func containerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 		if !containerResources.Has(name) && !isHugePages(name) {
 			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
 		}
-	case !isNativeResource(name) && !isExtendedResource(name):
+	case !podspec.IsNativeResource(name) && !podspec.IsExtendedResource(name):
 		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
 	}
 	return errs
@@ -100,7 +89,7 @@ func podResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList
 func resourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
 	var f findings
 	f.addIf(q.Sign() < 0, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))
-	whole := countedResources.Has(name) || isExtendedResource(name)
+	whole := countedResources.Has(name) || podspec.IsExtendedResource(name)
 	f.addIf(whole && q.MilliValue()%1000 != 0, field.Invalid(path, q, "must be an integer"))
 	return f.errs
 }

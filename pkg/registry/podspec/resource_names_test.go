@@ -1,4 +1,4 @@
-package resources
+package podspec
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestNames(t *testing.T) {
+func TestResourceNames(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name             corev1.ResourceName
@@ -22,7 +22,7 @@ func TestNames(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.name), func(t *testing.T) {
 			t.Parallel()
-			if native, extended := IsNative(test.name), IsExtended(test.name); native != test.native || extended != test.extended {
+			if native, extended := IsNativeResource(test.name), IsExtendedResource(test.name); native != test.native || extended != test.extended {
 				t.Errorf("%s: native %t, extended %t", test.reason, native, extended)
 			}
 		})
