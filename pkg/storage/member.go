@@ -44,6 +44,7 @@ type Member struct {
 	clock      *stopClock
 	counts     counts
 	feeds      feeds
+	caches     caches
 	running    sync.WaitGroup // what ends with the stores
 
 	mu       sync.Mutex

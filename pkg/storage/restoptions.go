@@ -36,6 +36,7 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 		own:    m.own,
 		run:    m.running.Go,
 		counts: &m.counts,
+		caches: &m.caches,
 	}}
 }
 
@@ -52,6 +53,7 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 		own:    ownDestroy,
 		run:    func(f func()) { go f() },
 		counts: &counts{},
+		caches: &caches{},
 	}}
 }
 
@@ -101,6 +103,7 @@ type backend struct {
 	own    func(destroy func()) (factory.DestroyFunc, error)
 	run    func(func()) // on a goroutine that stopping waits for
 	counts *counts
+	caches *caches
 }
 
 // cachedStore makes the store of a resource, with a watch cache once that is needed.
@@ -134,11 +137,14 @@ func (b *backend) cachedStore(
 			Codec:               c.Codec,
 		})
 	}
+	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	lazy := &lazyCache{
-		Interface: raw, resource: c.GroupResource, source: b.source(raw, path.Join("/", c.Prefix, resourcePrefix)+"/"), begin: b.begin,
+		Interface: raw, resource: c.GroupResource, source: b.source(raw, key), begin: b.begin,
 		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run,
 	}
+	b.caches.add(lazy, key)
 	destroy, err := b.own(func() {
+		b.caches.remove(lazy)
 		lazy.destroy()
 		destroyRaw()
 	})

@@ -84,7 +84,8 @@ func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 }
 
 // Apply makes changes, each in a revision of its own as every write of an API server is, so that
-// watches tell of them like of any other. A key that somebody else has written meanwhile stays.
+// watches tell of them like of any other, and what is read from then on has them. A key that
+// somebody else has written meanwhile stays.
 func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	var wg sync.WaitGroup
 	queue := make(chan *Change)
@@ -103,7 +104,11 @@ func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	}
 	close(queue)
 	wg.Wait()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	m.caches.await(ctx, changes)
+	return nil
 }
 
 func (m *Member) apply(ctx context.Context, c *Change) error {

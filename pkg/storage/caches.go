@@ -1,0 +1,53 @@
+package storage
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// caches are the stores of a member that have a watch cache, or may get one. The zero value is
+// ready for use.
+type caches struct {
+	mu     sync.Mutex
+	stores map[*lazyCache]string // to the key that begins those of its objects
+}
+
+func (c *caches) add(s *lazyCache, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stores == nil {
+		c.stores = map[*lazyCache]string{}
+	}
+	c.stores[s] = key
+}
+
+func (c *caches) remove(s *lazyCache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.stores, s)
+}
+
+// await waits until the watch caches have seen changes that were made past their stores.
+func (c *caches) await(ctx context.Context, changes []Change) {
+	behind := map[*lazyCache]int64{}
+	c.mu.Lock()
+	for s, key := range c.stores {
+		for _, change := range changes {
+			if s.cached.Load() != nil && strings.HasPrefix(change.Key, key) {
+				behind[s] = max(behind[s], change.Revision)
+			}
+		}
+	}
+	c.mu.Unlock()
+	for s, revision := range behind {
+		if made := s.cached.Load(); made != nil && revision != 0 {
+			// The read waits; what it finds doesn't matter.
+			nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
+			_ = made.Get(ctx, s.prefix+"/", nothing, s.newFunc())
+		}
+	}
+}
