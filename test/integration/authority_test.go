@@ -1,0 +1,92 @@
+package integration_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+)
+
+// authority is a certificate authority of the tests, none that a server of theirs knows of.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+// pair is a certificate with its key, in PEM.
+type pair struct{ cert, key []byte }
+
+func newAuthority() (*authority, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tests"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
+}
+
+// issue makes a certificate for a server of the DNS names, or for the client of that name.
+func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: must(rand.Int(rand.Reader, big.NewInt(1<<62)))(t), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		DNSNames: dnsNames, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := must(x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key))(t)
+	encodedKey := must(x509.MarshalPKCS8PrivateKey(key))(t)
+	return pair{
+		cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		key:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encodedKey}),
+	}
+}
+
+// serve serves a handler with a certificate of the authority for the names, on a port of its
+// own, until the test ends. Clients may have certificates, of any authority.
+func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string) (port int) {
+	t.Helper()
+	serving := a.issue(t, dnsNames[0], dnsNames...)
+	certificate := must(tls.X509KeyPair(serving.cert, serving.key))(t)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	server := &http.Server{
+		Handler:   handler,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert},
+		ErrorLog:  log.New(t.Output(), "", 0), // of handshakes that the client ends
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.ServeTLS(listener, "", "")
+	}()
+	t.Cleanup(func() {
+		ok(t, server.Close())
+		<-served
+	})
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// port is a port of a service reference.
+func port(number int) *int32 { return ptr.To(int32(number)) }

@@ -1,0 +1,182 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// arrivals are how requests came to a webhook: by which name, at which path.
+type arrivals struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (a *arrivals) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		a.seen = append(a.seen, fmt.Sprintf("SNI %s, host %s, path %s", r.TLS.ServerName, r.Host, r.URL.Path))
+		a.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (a *arrivals) list() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.seen)
+}
+
+// at calls a hook as a client configuration says.
+func at(config admissionregistrationv1.WebhookClientConfig) change {
+	return func(h *hook) { h.ClientConfig = config }
+}
+
+// placed says where a service is, as --webhook-service does.
+func placed(namespace, name string, servicePort int32, port int) miniapitest.Option {
+	return miniapitest.WithServerOptions(func(o *server.Options) {
+		o.Admission.Services[admission.ServicePort{Namespace: namespace, Name: name, Port: servicePort}] = fmt.Sprintf("127.0.0.1:%d", port)
+	})
+}
+
+// createThing makes the request for which webhooks of the tests below are called.
+func createThing(t testing.TB, srv *miniapitest.Server) error {
+	t.Helper()
+	_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{DryRun: dry})
+	return err
+}
+
+// A webhook is called where its configuration says, by URL or as a service, and is recognized by
+// the name that this has: the host of the URL, or NAME.NAMESPACE.svc of the service.
+func TestClientConfig(t *testing.T) {
+	t.Parallel()
+	own, err := newAuthority()
+	ok(t, err)
+	var arrived arrivals
+	listening := own.serve(t, arrived.handler(allow()), "localhost", "my-service.my-namespace.svc")
+	srv := miniapitest.Start(t, placed("my-namespace", "my-service", 443, listening))
+	core := srv.Client().CoreV1()
+	must(core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-namespace"}}, metav1.CreateOptions{}))(t)
+	// The service of port 443 is placed, so that the default port can be told; others are found by the API.
+	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}, metav1.CreateOptions{}))(t)
+	service := func(path *string, port *int32) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{
+			Namespace: "my-namespace", Name: "my-service", Path: path, Port: port,
+		}}
+	}
+	url := func(path string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new(fmt.Sprintf("https://localhost:%d%s", listening, path))}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		config       admissionregistrationv1.WebhookClientConfig
+		want         string
+	}{
+		{"url", "the path is optional", url(""), fmt.Sprintf("SNI localhost, host localhost:%d, path /", listening)},
+		{"url with a path", "it is used as it is", url("/my/path"), fmt.Sprintf("SNI localhost, host localhost:%d, path /my/path", listening)},
+		{"service", "port 443 and path / are the defaults", service(nil, nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /"},
+		{"service with a path", "it is used as it is", service(new("/my-path"), nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /my-path"},
+		{"service with a port", "it is the service's, of the API", service(new("/my-path"), port(listening)),
+			fmt.Sprintf("SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:%d, path /my-path", listening)},
+	} {
+		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
+			t.Run(tc.name, func(t *testing.T) {
+				before := len(arrived.list())
+				install(t, srv, kind("hook", nil, at(tc.config)))
+				ok(t, createThing(t, srv))
+				if diff := cmp.Diff([]string{tc.want}, arrived.list()[before:]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// Who answers must prove to be who was called: by a certificate for that name, of an authority
+// of the caBundle, or of the system's if there is no caBundle.
+func TestCABundle(t *testing.T) {
+	t.Parallel()
+	own, err := newAuthority()
+	ok(t, err)
+	another, err := newAuthority()
+	ok(t, err)
+	ownPort := own.serve(t, allow(), "localhost", "own.hooks.svc")
+	trustedPort := trusted.serve(t, allow(), "localhost", "trusted.hooks.svc")
+	srv := miniapitest.Start(t, placed("hooks", "own", 443, ownPort), placed("hooks", "trusted", 443, trustedPort), placed("hooks", "renamed", 443, ownPort))
+	url := func(port int, ca []byte) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{CABundle: ca, URL: new(fmt.Sprintf("https://localhost:%d", port))}
+	}
+	service := func(name string, ca []byte) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{CABundle: ca, Service: &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: name}}
+	}
+	const unknown = "x509: certificate signed by unknown authority"
+	for _, tc := range []struct {
+		name, reason string
+		config       admissionregistrationv1.WebhookClientConfig
+		want         string
+	}{
+		{"url of the bundle", "its authority is in the bundle", url(ownPort, own.pem), ""},
+		{"service of the bundle", "its authority is in the bundle", service("own", own.pem), ""},
+		{"bundle of two", "one of them is enough", url(ownPort, append(slices.Clone(another.pem), own.pem...)), ""},
+		{"url of another authority", "the bundle doesn't have it", url(ownPort, another.pem), unknown},
+		{"service of another authority", "the bundle doesn't have it", service("own", another.pem), unknown},
+		{"url of the system", "without a bundle, the system's roots count", url(trustedPort, nil), ""},
+		{"service of the system", "without a bundle, the system's roots count", service("trusted", nil), ""},
+		{"url of the system, with a bundle", "the bundle replaces the system's roots", url(trustedPort, own.pem), unknown},
+		{"url unknown to the system", "the system's roots don't have it", url(ownPort, nil), unknown},
+		{"service unknown to the system", "the system's roots don't have it", service("own", nil), unknown},
+		{"service of another name", "the certificate must be valid for NAME.NAMESPACE.svc", service("renamed", own.pem),
+			"x509: certificate is valid for localhost, own.hooks.svc, not renamed.hooks.svc"},
+		{"bundle that is none", "it must be PEM", url(ownPort, []byte("not PEM")), "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			install(t, srv, validating("hook", nil, at(tc.config)))
+			err := createThing(t, srv)
+			switch {
+			case tc.want == "":
+				ok(t, err)
+			case !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `failed calling webhook "hook.example.com"`) || !strings.Contains(err.Error(), tc.want):
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// A configuration that changes is followed from the next request on.
+func TestConfigurationIsInForceWhenItIsWritten(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	client := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	first, second := srv.Webhook("/first", deny("first")), srv.Webhook("/second", deny("second"))
+	h := validating("hook", nil, at(first.ClientConfig()))
+	for range 20 {
+		created := must(client.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{h.validating()},
+		}, metav1.CreateOptions{}))(t)
+		if err := createThing(t, srv); !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "first") {
+			t.Fatalf("after the create: want the first webhook's refusal, got %v", err)
+		}
+		created.Webhooks[0].ClientConfig = second.ClientConfig()
+		must(client.Update(t.Context(), created, metav1.UpdateOptions{}))(t)
+		if err := createThing(t, srv); !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "second") {
+			t.Fatalf("after the update: want the second webhook's refusal, got %v", err)
+		}
+		ok(t, client.Delete(t.Context(), "hook", metav1.DeleteOptions{}))
+		ok(t, createThing(t, srv))
+	}
+}

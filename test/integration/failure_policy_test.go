@@ -1,0 +1,95 @@
+package integration_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// A webhook that can't be called, for whatever reason, refuses the request with failurePolicy
+// Fail, and is passed over with Ignore. TestBadResponses has those that answer, TestTimeoutExpires
+// those that don't in time, TestRefusals those that refuse, which is no failure.
+func TestFailurePolicy(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	reserved := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	nobody := reserved.Addr().String()
+	ok(t, reserved.Close())
+	hangUp := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		// The server of package http ends the connection, without a word in its log.
+		panic(http.ErrAbortHandler)
+	})
+	for _, tc := range []struct {
+		name, reason string
+		handler      http.Handler
+		config       admissionregistrationv1.WebhookClientConfig
+		want         string
+	}{
+		{"nobody listens", "no connection is made", nil, admissionregistrationv1.WebhookClientConfig{URL: new("https://" + nobody + "/hook")},
+			fmt.Sprintf(`failed to call webhook: Post "https://%s/hook?timeout=10s": dial tcp %s: connect: connection refused`, nobody, nobody)},
+		{"no such service", "there is no address to call", nil, admissionregistrationv1.WebhookClientConfig{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "missing"},
+		}, `failed to call webhook: Post "https://missing.default.svc:443/?timeout=10s": service "missing" not found`},
+		{"no such port", "there is no address to call", nil, admissionregistrationv1.WebhookClientConfig{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Port: port(8443)},
+		}, `failed to call webhook: Post "https://kubernetes.default.svc:8443/?timeout=10s": no service port 8443 found for service "kubernetes"`},
+		{"the connection ends", "there is no answer", hangUp, admissionregistrationv1.WebhookClientConfig{}, `failed to call webhook: Post "https://`},
+	} {
+		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
+			failing := func(policy admissionregistrationv1.FailurePolicyType) hook {
+				return kind("failing", tc.handler, failurePolicy(policy), at(tc.config))
+			}
+			t.Run(tc.name+" Fail", func(t *testing.T) {
+				prepare(t, srv.Client(), false)
+				install(t, srv, failing(admissionregistrationv1.Fail))
+				_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+				want := `Internal error occurred: failed calling webhook "failing.example.com": ` + tc.want
+				if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("%s:\nwant %s\ngot  %v", tc.reason, want, err)
+				}
+				if found := stored(t, srv.Client()); found != nil {
+					t.Errorf("stored: %v", found)
+				}
+			})
+			t.Run(tc.name+" Ignore", func(t *testing.T) {
+				prepare(t, srv.Client(), false)
+				recorder := install(t, srv, mutating("a", stamp("a")), failing(admissionregistrationv1.Ignore), mutating("z", stamp("z")), validating("validate", allow()))
+				must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+				var others []string
+				for _, name := range calledSorted(recorder) {
+					if name != "failing" {
+						others = append(others, name)
+					}
+				}
+				if diff := cmp.Diff([]string{"a", "validate", "z"}, others); diff != "" {
+					t.Errorf("%s: calls of the other webhooks (-want +got):\n%s", tc.reason, diff)
+				}
+				if got := stamps(stored(t, srv.Client())); got != "az" {
+					t.Errorf("%s: want what the other webhooks did to be stored, got %q", tc.reason, got)
+				}
+			})
+		}
+	}
+}
+
+// A mutating webhook that fails ends the phase: nobody after it is asked.
+func TestFailureEndsTheMutatingPhase(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, mutating("a", allow()), mutating("b", replying(500, "")), mutating("c", allow()), validating("validate", allow()))
+	if err := createThing(t, srv); !apierrors.IsInternalError(err) {
+		t.Errorf("want the failure of b, got %v", err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,123 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+func timeoutSeconds(seconds int32) change {
+	return func(h *hook) { h.TimeoutSeconds = &seconds }
+}
+
+// silent is the handler that gives no answer for as long as anybody waits for one.
+func silent() http.Handler {
+	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+}
+
+// A webhook has the time of its timeoutSeconds, 10 s by default and 30 s in v1beta1, but no more
+// than is left of the time of the request. It is told how much that is.
+func TestTimeoutIsSent(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.Legacy())
+	create := func(t *testing.T, requestTimeout time.Duration) {
+		t.Helper()
+		prepare(t, srv.Client(), false)
+		ok(t, srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").
+			Timeout(requestTimeout).Body(thing()).Do(t.Context()).Error())
+	}
+	for _, tc := range []struct {
+		name, reason string
+		change       change
+		request      time.Duration
+		want         string
+	}{
+		{"default", "it is 10 s in v1", func(*hook) {}, 0, "10s"},
+		{"shortest", "it is per webhook", timeoutSeconds(1), 0, "1s"},
+		{"longest", "it is per webhook", timeoutSeconds(30), 0, "30s"},
+		{"short request", "the webhook hasn't more time than the request", timeoutSeconds(30), 5 * time.Second, "5s"},
+		{"long request", "the request has more time than the webhook", timeoutSeconds(5), 20 * time.Second, "5s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			onCreate := on("CREATE", "v1", "configmaps")
+			recorder := install(t, srv, mutating("mutate", allow(), onCreate, tc.change), validating("validate", allow(), onCreate, tc.change))
+			create(t, tc.request)
+			var got []string
+			for _, review := range recorder.Reviews() {
+				got = append(got, review.Query.Get("timeout"))
+			}
+			if diff := cmp.Diff([]string{tc.want, tc.want}, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	for _, kind := range configurationKinds {
+		t.Run("default of v1beta1 "+kind.kind, func(t *testing.T) {
+			recorder := installV1beta1(t, srv, kind.kind, kind.resource, allow(), fields{"rules": ruleWith(fields{"resources": []any{"configmaps"}})})
+			create(t, 0)
+			if reviews := recorder.Reviews(); len(reviews) != 1 || reviews[0].Query.Get("timeout") != "30s" {
+				t.Errorf("want one review, with 30s, got %v", reviews)
+			}
+		})
+	}
+}
+
+// When the time is over, the call has failed, and the failure policy says what becomes of the
+// request. Each webhook has a time of its own.
+func TestTimeoutExpires(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
+		h := kind("silent", silent(), timeoutSeconds(1))
+		t.Run(fmt.Sprintf("Fail, validates: %t", h.validates), func(t *testing.T) {
+			prepare(t, srv.Client(), false)
+			install(t, srv, h)
+			_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+			const prefix, suffix = `Internal error occurred: failed calling webhook "silent.example.com": failed to call webhook: Post "https://127.0.0.1:`, `/silent?timeout=1s": context deadline exceeded`
+			if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), prefix) || !strings.HasSuffix(err.Error(), suffix) {
+				t.Errorf("want %s…%s\ngot %v", prefix, suffix, err)
+			}
+			if found := stored(t, srv.Client()); found != nil {
+				t.Errorf("stored: %v", found)
+			}
+		})
+		t.Run(fmt.Sprintf("Ignore, validates: %t", h.validates), func(t *testing.T) {
+			prepare(t, srv.Client(), false)
+			ignored := []change{timeoutSeconds(1), failurePolicy(admissionregistrationv1.Ignore)}
+			recorder := install(t, srv, kind("a", silent(), ignored...), kind("b", silent(), ignored...), kind("c", allow()))
+			must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+			if diff := cmp.Diff([]string{"a", "b", "c"}, calledSorted(recorder)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// When the time of the request itself is over, no failure policy lets it pass.
+func TestTimeoutOfTheRequest(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
+		h := kind("silent", silent(), timeoutSeconds(30), failurePolicy(admissionregistrationv1.Ignore))
+		t.Run(fmt.Sprintf("validates: %t", h.validates), func(t *testing.T) {
+			install(t, srv, h)
+			err := srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").
+				Param("timeout", "1s").Body(thing()).Do(t.Context()).Error()
+			if !apierrors.IsTimeout(err) {
+				t.Errorf("want the request to have timed out, got %v", err)
+			}
+			if found := stored(t, srv.Client()); found != nil {
+				t.Errorf("stored: %v", found)
+			}
+		})
+	}
+}
