@@ -34,3 +34,10 @@ mkdir -p "$out"
 	k8s.io/apimachinery/pkg/util/intstr \
 	k8s.io/apimachinery/pkg/version \
 	k8s.io/kube-aggregator/pkg/apis/apiregistration/v1
+
+# Each definition is made when it is needed, instead of all at once (see openapi.go).
+sed -i -E \
+	-e 's/^func GetOpenAPIDefinitions\(ref common\.ReferenceCallback\) map\[string\]common\.OpenAPIDefinition \{/func makers() map[string]func(common.ReferenceCallback) common.OpenAPIDefinition {/' \
+	-e 's/^(\treturn map\[string\])common\.OpenAPIDefinition\{/\1func(common.ReferenceCallback) common.OpenAPIDefinition{/' \
+	-e 's/^(\t\t.*OpenAPIModelName\(\): *schema_\w+)\(ref\),/\1,/' \
+	"$out/zz_generated.openapi.go"

@@ -14,7 +14,6 @@ import (
 	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/kube-openapi/pkg/builder"
@@ -25,9 +24,7 @@ import (
 	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
-	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
@@ -38,10 +35,10 @@ import (
 var (
 	sharedOpenAPIConfig   = sync.OnceValue(newOpenAPIConfig)
 	sharedOpenAPIV3Config = sync.OnceValue(newOpenAPIV3Config)
-	sharedConverter       = sync.OnceValues(newTypeConverter)
+	definitionName        = sync.OnceValue(newDefinitionName)
 )
 
-func definitionName() func(string) (string, spec.Extensions) {
+func newDefinitionName() func(string) (string, spec.Extensions) {
 	namer := openapi.NewDefinitionNamer(registry.Scheme())
 	return func(name string) (string, spec.Extensions) {
 		name, extensions := namer.GetDefinitionName(name)
@@ -97,64 +94,22 @@ func openAPIV3Config() *common.OpenAPIV3Config {
 }
 
 func newOpenAPIConfig() *common.Config {
-	namer := openapi.NewDefinitionNamer(registry.Scheme())
-	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, namer)
+	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = definitionName()
 	config.Info = openAPIInfo()
 	return config
 }
 
 func newOpenAPIV3Config() *common.OpenAPIV3Config {
-	namer := openapi.NewDefinitionNamer(registry.Scheme())
-	config := genericapiserver.DefaultOpenAPIV3Config(definitions.GetOpenAPIDefinitions, namer)
+	return openAPIV3ConfigOf(definitions.GetOpenAPIDefinitions)
+}
+
+func openAPIV3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPIV3Config {
+	// The names of definitions are what they are; a namer only adds the kinds.
+	config := genericapiserver.DefaultOpenAPIV3Config(definitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = definitionName()
 	config.Info = openAPIInfo()
 	return config
-}
-
-// typeConverter is the process's shared managedfields.TypeConverter, made at its
-// first use: server-side apply and the tracking of managed fields need it.
-type typeConverter struct{}
-
-var _ managedfields.TypeConverter = typeConverter{}
-
-func newTypeConverter() (managedfields.TypeConverter, error) {
-	config := openAPIV3Config()
-	var names []string
-	scheme := registry.Scheme()
-	for gvk := range scheme.AllKnownTypes() {
-		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") {
-			continue
-		}
-		obj, err := scheme.New(gvk)
-		if err != nil {
-			return nil, err
-		}
-		if name := util.GetCanonicalTypeName(obj); config.Definitions[name].Schema.Type != nil && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(config, names...)
-	if err != nil {
-		return nil, fmt.Errorf("building the OpenAPI definitions: %w", err)
-	}
-	return managedfields.NewTypeConverter(schemas, false)
-}
-
-func (typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	c, err := sharedConverter()
-	if err != nil {
-		return nil, err
-	}
-	return c.ObjectToTyped(obj, options...)
-}
-
-func (typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
-	c, err := sharedConverter()
-	if err != nil {
-		return nil, err
-	}
-	return c.TypedToObject(value)
 }
 
 // installOpenAPI serves /openapi/v2 and /openapi/v3, both built when first asked for.

@@ -55,3 +55,26 @@ func TestDefinitionNames(t *testing.T) {
 		})
 	}
 }
+
+func TestClosure(t *testing.T) {
+	t.Parallel()
+	closure := openapi.Closure(ref, "io.k8s.api.rbac.v1.ClusterRole")
+	for _, name := range []string{"io.k8s.api.rbac.v1.ClusterRole", "io.k8s.api.rbac.v1.AggregationRule", "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement"} {
+		if _, ok := closure[name]; !ok {
+			t.Errorf("a ClusterRole is made of %s", name)
+		}
+	}
+	for name, definition := range closure {
+		for _, dependency := range definition.Dependencies {
+			if _, ok := closure[dependency]; !ok {
+				t.Errorf("%s refers to %s, which isn't in the closure", name, dependency)
+			}
+		}
+	}
+	if _, ok := closure["io.k8s.api.core.v1.Pod"]; ok {
+		t.Error("a ClusterRole isn't made of Pods")
+	}
+	if unknown := openapi.Closure(ref, "unknown"); len(unknown) > 0 {
+		t.Errorf("%d definitions of an unknown type", len(unknown))
+	}
+}

@@ -1,0 +1,31 @@
+package openapi
+
+import "k8s.io/kube-openapi/pkg/common"
+
+// GetOpenAPIDefinitions returns the definitions of all types by their model names.
+func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	definitions := map[string]common.OpenAPIDefinition{}
+	for name, make := range makers() {
+		definitions[name] = make(ref)
+	}
+	return definitions
+}
+
+// Closure returns the definition of a type, by its model name, and of the types that it is made of.
+// It is empty for a name that there is none of.
+func Closure(ref common.ReferenceCallback, name string) map[string]common.OpenAPIDefinition {
+	makers, closure := makers(), map[string]common.OpenAPIDefinition{}
+	var add func(name string)
+	add = func(name string) {
+		make, known := makers[name]
+		if _, done := closure[name]; done || !known {
+			return
+		}
+		closure[name] = make(ref)
+		for _, dependency := range closure[name].Dependencies {
+			add(dependency)
+		}
+	}
+	add(name)
+	return closure
+}
