@@ -53,12 +53,12 @@ func shareListener(serving *genericoptions.SecureServingOptions) error {
 }
 
 // publicAddress is what clients elsewhere reach the server by: where it is bound to,
-// or the host's own address if that is all of them.
+// or the host's own address of that family if that is all of them.
 func publicAddress(bound net.IP) net.IP {
 	if !bound.IsUnspecified() {
 		return bound
 	}
-	if host, err := utilnet.ResolveBindAddress(bound); err == nil {
+	if host, err := utilnet.ResolveBindAddress(bound); err == nil && netutils.IsIPv6(host) == netutils.IsIPv6(bound) {
 		return host
 	}
 	return bound
