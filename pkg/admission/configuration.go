@@ -77,7 +77,29 @@ func readConfiguration(path string) (*configuration, error) {
 			c.plugins[plugin.Name] = pluginConfiguration{file: file, content: content}
 		}
 	}
+	for name, plugin := range c.plugins {
+		plugin.content = renamedConfiguration(plugin.content)
+		c.plugins[name] = plugin
+	}
 	return c, nil
+}
+
+// renamedConfiguration gives the configuration of webhooks that was called WebhookAdmission, of
+// v1alpha1, its name of today. The library no longer knows the other; the fields are the same.
+func renamedConfiguration(content []byte) []byte {
+	fields := map[string]any{}
+	if err := yaml.Unmarshal(content, &fields); err != nil {
+		return content // the plugin says what is wrong
+	}
+	if fields["apiVersion"] != "apiserver.config.k8s.io/v1alpha1" || fields["kind"] != "WebhookAdmission" {
+		return content
+	}
+	fields["apiVersion"], fields["kind"] = "apiserver.config.k8s.io/v1", "WebhookAdmissionConfiguration"
+	renamed, err := yaml.Marshal(fields)
+	if err != nil {
+		return content
+	}
+	return renamed
 }
 
 // legacyConfiguration recognizes the two configurations that were files of their own before there
