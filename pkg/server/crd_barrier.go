@@ -176,12 +176,18 @@ func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime
 
 func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
-	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached); err != nil {
+	created := false
+	update := func(existing runtime.Object, stored storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		created = stored.ResourceVersion == 0
+		return tryUpdate(existing, stored)
+	}
+	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
 		return err
 	}
-	m := objectMeta(destination)
-	// What a deletion begins, the controllers end: its answer doesn't wait for them.
-	if m.GetDeletionTimestamp() == nil {
+	switch m := objectMeta(destination); {
+	case created: // by an apply
+		s.barrier.created(m.GetName())
+	case m.GetDeletionTimestamp() == nil: // what a deletion begins, the controllers end
 		s.barrier.updated(m.GetName(), m.GetResourceVersion())
 	}
 	return nil

@@ -6,14 +6,12 @@ package manifests
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -23,9 +21,6 @@ import (
 
 // fieldManager owns what is applied.
 const fieldManager = "miniapi"
-
-// establishTimeout bounds how long a custom resource may take to be served.
-const establishTimeout = 30 * time.Second
 
 // Apply applies objects one after the other, each in effect before the next: custom
 // resources can follow their definitions. Objects without a namespace go to default.
@@ -80,29 +75,24 @@ func (a applier) apply(ctx context.Context, object Object) error {
 		return err
 	}
 	if gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition" {
-		return a.awaitEstablished(ctx, applied.GetName())
+		return a.checkEstablished(ctx, applied.GetName())
 	}
 	return nil
 }
 
-// awaitEstablished waits until the resources of a definition are served.
-func (a applier) awaitEstablished(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
-	defer cancel()
-	definitions := a.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		u, err := definitions.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
-			return false, err
-		}
-		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
-	})
+// checkEstablished checks that the resources of a definition are served. The server has answered the write
+// of the definition when it had judged that.
+func (a applier) checkEstablished(ctx context.Context, name string) error {
+	u, err := a.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("isn't established: %w (the last conditions: %+v)", err, crd.Status.Conditions)
+		return err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
+		return err
+	}
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+		return fmt.Errorf("isn't established; its conditions: %+v", crd.Status.Conditions)
 	}
 	a.mapper.Reset()
 	return nil
