@@ -232,7 +232,7 @@ func (c *Config) buildClients(context.Context) error {
 	}
 	// Dynamic clients speak JSON.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
-		Host: c.generic.LoopbackClientConfig.Host, Transport: c.loopback, BearerToken: c.generic.LoopbackClientConfig.BearerToken, QPS: -1,
+		Host: c.generic.LoopbackClientConfig.Host, Transport: c.loopback, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: fieldManager, QPS: -1,
 		WarningHandler: rest.NoWarnings{},
 	})
 	if err != nil {

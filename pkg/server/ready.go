@@ -39,7 +39,7 @@ func (s *Server) syncInformers(ctx context.Context) error {
 func (s *Server) becomeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := bootstrap.Ensure(ctx, s.config.client, s.bootstrap()); err != nil {
+	if err := s.ensureObjects(ctx); err != nil {
 		return fmt.Errorf("creating what every cluster has: %w", err)
 	}
 	close(s.config.bootstrapped)
@@ -52,6 +52,17 @@ func (s *Server) becomeReady(ctx context.Context) error {
 		return fmt.Errorf("waiting for /readyz: %w (the last answer: %w)", err, last)
 	}
 	return nil
+}
+
+func (s *Server) ensureObjects(ctx context.Context) error {
+	fresh, err := s.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if fresh {
+		return bootstrap.Seed(ctx, (&creator{groups: s.groups}).create, s.config.client, s.bootstrap())
+	}
+	return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
 }
 
 // checkBootstrapped is a health check: it fails until what every cluster has is there.

@@ -20,6 +20,7 @@ import (
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
+	groups []registry.APIGroup
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
@@ -73,6 +74,7 @@ func (s *Server) buildMain() error {
 	if err != nil {
 		return err
 	}
+	s.groups = groups
 	installed, err := install(main, config, groups)
 	if err != nil {
 		return err

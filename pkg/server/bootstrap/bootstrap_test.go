@@ -1,7 +1,12 @@
 package bootstrap
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
@@ -47,6 +53,43 @@ func writes(client *fake.Clientset) (verbs []string) {
 		}
 	}
 	return verbs
+}
+
+func TestSeed(t *testing.T) {
+	t.Parallel()
+
+	client, config := fake.NewClientset(), testConfig()
+	var mu sync.Mutex
+	var created []string
+	create := func(_ context.Context, object runtime.Object) error {
+		mu.Lock()
+		defer mu.Unlock()
+		created = append(created, fmt.Sprintf("%T", object))
+		return nil
+	}
+	if err := Seed(t.Context(), create, client, config); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Objects(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(created)+len(writes(client)), len(objects)+1; got != want {
+		t.Errorf("%d writes, want %d", got, want)
+	}
+	namespaces := len(Namespaces())
+	if first := sets.New(created[:namespaces]...); len(first) != 1 || !first.Has("*v1.Namespace") {
+		t.Errorf("the first %d are %v, want the namespaces, which others need", namespaces, sets.List(first))
+	}
+	want := []string{"create servicecidrs", "update servicecidrs", "create services"}
+	if diff := cmp.Diff(want, writes(client)); diff != "" {
+		t.Errorf("writes of the client (-want +got):\n%s", diff)
+	}
+
+	failing := func(context.Context, runtime.Object) error { return errors.New("no room") }
+	if err := Seed(t.Context(), failing, fake.NewClientset(), config); err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("error %v of a failing create", err)
+	}
 }
 
 func TestEnsure(t *testing.T) {

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// fieldManager is the name under which the server itself writes, for managed fields.
+const fieldManager = "kube-apiserver"
+
+// fresh says that nothing has been stored yet, which only an embedded etcd can know.
+func (s *Server) fresh(ctx context.Context) (bool, error) {
+	if s.config.member == nil {
+		return false, nil
+	}
+	feed := s.config.member.Feed(corev1.Resource("namespaces"))
+	if feed == nil {
+		return false, nil
+	}
+	namespaces, _, err := feed.List(ctx)
+	return len(namespaces) == 0, err
+}
+
+// creator creates objects as requests do, managed fields and all, except that it asks
+// neither filters nor admission: in a server that nobody has configured yet, these have
+// nothing to say about what every cluster has.
+type creator struct {
+	groups []registry.APIGroup
+
+	mu     sync.Mutex
+	fields map[schema.GroupVersionKind]*managedfields.FieldManager
+}
+
+// create creates an object that nobody else has.
+func (c *creator) create(ctx context.Context, obj runtime.Object) error {
+	scheme := registry.Scheme()
+	kind, err := preferredKind(obj)
+	if err != nil {
+		return err
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	storage, err := c.storage(plural)
+	if err != nil {
+		return err
+	}
+	fields, err := c.fieldManager(kind, storage)
+	if err != nil {
+		return err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	live, err := scheme.New(kind)
+	if err != nil {
+		return err
+	}
+	scheme.Default(obj)
+	obj = fields.UpdateNoErrors(live, obj, fieldManager)
+
+	name, namespace := accessor.GetName(), accessor.GetNamespace()
+	if plural == corev1.SchemeGroupVersion.WithResource("namespaces") {
+		namespace = name
+	}
+	ctx = request.WithNamespace(ctx, namespace)
+	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}})
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
+		IsResourceRequest: true, Verb: "create", APIGroup: plural.Group, APIVersion: plural.Version, Resource: plural.Resource, Namespace: namespace, Name: name,
+	})
+	_, err = storage.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager})
+	return err
+}
+
+// preferredKind is the kind of a type that is a hub.
+func preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
+	kinds, _, err := registry.Scheme().ObjectKinds(obj)
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	i := slices.IndexFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.Version != runtime.APIVersionInternal })
+	if i < 0 {
+		return schema.GroupVersionKind{}, fmt.Errorf("%T is of no version", obj)
+	}
+	return kinds[i], nil
+}
+
+func (c *creator) storage(gvr schema.GroupVersionResource) (rest.Creater, error) {
+	for _, group := range c.groups {
+		if group.Name != gvr.Group {
+			continue
+		}
+		if storage, ok := group.Storage[gvr.Version][gvr.Resource].(rest.Creater); ok {
+			return storage, nil
+		}
+	}
+	return nil, fmt.Errorf("%s isn't served", gvr)
+}
+
+func (c *creator) fieldManager(kind schema.GroupVersionKind, storage rest.Creater) (*managedfields.FieldManager, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.fields[kind]; m != nil {
+		return m, nil
+	}
+	var filter map[fieldpath.APIVersion]fieldpath.Filter
+	if strategy, ok := storage.(rest.ResetFieldsStrategy); ok {
+		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
+	}
+	scheme := registry.Scheme()
+	m, err := managedfields.NewDefaultFieldManager(typeConverter{}, runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
+		kind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, "", filter)
+	if err != nil {
+		return nil, err
+	}
+	if c.fields == nil {
+		c.fields = map[schema.GroupVersionKind]*managedfields.FieldManager{}
+	}
+	c.fields[kind] = m
+	return m, nil
+}
