@@ -63,6 +63,7 @@ type Config struct {
 	authentication *authentication.Applied
 	escalation     registry.Escalation
 	crdBarrier     *crdBarrier
+	customStores   customStores
 	discovery      *discoveryRecorder
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
 	services       utilwebhook.ServiceResolver
@@ -102,6 +103,7 @@ func (c *Config) Close(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
+	errs = append(errs, c.customStores.wait())
 	if c.member != nil {
 		errs = append(errs, c.member.Stop(context.WithoutCancel(ctx)))
 	}
@@ -290,7 +292,7 @@ func (c *Config) customResources() *crdserver.Config {
 	return &crdserver.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},
 		ExtraConfig: crdserver.ExtraConfig{
-			CRDRESTOptionsGetter: c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker)),
+			CRDRESTOptionsGetter: c.customStores.RESTOptionsGetter(c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker))),
 			MasterCount:          1,
 			ServiceResolver:      c.services,
 			AuthResolverWrapper:  c.webhookAuth,

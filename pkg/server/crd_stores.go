@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+)
+
+// teardownTimeout bounds what a stop waits for; the library's own delay is a second.
+const teardownTimeout = 5 * time.Second
+
+// customStores counts the stores of custom resources that aren't destroyed yet. The
+// library destroys those of a definition that is gone or has changed a second later, on a
+// goroutine that a stop would leave behind.
+type customStores struct{ open sync.WaitGroup }
+
+// RESTOptionsGetter counts the stores that are made with what inner says.
+func (s *customStores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return &countedOptions{inner, s}
+}
+
+// wait waits until they are all destroyed.
+func (s *customStores) wait() error {
+	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
+	defer cancel()
+	destroyed := make(chan struct{})
+	go func() {
+		defer close(destroyed)
+		s.open.Wait()
+	}()
+	select {
+	case <-destroyed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the last requests of definitions that are gone: %w", ctx.Err())
+	}
+}
+
+type countedOptions struct {
+	inner  generic.RESTOptionsGetter
+	stores *customStores
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (o *countedOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := o.inner.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	decorate := options.Decorator
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
+		attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		store, destroy, err := decorate(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.stores.open.Add(1)
+		done := sync.OnceFunc(o.stores.open.Done)
+		return store, func() {
+			defer done()
+			destroy()
+		}, nil
+	}
+	return options, nil
+}
