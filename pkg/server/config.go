@@ -159,7 +159,7 @@ func (c *Config) startStorage(ctx context.Context) error {
 		c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
 		return nil
 	}
-	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir, Holder: c.listener.Addr().String()})
+	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx)})
 	if err != nil {
 		return err
 	}
