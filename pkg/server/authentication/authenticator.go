@@ -27,7 +27,6 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
 )
@@ -52,8 +51,6 @@ type Applied struct {
 	Keys serviceaccount.KeySet
 	// RequestHeader is how a front proxy is trusted, nil if none is.
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
-	// SecurityDefinitions go into the OpenAPI document.
-	SecurityDefinitions *spec.SecurityDefinitions
 
 	clientCAs []dynamiccertificates.CAContentProvider
 	jwksURI   string
@@ -101,7 +98,7 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 
 	info.APIAudiences = o.audiences()
 	info.RequestHeaderConfig = applied.RequestHeader
-	info.Authenticator, applied.SecurityDefinitions = o.request(applied, tokens, config.Anonymous)
+	info.Authenticator = o.request(applied, tokens, config.Anonymous)
 	trusted := slices.Clone(applied.clientCAs)
 	if applied.RequestHeader != nil {
 		trusted = append(trusted, applied.RequestHeader.CAContentProvider)
@@ -115,9 +112,8 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 }
 
 // request joins everything in kube-apiserver's order.
-func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) (authenticator.Request, *spec.SecurityDefinitions) {
+func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
 	var requests []authenticator.Request
-	definitions := spec.SecurityDefinitions{}
 	if proxy := applied.RequestHeader; proxy != nil {
 		requests = append(requests, authenticator.WrapAudienceAgnosticRequest(o.audiences(), headerrequest.NewDynamicVerifyOptionsSecure(
 			proxy.CAContentProvider.VerifyOptions, proxy.AllowedClientNames,
@@ -133,16 +129,13 @@ func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonym
 			token = tokencache.New(token, true, o.TokenSuccessCacheTTL, 0)
 		}
 		requests = append(requests, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
-		definitions["BearerToken"] = &spec.SecurityScheme{SecuritySchemeProps: spec.SecuritySchemeProps{
-			Type: "apiKey", Name: "authorization", In: "header", Description: "Bearer Token authentication",
-		}}
 	}
 	request := group.NewAuthenticatedGroupAdder(requestunion.New(requests...))
 	if anonymousConfig.Enabled {
 		// A request with wrong credentials is refused, not anonymous.
 		request = requestunion.NewFailOnError(request, anonymous.NewAuthenticator(anonymousConfig.Conditions))
 	}
-	return request, &definitions
+	return request
 }
 
 // tokenAuthenticators are the bearer tokens' authenticators, in kube-apiserver's order. Those that know
