@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"

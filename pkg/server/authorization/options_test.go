@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"

@@ -2,7 +2,6 @@ package serviceaccount
 
 import (
 	"github.com/golang-jwt/jwt/v5"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 

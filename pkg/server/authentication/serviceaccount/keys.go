@@ -12,7 +12,6 @@ import (
 	"fmt"
 
 	"github.com/golang-jwt/jwt/v5"
-
 	"k8s.io/client-go/util/keyutil"
 )
 
