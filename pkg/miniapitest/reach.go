@@ -60,7 +60,7 @@ func request(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
+	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound && response.Header.Get(reachHeader) != "" {
 		return fmt.Errorf("the fixture has no handler for %s: WithWebhook gives it one", r.URL.Path)
 	}

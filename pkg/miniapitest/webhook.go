@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log" //nolint:depguard // net/http logs to it
 	"net"
 	"net/http"
 	"strings"

@@ -128,11 +128,11 @@ func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Precond
 	resource := corev1.Resource("namespaces")
 	if p.UID != nil && *p.UID != namespace.UID {
 		return apierrors.NewConflict(resource, namespace.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, namespace.UID)) //nolint:staticcheck // the reference's words
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, namespace.UID))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != namespace.ResourceVersion {
 		return apierrors.NewConflict(resource, namespace.Name,
-			fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, namespace.ResourceVersion)) //nolint:staticcheck // the reference's words
+			fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, namespace.ResourceVersion))
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOp
 	case len(deletion.DryRun) == 0:
 		deletion.DryRun = options.DryRun
 	case len(options.DryRun) != 0 && !slices.Equal(options.DryRun, deletion.DryRun):
-		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", options.DryRun, deletion.DryRun) //nolint:staticcheck // the reference's words
+		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", options.DryRun, deletion.DryRun)
 	}
 	return deletion, nil
 }

@@ -8,7 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"log"
+	"log" //nolint:depguard // net/http logs to it
 	"math/big"
 	"net"
 	"net/http"

@@ -17,11 +17,11 @@ func Closure(ref common.ReferenceCallback, name string) map[string]common.OpenAP
 	makers, closure := makers(), map[string]common.OpenAPIDefinition{}
 	var add func(name string)
 	add = func(name string) {
-		make, known := makers[name]
+		definition, known := makers[name]
 		if _, done := closure[name]; done || !known {
 			return
 		}
-		closure[name] = make(ref)
+		closure[name] = definition(ref)
 		for _, dependency := range closure[name].Dependencies {
 			add(dependency)
 		}

@@ -11,7 +11,7 @@ import (
 // Node returns the warnings of a node.
 func Node(_ context.Context, n, _ *corev1.Node) []string {
 	var l list
-	if n.Spec.ConfigSource != nil { //nolint:staticcheck // that it is deprecated is what is said
+	if n.Spec.ConfigSource != nil {
 		l.at(specPath.Child("configSource"), "the feature is removed")
 	}
 	if n.Spec.DoNotUseExternalID != "" {
