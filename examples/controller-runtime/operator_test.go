@@ -1,4 +1,4 @@
-package operator_test
+package operator
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	operator "github.com/miniapi-dev/miniapi/examples/controller-runtime"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
@@ -30,7 +29,7 @@ func start(t *testing.T) client.Client {
 		miniapitest.WithWebhook("/", mux),
 		miniapitest.WithWebhookManifests("config/webhook"),
 	)
-	scheme, err := operator.Scheme()
+	scheme, err := Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +43,7 @@ func start(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := operator.SetUp(mgr); err != nil {
+	if err := SetUp(mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -63,10 +62,10 @@ func start(t *testing.T) client.Client {
 	return c
 }
 
-func website(name string, replicas int32) *operator.Website {
-	return &operator.Website{
+func website(name string, replicas int32) *Website {
+	return &Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec:       operator.WebsiteSpec{Image: "nginx", Replicas: replicas},
+		Spec:       WebsiteSpec{Image: "nginx", Replicas: replicas},
 	}
 }
 

@@ -1,4 +1,4 @@
-package webhook_test
+package webhook
 
 import (
 	"testing"
@@ -7,14 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/miniapi-dev/miniapi/examples/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t,
-		miniapitest.WithWebhook("/validate", webhook.Handler()),
+		miniapitest.WithWebhook("/validate", Handler()),
 		miniapitest.WithWebhookManifests("config/webhook.yaml"),
 	)
 	namespaces := srv.Client().CoreV1().Namespaces()
