@@ -231,15 +231,9 @@ var persistentVolumeKinds = []volumeKind{
 		}
 		return errs
 	}),
-	kind("VsphereVolume", "vsphereVolume", "", func(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
-		return present(path, "volumePath", s.VolumePath)
-	}),
-	kind("PhotonPersistentDisk", "photonPersistentDisk", "", func(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
-		return present(path, "pdID", s.PdID)
-	}),
-	kind("PortworxVolume", "portworxVolume", "", func(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
-		return present(path, "volumeID", s.VolumeID)
-	}),
+	kind("VsphereVolume", "vsphereVolume", "", vsphereVolume),
+	kind("PhotonPersistentDisk", "photonPersistentDisk", "", photonDisk),
+	kind("PortworxVolume", "portworxVolume", "", portworxVolume),
 	kind("AzureDisk", "azureDisk", "", azureDiskVolume),
 	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOPersistentVolumeSource) field.ErrorList {
 		return present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)

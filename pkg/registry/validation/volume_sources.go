@@ -82,15 +82,9 @@ var volumeKinds = []volumeKind{
 	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFileVolumeSource) field.ErrorList {
 		return present(path, "secretName", s.SecretName, "shareName", s.ShareName)
 	}),
-	kind("VsphereVolume", "vsphereVolume", "", func(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
-		return present(path, "volumePath", s.VolumePath)
-	}),
-	kind("PhotonPersistentDisk", "photonPersistentDisk", "", func(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
-		return present(path, "pdID", s.PdID)
-	}),
-	kind("PortworxVolume", "portworxVolume", "", func(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
-		return present(path, "volumeID", s.VolumeID)
-	}),
+	kind("VsphereVolume", "vsphereVolume", "", vsphereVolume),
+	kind("PhotonPersistentDisk", "photonPersistentDisk", "", photonDisk),
+	kind("PortworxVolume", "portworxVolume", "", portworxVolume),
 	kind("AzureDisk", "azureDisk", "", azureDiskVolume),
 	kind("StorageOS", "storageos", "", func(path *field.Path, s *corev1.StorageOSVolumeSource) field.ErrorList {
 		return append(storageOSNames(path, s.VolumeName, s.VolumeNamespace), secretRef(path, s.SecretRef)...)
@@ -285,6 +279,18 @@ func flexVolume(path *field.Path, driver string, options map[string]string) fiel
 			field.Invalid(path.Child("options").Key(k), k, "kubernetes.io and k8s.io namespaces are reserved"))
 	}
 	return f.errs
+}
+
+func vsphereVolume(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
+	return present(path, "volumePath", s.VolumePath)
+}
+
+func photonDisk(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
+	return present(path, "pdID", s.PdID)
+}
+
+func portworxVolume(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
+	return present(path, "volumeID", s.VolumeID)
 }
 
 func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.ErrorList {
