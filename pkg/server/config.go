@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -65,6 +66,7 @@ type Config struct {
 	crdBarrier     *crdBarrier
 	customStores   customStores
 	discovery      *discoveryRecorder
+	groups         atomic.Pointer[installed]
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
 	services       utilwebhook.ServiceResolver
 	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
@@ -134,6 +136,8 @@ func (c *Config) applyServerRun(context.Context) error {
 	c.generic.AggregatedDiscoveryGroupManager = c.discovery
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	c.generic.BuildHandlerChainFunc = c.buildHandlerChain
+	c.generic.EnableIndex = false // installed apart, with the groups
 	// Both are served by installOpenAPI, when first asked for; apiextensions needs
 	// its own to be set.
 	c.generic.SkipOpenAPIInstallation = true
@@ -217,6 +221,7 @@ func (c *Config) listen(context.Context) error {
 		Transport: c.loopback,
 		// Reached without a port, it is still authenticated like everybody else.
 		BearerToken: uuid.NewString(),
+		UserAgent:   fieldManager,
 		QPS:         -1,
 		// Nobody reads what the server warns itself of.
 		WarningHandler: rest.NoWarnings{},
@@ -283,6 +288,8 @@ func (c *Config) customResources() *crdserver.Config {
 	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	g.OpenAPIV3Config = crdOpenAPIV3Config()
 	g.SkipOpenAPIInstallation = true
+	// It is asked behind the filters of the main server.
+	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
 
 	etcd := *c.options.Etcd
 	etcd.StorageConfig.Codec = crdserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)

@@ -22,9 +22,17 @@ import (
 
 // installed is what a server serves of the registry's groups.
 type installed struct {
-	versions []*versionRoutes
-	// documents are the web services of discovery, which the OpenAPI specs have too.
-	documents []*restful.WebService
+	versions map[schema.GroupVersion]*versionRoutes
+	// documents serve discovery, by path; services are what the OpenAPI specs have of it.
+	documents map[string]http.Handler
+	services  []*restful.WebService
+}
+
+func (i *installed) addDocument(codecs runtime.NegotiatedSerializer, service *restful.WebService) {
+	container := newContainer(codecs)
+	container.Add(service)
+	i.documents[service.RootPath()] = dispatcher{container}
+	i.services = append(i.services, service)
 }
 
 // install serves the groups of the registry. It does what the library's
@@ -32,15 +40,14 @@ type installed struct {
 // the type converter is shared by all servers of the process: the library makes one a
 // server, from a spec of its own, before it serves anything.
 func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, groups []registry.APIGroup) (*installed, error) {
-	all := &installed{}
+	all := &installed{versions: map[schema.GroupVersion]*versionRoutes{}, documents: map[string]http.Handler{}}
 	for _, group := range groups {
 		for _, gv := range group.Versions {
 			routes := newVersionRoutes(apiGroupVersion(s, config, group, gv))
 			if err := routes.registerKinds(); err != nil {
 				return nil, fmt.Errorf("installing %s: %w", gv, err)
 			}
-			routes.serve(s)
-			all.versions = append(all.versions, routes)
+			all.versions[gv] = routes
 		}
 		for _, storages := range group.Storage {
 			for _, storage := range storages {
@@ -50,16 +57,14 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 		if group.Name != "" {
 			apiGroup := discoveryGroup(group.Versions)
 			s.DiscoveryGroupManager.AddGroup(apiGroup)
-			all.documents = append(all.documents, discovery.NewAPIGroupHandler(config.Serializer, apiGroup).WebService())
+			all.addDocument(config.Serializer, discovery.NewAPIGroupHandler(config.Serializer, apiGroup).WebService())
 		}
 	}
 	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
 	legacy := all.aggregated(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, legacy, legacy)
-	all.documents = append(all.documents, handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{}))
-	for _, document := range all.documents {
-		serveDocument(s, config.Serializer, document)
-	}
+	all.addDocument(config.Serializer, handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{}))
+	all.installIndex(s)
 	return all, nil
 }
 

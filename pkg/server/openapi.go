@@ -170,7 +170,7 @@ type described struct {
 
 func (i *installed) described(s *genericapiserver.GenericAPIServer) []described {
 	var all []described
-	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.documents...) {
+	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.services...) {
 		all = append(all, described{service.RootPath(), func() (*restful.WebService, error) { return service, nil }})
 	}
 	for _, v := range i.versions {

@@ -113,21 +113,6 @@ func (v *versionRoutes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.ServeHTTP(w, req)
 }
 
-// serve puts the routes where the server finds them: not among its own web services,
-// which are searched before.
-func (v *versionRoutes) serve(s *genericapiserver.GenericAPIServer) {
-	s.Handler.NonGoRestfulMux.Handle(v.root, v)
-	s.Handler.NonGoRestfulMux.UnlistedHandlePrefix(v.root+"/", v)
-}
-
-// serveDocument serves a discovery document the same way.
-func serveDocument(s *genericapiserver.GenericAPIServer, codecs runtime.NegotiatedSerializer, service *restful.WebService) {
-	container := newContainer(codecs)
-	container.Add(service)
-	s.Handler.NonGoRestfulMux.Handle(service.RootPath(), dispatcher{container})
-	s.Handler.NonGoRestfulMux.UnlistedHandle(service.RootPath()+"/", dispatcher{container})
-}
-
 // newContainer is an empty one that answers errors as the server's own does.
 func newContainer(codecs runtime.NegotiatedSerializer) *restful.Container {
 	same := func(h http.Handler) http.Handler { return h }

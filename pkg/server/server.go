@@ -80,6 +80,7 @@ func (s *Server) buildMain() error {
 		return err
 	}
 	s.config.discovery.serveFrom(installed)
+	s.config.groups.Store(installed)
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
 	v3, err := installOpenAPI(main, installed, definitions.Lister())
 	if err != nil {

@@ -12,6 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
+// seeders is how many creates are under way at once. Each mostly waits for the store, which joins them.
+const seeders = 32
+
 // Seed creates everything in a cluster that has nothing yet, by the given function; the client is for what
 // depends on what is there. A function that knows a short way to the store saves the better part of a
 // server's start, which [Ensure] is otherwise.
@@ -33,7 +36,7 @@ func Seed(ctx context.Context, create func(context.Context, runtime.Object) erro
 	// What is namespaced needs its namespace.
 	for _, step := range [][]runtime.Object{namespaces, others} {
 		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(workers)
+		group.SetLimit(seeders)
 		for _, object := range step {
 			group.Go(func() error {
 				if err := create(ctx, object); err != nil {
