@@ -60,10 +60,9 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	if err := processGates.acquire(o.featureGates); err != nil {
 		return nil, err
 	}
-	log := &serverLog{}
-	s, err := o.start(log.context(ctx))
+	s, err := o.start(ctx)
 	if err != nil {
-		return nil, log.explain(errors.Join(err, processGates.release()))
+		return nil, errors.Join(err, processGates.release())
 	}
 	s.stopOnce = sync.OnceValue(func() error { return errors.Join(s.stopAll(), processGates.release()) })
 	return s, nil
@@ -75,14 +74,18 @@ func (o *options) start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := o.build(ctx, webhooks)
+	log := &serverLog{}
+	built, err := o.build(log.context(ctx), webhooks)
 	if err != nil {
-		return nil, errors.Join(err, webhooks.close())
+		return nil, log.explain(errors.Join(err, webhooks.close()))
 	}
 	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), ended: make(chan struct{}), users: map[string]*rest.Config{}}
 	// A test's client shouldn't wait for its turn.
 	s.config.QPS = -1
-	s.run(ctx)
+	s.run(log.context(ctx))
+	if err := s.awaitReady(ctx); err != nil {
+		return nil, log.explain(errors.Join(err, s.stopAll()))
+	}
 	if err := s.prepare(ctx, o); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
@@ -115,15 +118,19 @@ func (s *Server) run(ctx context.Context) {
 	}()
 }
 
-// prepare returns when the server is as the options want it.
-func (s *Server) prepare(ctx context.Context, o *options) error {
+func (s *Server) awaitReady(ctx context.Context) error {
 	select {
 	case <-s.server.Ready():
+		return nil
 	case <-s.ended:
 		return errors.New("the server has ended before it was ready") // stopAll says why
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// prepare makes the server what the options want.
+func (s *Server) prepare(ctx context.Context, o *options) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)
 	}
