@@ -41,6 +41,9 @@ type Dependencies struct {
 	// Tokens signs service account tokens.
 	Tokens TokenIssuer
 
+	// AllowPrivileged lets containers be privileged (--allow-privileged).
+	AllowPrivileged bool
+
 	// ServiceNets are the ranges of cluster IPs, one for each IP family, the
 	// preferred one first. NodePorts is the range of node ports.
 	ServiceNets []*net.IPNet

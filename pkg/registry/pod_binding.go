@@ -73,7 +73,8 @@ func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun 
 	if binding.ResourceVersion != "" {
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
-	err = r.store.Storage.GuaranteedUpdate(ctx, key, r.store.New(), false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+	out := r.store.New()
+	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok {
 			return nil, fmt.Errorf("unexpected object: %#v", obj)
@@ -81,6 +82,9 @@ func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun 
 		return assign(pod, binding)
 	}), dryRun, nil)
 	if err == nil {
+		if !dryRun && r.store.AfterUpdate != nil {
+			r.store.AfterUpdate(out, &metav1.UpdateOptions{})
+		}
 		return nil
 	}
 	err = storeerr.InterpretGetError(err, corev1.Resource("pods"), binding.Name)

@@ -74,14 +74,14 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 }
 
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
-	if errs := s.kind.hooks().validate(ctx, obj); len(errs) > 0 {
+	if errs := append(s.kind.hooks().validate(ctx, obj), s.privileged(obj)...); len(errs) > 0 {
 		return errs
 	}
 	return s.kind.hooks().authorize(ctx, s.deps, obj, nil)
 }
 
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	if errs := s.kind.hooks().validateUpdate(ctx, obj, old); len(errs) > 0 {
+	if errs := append(s.kind.hooks().validateUpdate(ctx, obj, old), s.privileged(obj)...); len(errs) > 0 {
 		return errs
 	}
 	return s.kind.hooks().authorize(ctx, s.deps, obj, old)

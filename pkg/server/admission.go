@@ -6,7 +6,6 @@ import (
 
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
@@ -16,9 +15,6 @@ func (c *Config) buildAdmission(context.Context) error {
 	// What custom resources there are changes while the server runs: groupDiscovery
 	// resets the mapper.
 	c.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(c.client.Discovery()))
-	for _, warning := range c.options.Admission.Warnings() {
-		klog.Warning(warning)
-	}
 	chain, err := admission.New(c.options.Admission, admission.Dependencies{
 		Client:           c.client,
 		DynamicClient:    c.dynamicClient,

@@ -27,19 +27,20 @@ func (c *Config) dependencies() (registry.Dependencies, error) {
 	}
 	o := c.options
 	return registry.Dependencies{
-		RESTOptions:   c.generic.RESTOptionsGetter,
-		Written:       c.written,
-		EventTTL:      o.EventTTL,
-		Authenticator: c.generic.Authentication.Authenticator,
-		Audiences:     c.generic.Authentication.APIAudiences,
-		Authorizer:    c.generic.Authorization.Authorizer,
-		RuleResolver:  c.generic.RuleResolver,
-		Escalation:    c.escalation,
-		Tokens:        c.authentication.Tokens,
-		ServiceNets:   o.serviceRange,
-		NodePorts:     o.ServiceNodePortRange,
-		IPAddresses:   c.client.NetworkingV1().IPAddresses(),
-		Kubelet:       kubelet,
+		RESTOptions:     c.generic.RESTOptionsGetter,
+		Written:         c.written,
+		EventTTL:        o.EventTTL,
+		Authenticator:   c.generic.Authentication.Authenticator,
+		Audiences:       c.generic.Authentication.APIAudiences,
+		Authorizer:      c.generic.Authorization.Authorizer,
+		RuleResolver:    c.generic.RuleResolver,
+		Escalation:      c.escalation,
+		Tokens:          c.authentication.Tokens,
+		ServiceNets:     o.serviceRange,
+		AllowPrivileged: o.AllowPrivileged,
+		NodePorts:       o.ServiceNodePortRange,
+		IPAddresses:     c.client.NetworkingV1().IPAddresses(),
+		Kubelet:         kubelet,
 	}, nil
 }
 
