@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -63,6 +64,10 @@ func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, dele
 	b.update(func() {
 		if deleted {
 			delete(b.seen, crd.Name)
+			// A definition of the same name that follows must be discovered anew.
+			for _, v := range crd.Spec.Versions {
+				delete(b.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}], crd.Spec.Names.Plural)
+			}
 		} else {
 			b.seen[crd.Name] = crd
 		}
@@ -91,11 +96,12 @@ func (b *crdBarrier) await(what string, holds func() bool) {
 	}
 }
 
-// created waits until the definition is served, or its names have been refused.
-func (b *crdBarrier) created(name string) {
+// created waits until the definition is served, or its names have been refused. The UID tells
+// it from a predecessor that has not quite gone; without one, any will do.
+func (b *crdBarrier) created(name string, uid types.UID) {
 	b.await(name, func() bool {
 		crd := b.seen[name]
-		if crd == nil {
+		if crd == nil || uid != "" && crd.UID != uid {
 			return false
 		}
 		if apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
@@ -170,7 +176,8 @@ func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime
 	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
 		return err
 	}
-	s.barrier.created(objectMeta(out).GetName())
+	m := objectMeta(out)
+	s.barrier.created(m.GetName(), m.GetUID())
 	return nil
 }
 
@@ -184,12 +191,13 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
 		return err
 	}
-	switch m := objectMeta(destination); {
-	case created: // by an apply
-		s.barrier.created(m.GetName())
-	case m.GetDeletionTimestamp() == nil: // what a deletion begins, the controllers end
-		s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	m := objectMeta(destination)
+	if created { // by an apply
+		s.barrier.created(m.GetName(), m.GetUID())
+		return nil
 	}
+	// A deletion is in effect when no more can be created; what it begins, the controllers end.
+	s.barrier.updated(m.GetName(), m.GetResourceVersion())
 	return nil
 }
 

@@ -97,7 +97,7 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 	case change.Delete:
 		b.await(name, func() bool { return b.seen[name] == nil })
 	default:
-		b.created(name)
+		b.created(name, "")
 		b.updated(name, strconv.FormatInt(change.Revision, 10))
 	}
 }
