@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// mapping is a part of the address space, as /proc/self/smaps describes it.
+type mapping struct {
+	start, end  uintptr
+	permissions string
+	file        string
+	anonymous   bool // some of it differs from the file
+}
+
+// dropProgramPages gives back the pages of the program's code and constants, 80 MB at
+// the end of a start, most of which an idle server never touches again. What it does
+// touch comes back from the page cache. Where it doesn't work, nothing is lost.
+func dropProgramPages() {
+	program, err := os.Executable()
+	if err != nil {
+		return
+	}
+	mappings, err := readMappings("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	for _, m := range mappings {
+		if m.file == program && !strings.Contains(m.permissions, "w") && !m.anonymous {
+			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, syscall.MADV_DONTNEED)
+		}
+	}
+}
+
+func readMappings(path string) ([]mapping, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var mappings []mapping
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if m, ok := parseMapping(fields); ok {
+			mappings = append(mappings, m)
+		} else if len(mappings) > 0 && len(fields) > 1 && fields[0] == "Anonymous:" {
+			mappings[len(mappings)-1].anonymous = fields[1] != "0"
+		}
+	}
+	return mappings, lines.Err()
+}
+
+// parseMapping parses the first line of a mapping's description:
+// START-END PERMISSIONS OFFSET DEVICE INODE FILE.
+func parseMapping(fields []string) (mapping, bool) {
+	if len(fields) < 5 {
+		return mapping{}, false
+	}
+	first, last, ok := strings.Cut(fields[0], "-")
+	if !ok {
+		return mapping{}, false
+	}
+	start, err := strconv.ParseUint(first, 16, strconv.IntSize)
+	if err != nil {
+		return mapping{}, false
+	}
+	end, err := strconv.ParseUint(last, 16, strconv.IntSize)
+	if err != nil {
+		return mapping{}, false
+	}
+	return mapping{start: uintptr(start), end: uintptr(end), permissions: fields[1], file: strings.Join(fields[5:], " ")}, true
+}
