@@ -136,6 +136,10 @@ func (c *Config) applyServerRun(context.Context) error {
 	c.generic.AggregatedDiscoveryGroupManager = c.discovery
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	if c.generic.FlowControl == nil {
+		// Nobody asks for the tracked counts.
+		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
+	}
 	c.generic.BuildHandlerChainFunc = c.buildHandlerChain
 	c.generic.EnableIndex = false // installed apart, with the groups
 	// Both are served by installOpenAPI, when first asked for; apiextensions needs
@@ -296,10 +300,11 @@ func (c *Config) customResources() *crdserver.Config {
 	etcd.StorageConfig.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
 	factory := &genericoptions.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
 	g.RESTOptionsGetter = c.crdBarrier.RESTOptionsGetter(c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
+	customResources := c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker))
 	return &crdserver.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},
 		ExtraConfig: crdserver.ExtraConfig{
-			CRDRESTOptionsGetter: c.customStores.RESTOptionsGetter(c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker))),
+			CRDRESTOptionsGetter: c.crdBarrier.served.RESTOptionsGetter(c.customStores.RESTOptionsGetter(customResources)),
 			MasterCount:          1,
 			ServiceResolver:      c.services,
 			AuthResolverWrapper:  c.webhookAuth,

@@ -16,13 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	ministorage "github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // crdBarrierTimeout bounds how long the answer to a write of a definition waits for
@@ -33,7 +38,8 @@ const crdBarrierTimeout = 10 * time.Second
 // request is served by it: the controllers have judged the names, and the resources
 // are served and discovered.
 type crdBarrier struct {
-	life context.Context
+	life   context.Context
+	served servedDefinitions
 
 	mu         sync.Mutex
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
@@ -134,6 +140,14 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 		have, err := strconv.ParseUint(crd.ResourceVersion, 10, 64)
 		return err != nil || have >= want
 	})
+	b.mu.Lock()
+	crd := b.seen[name]
+	b.mu.Unlock()
+	if crd != nil {
+		ctx, cancel := context.WithTimeout(b.life, crdBarrierTimeout)
+		defer cancel()
+		b.served.await(ctx, crd)
+	}
 }
 
 // deleted waits until the definition is gone.
@@ -170,6 +184,14 @@ func (o *barredOptions) GetRESTOptions(resource schema.GroupResource, example ru
 type barredStorage struct {
 	storage.Interface
 	barrier *crdBarrier
+}
+
+// Watch spares the server's own informer, which nobody but this server has, a watch cache.
+func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if u, ok := request.UserFrom(ctx); ok && u.GetName() == user.APIServerUser {
+		ctx = ministorage.WithoutCache(ctx)
+	}
+	return s.Interface.Watch(ctx, key, opts)
 }
 
 func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {

@@ -52,10 +52,13 @@ func (s *Server) buildCustomResources() error {
 	if s.crds, err = s.config.customResources().Complete().New(last); err != nil {
 		return err
 	}
+	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	served := &s.config.crdBarrier.served
+	served.handler, served.lister = s.crds.GenericAPIServer.UnprotectedHandler(), definitions.Lister()
 	if s.config.member == nil {
 		return nil // there may be other servers
 	}
-	return serveAtOnce(s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions().Informer())
+	return serveAtOnce(definitions.Informer())
 }
 
 func (s *Server) buildMain() error {

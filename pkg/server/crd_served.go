@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+)
+
+// servedPeriod is how often the handler of custom resources is asked again.
+const servedPeriod = time.Millisecond
+
+// servedDefinitions knows by which definitions custom resources are served. The library's handler
+// keeps what it has made of a definition, schemas and stores, until its own informer handler has
+// been told of a change; and informer handlers are called at the same time. So only by asking it
+// for a resource can one know that it has made the resource anew: it makes new stores then.
+type servedDefinitions struct {
+	// Both are set before the first request.
+	handler http.Handler
+	lister  crdlisters.CustomResourceDefinitionLister
+
+	mu   sync.Mutex
+	made map[schema.GroupResource]madeOf
+}
+
+// madeOf is the definition that stores were made of last.
+type madeOf struct {
+	uid        types.UID
+	generation int64
+}
+
+// RESTOptionsGetter notes what stores are made of.
+func (s *servedDefinitions) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return &notedOptions{inner, s}
+}
+
+type notedOptions struct {
+	inner  generic.RESTOptionsGetter
+	served *servedDefinitions
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (o *notedOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	if crd, err := o.served.lister.Get(resource.String()); err == nil {
+		o.served.mu.Lock()
+		if o.served.made == nil {
+			o.served.made = map[schema.GroupResource]madeOf{}
+		}
+		o.served.made[resource] = madeOf{crd.UID, crd.Generation}
+		o.served.mu.Unlock()
+	}
+	return o.inner.GetRESTOptions(resource, example)
+}
+
+// await waits until requests are served by the definition, or by a later one.
+func (s *servedDefinitions) await(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) {
+	if crd.DeletionTimestamp != nil || !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || !s.stale(crd) {
+		return
+	}
+	again := time.NewTicker(servedPeriod)
+	defer again.Stop()
+	for {
+		if !s.ask(ctx, crd) || !s.stale(crd) {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stale tells whether there are stores of an earlier state of the definition.
+func (s *servedDefinitions) stale(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made, ok := s.made[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}]
+	return ok && made.uid == crd.UID && made.generation < crd.Generation
+}
+
+// ask makes a request that the handler refuses, once it has what it would serve it by: for a
+// subresource that no custom resource has. It returns false if no version is served.
+func (s *servedDefinitions) ask(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, v := range crd.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		info := &genericapirequest.RequestInfo{
+			IsResourceRequest: true, Verb: "get", APIPrefix: "apis", APIGroup: crd.Spec.Group, APIVersion: v.Name,
+			Resource: crd.Spec.Names.Plural, Name: "none", Subresource: "none",
+		}
+		if crd.Spec.Scope == apiextensionsv1.NamespaceScoped {
+			info.Namespace = "none"
+		}
+		path := "/apis/" + info.APIGroup + "/" + info.APIVersion + "/" + info.Resource + "/none/none"
+		request, err := http.NewRequestWithContext(genericapirequest.WithRequestInfo(ctx, info), http.MethodGet, path, http.NoBody)
+		if err != nil {
+			return false
+		}
+		s.handler.ServeHTTP(discarded{}, request)
+		return true
+	}
+	return false
+}
+
+// discarded is an answer that nobody reads.
+type discarded http.Header
+
+// Header implements http.ResponseWriter.
+func (d discarded) Header() http.Header { return http.Header(d) }
+
+// Write implements http.ResponseWriter.
+func (discarded) Write(content []byte) (int, error) { return len(content), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (discarded) WriteHeader(int) {}
