@@ -120,8 +120,20 @@ func (s *lazyCache) destroy() {
 	}
 }
 
+// withoutCache is the key of what WithoutCache adds to a context.
+type withoutCache struct{}
+
+// WithoutCache returns a context for watches that need no watch cache: of one that doesn't resume
+// where it was, and has no use for bookmarks. Others may have made a cache.
+func WithoutCache(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutCache{}, true)
+}
+
 // Watch implements storage.Interface.
 func (s *lazyCache) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if ctx.Value(withoutCache{}) != nil {
+		return s.Interface.Watch(ctx, key, opts)
+	}
 	from, err := s.Versioner().ParseResourceVersion(opts.ResourceVersion)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -52,6 +53,19 @@ func TestCacheIsMadeWhenItIsNeeded(t *testing.T) {
 			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)
 		}, true},
 		{"watch", "which is what a cache is for", func(t *testing.T, s configMaps, rv string) { s.watch(t, rv) }, true},
+		{"watch without", "the server's own", func(t *testing.T, s configMaps, rv string) {
+			ctx, cancel := context.WithCancel(WithoutCache(t.Context()))
+			defer cancel()
+			w, err := s.Watch(ctx, prefix, storage.ListOptions{ResourceVersion: rv, Recursive: true, Predicate: storage.Everything})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.create(t, "b")
+			if e := next(t, w); e.Type != watch.Added {
+				t.Errorf("%v", e)
+			}
+			s.remove(t, "b")
+		}, false},
 		{"a list after a long one", "decoding a long list takes longer than beginning a cache", func(t *testing.T, s configMaps, _ string) {
 			for i := range longList {
 				name := fmt.Sprint("many-", i)
