@@ -93,7 +93,7 @@ func conversionService(crd *unstructured.Unstructured) (admission.ServicePort, b
 }
 
 func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object.DeepCopyObject())
 	if err != nil {
 		return nil, err
 	}
