@@ -129,6 +129,13 @@ func TestChainOrder(t *testing.T) {
 			if diff := cmp.Diff([]string{"first", "second", "validate"}, called(recorder)); diff != "" {
 				t.Errorf("calls when %s (-want +got):\n%s", tc.reason, diff)
 			}
+			for _, review := range recorder.Reviews() {
+				for field, want := range map[string]bool{"object": !tc.deletes, "oldObject": !tc.creates} {
+					if value, sent := sentAs(t, review, field); !sent || (value != nil) != want {
+						t.Errorf("%s: %s isn't null: want %t, got %v", review.Path, field, want, value)
+					}
+				}
+			}
 		})
 	}
 }
@@ -281,6 +288,26 @@ func TestPreparationIsBetweenThePhases(t *testing.T) {
 	}
 	if after.UID != created.UID || after.CreationTimestamp.IsZero() || after.Status.Phase != corev1.PodPending || after.Status.QOSClass != corev1.PodQOSBestEffort {
 		t.Errorf("a validating webhook sees what is stored, but uid %q, created %s, status %+v", after.UID, after.CreationTimestamp, after.Status)
+	}
+}
+
+// A name is generated between the two phases: mutating webhooks see what it begins with, and
+// validating webhooks the name.
+func TestGeneratedNames(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, mutating("mutate", allow()), validating("validate", allow()))
+	created := must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "thing-"},
+	}, metav1.CreateOptions{}))(t)
+	var inRequest, inObject []string
+	for _, review := range recorder.Reviews() {
+		inRequest = append(inRequest, review.Request.Name)
+		inObject = append(inObject, decode[corev1.ConfigMap](t, review.Request.Object.Raw).Name)
+	}
+	want := []string{"", created.Name}
+	if diff := cmp.Diff([][]string{want, want}, [][]string{inRequest, inObject}); diff != "" {
+		t.Errorf("names in the requests and in their objects (-want +got):\n%s", diff)
 	}
 }
 

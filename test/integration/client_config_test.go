@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,13 +67,22 @@ func TestClientConfig(t *testing.T) {
 	own, err := newAuthority()
 	ok(t, err)
 	var arrived arrivals
-	listening := own.serve(t, arrived.handler(allow()), "localhost", "my-service.my-namespace.svc")
+	listening := own.serve(t, arrived.handler(allow()), "localhost", "my-service.my-namespace.svc", "with-endpoints.my-namespace.svc")
 	srv := miniapitest.Start(t, placed("my-namespace", "my-service", 443, listening))
 	core := srv.Client().CoreV1()
 	must(core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-namespace"}}, metav1.CreateOptions{}))(t)
 	// The service of port 443 is placed, so that the default port can be told; others are found by the API.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}, metav1.CreateOptions{}))(t)
+	// And one that has no name of its own, but endpoints.
+	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
+	}, metav1.CreateOptions{}))(t)
+	must(srv.Client().DiscoveryV1().EndpointSlices("my-namespace").Create(t.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "with-endpoints-1", Labels: map[string]string{discoveryv1.LabelServiceName: "with-endpoints"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
+		Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: port(listening)}},
 	}, metav1.CreateOptions{}))(t)
 	service := func(path *string, port *int32) admissionregistrationv1.WebhookClientConfig {
 		return admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{
@@ -93,6 +103,9 @@ func TestClientConfig(t *testing.T) {
 		{"service with a path", "it is used as it is", service(new("/my-path"), nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /my-path"},
 		{"service with a port", "it is the service's, of the API", service(new("/my-path"), port(listening)),
 			fmt.Sprintf("SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:%d, path /my-path", listening)},
+		{"service with endpoints", "the port of the service leads to the port of its endpoints", admissionregistrationv1.WebhookClientConfig{
+			CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{Namespace: "my-namespace", Name: "with-endpoints", Port: port(8443)},
+		}, "SNI with-endpoints.my-namespace.svc, host with-endpoints.my-namespace.svc:8443, path /"},
 	} {
 		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
 			t.Run(tc.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -200,7 +201,9 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 func TestDeleteCollectionOfFiveThousand(t *testing.T) {
 	t.Parallel()
 	const objects, clients = 5000, 8
-	srv := miniapitest.Start(t, workers(clients))
+	srv := miniapitest.Start(t, workers(clients), miniapitest.WithServerOptions(func(o *server.Options) {
+		o.ServerRun.RequestTimeout = 10 * time.Minute // it is one request, and other tests run beside it
+	}))
 	client := srv.Client()
 	var want []string
 	for i := range objects {
