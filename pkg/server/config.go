@@ -300,6 +300,7 @@ func (c *Config) customResources() *crdserver.Config {
 	etcd.StorageConfig.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
 	factory := &genericoptions.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
 	g.RESTOptionsGetter = c.crdBarrier.RESTOptionsGetter(c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
+	c.customStores.written = c.written
 	customResources := c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker))
 	return &crdserver.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},

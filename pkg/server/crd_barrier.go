@@ -40,6 +40,8 @@ const crdBarrierTimeout = 10 * time.Second
 type crdBarrier struct {
 	life   context.Context
 	served servedDefinitions
+	// resourcesChanged is called when others are discovered than before, and the answer waits for it.
+	resourcesChanged func()
 
 	mu         sync.Mutex
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
@@ -49,10 +51,11 @@ type crdBarrier struct {
 
 func newCRDBarrier(life context.Context) *crdBarrier {
 	return &crdBarrier{
-		life:       life,
-		seen:       map[string]*apiextensionsv1.CustomResourceDefinition{},
-		discovered: map[schema.GroupVersion]map[string]bool{},
-		changed:    make(chan struct{}),
+		life:             life,
+		resourcesChanged: func() {},
+		seen:             map[string]*apiextensionsv1.CustomResourceDefinition{},
+		discovered:       map[schema.GroupVersion]map[string]bool{},
+		changed:          make(chan struct{}),
 	}
 }
 
@@ -269,6 +272,7 @@ func (d *discoveryRecorder) AddGroupVersion(group string, version apidiscoveryv2
 	for _, r := range version.Resources {
 		resources[r.Resource] = true
 	}
+	d.barrier.resourcesChanged()
 	d.barrier.update(func() {
 		d.barrier.discovered[schema.GroupVersion{Group: group, Version: version.Version}] = resources
 	})
@@ -276,5 +280,6 @@ func (d *discoveryRecorder) AddGroupVersion(group string, version apidiscoveryv2
 
 func (d *discoveryRecorder) RemoveGroupVersion(gv metav1.GroupVersion) {
 	d.ResourceManager.RemoveGroupVersion(gv)
+	d.barrier.resourcesChanged()
 	d.barrier.update(func() { delete(d.barrier.discovered, schema.GroupVersion{Group: gv.Group, Version: gv.Version}) })
 }

@@ -18,14 +18,19 @@ import (
 // teardownTimeout bounds what a stop waits for; the library's own delay is a second.
 const teardownTimeout = 5 * time.Second
 
-// customStores counts the stores of custom resources that aren't destroyed yet. The
-// library destroys those of a definition that is gone or has changed a second later, on a
-// goroutine that a stop would leave behind.
-type customStores struct{ open sync.WaitGroup }
+// customStores are the stores of custom resources. It counts those that aren't destroyed
+// yet: the library destroys the ones of a definition that is gone or has changed a second
+// later, on a goroutine that a stop would leave behind.
+type customStores struct {
+	// written is called after each write: a custom resource may be a policy's parameter.
+	written func(schema.GroupResource, runtime.Object)
+
+	open sync.WaitGroup
+}
 
 // RESTOptionsGetter counts the stores that are made with what inner says.
 func (s *customStores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return &countedOptions{inner, s}
+	return &customOptions{inner, s}
 }
 
 // wait waits until they are all destroyed.
@@ -45,13 +50,13 @@ func (s *customStores) wait() error {
 	}
 }
 
-type countedOptions struct {
+type customOptions struct {
 	inner  generic.RESTOptionsGetter
 	stores *customStores
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
-func (o *countedOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+func (o *customOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	options, err := o.inner.GetRESTOptions(resource, example)
 	if err != nil {
 		return options, err
@@ -65,10 +70,46 @@ func (o *countedOptions) GetRESTOptions(resource schema.GroupResource, example r
 		}
 		o.stores.open.Add(1)
 		done := sync.OnceFunc(o.stores.open.Done)
-		return store, func() {
+		return &customStore{store, resource, o.stores.written}, func() {
 			defer done()
 			destroy()
 		}, nil
 	}
 	return options, nil
+}
+
+// customStore tells what it has written before the answer does.
+type customStore struct {
+	storage.Interface
+	resource schema.GroupResource
+	written  func(schema.GroupResource, runtime.Object)
+}
+
+// Create implements storage.Interface.
+func (s *customStore) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
+		return err
+	}
+	s.written(s.resource, out)
+	return nil
+}
+
+// GuaranteedUpdate implements storage.Interface.
+func (s *customStore) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
+	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached); err != nil {
+		return err
+	}
+	s.written(s.resource, destination)
+	return nil
+}
+
+// Delete implements storage.Interface.
+func (s *customStore) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+	if err := s.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
+		return err
+	}
+	s.written(s.resource, out)
+	return nil
 }

@@ -11,7 +11,6 @@ import (
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
 	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -59,12 +58,9 @@ func crdOpenAPIV3Config() *common.OpenAPIV3Config {
 type groupDiscovery struct {
 	crds   crdinformers.CustomResourceDefinitionInformer
 	groups discovery.GroupManager
-	mapper meta.ResettableRESTMapper
 	// own are the groups that the registry serves, which stay whatever happens.
 	own     map[string]bool
 	barrier *crdBarrier
-	// changed tells policies to look for their parameters' kinds again.
-	changed func()
 
 	mu     sync.Mutex
 	listed map[string]bool
@@ -129,6 +125,4 @@ func (d *groupDiscovery) sync() {
 		d.groups.AddGroup(discoveryGroup(versions))
 		d.listed[group] = true
 	}
-	d.mapper.Reset()
-	d.changed()
 }

@@ -97,7 +97,11 @@ func (s *Server) buildMain() error {
 	for _, g := range groups {
 		own[g.Name] = true
 	}
-	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, mapper: s.config.restMapper, own: own, barrier: s.config.crdBarrier, changed: s.config.informers.ResourcesChanged}
+	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, own: own, barrier: s.config.crdBarrier}
+	s.config.crdBarrier.resourcesChanged = func() {
+		s.config.restMapper.Reset()
+		s.config.informers.ResourcesChanged()
+	}
 	if err := discovery.start(); err != nil {
 		return err
 	}
