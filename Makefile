@@ -7,7 +7,7 @@ SHELL := /bin/bash -o pipefail
 # One set of build flags, for one build cache: build, test, vet and the linter share their packages.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
 
-# A test's pattern (RUN=TestName), the packages to test or measure, and flags for `make run`.
+# A test's pattern (RUN=TestName), the packages to test or measure, and flags for `make run` and `make bench`.
 RUN ?=
 PKG ?= ./...
 ARGS ?=
@@ -40,16 +40,18 @@ clean: ## Remove what was built, tools included
 .PHONY: test
 test: ## Run the tests (RUN=TestName, PKG=./pkg/storage/...)
 	go test -run '$(RUN)' $(PKG)
-	$(if $(filter ./...,$(PKG)),go -C examples/controller-runtime test -run '$(RUN)' ./...)
 
 .PHONY: test-race
 test-race: ## Run the tests with the race detector
 	go test -race -run '$(RUN)' $(PKG)
 
 .PHONY: bench
-bench: build ## Measure: Go benchmarks, then start, stop, memory and throughput of bin/miniapi
+bench: build ## Measure; with KUBEBUILDER_ASSETS set, the kube-apiserver there beside it (ARGS="-rounds 5")
+	go run ./hack/bench -binary bin/miniapi $(ARGS)
+
+.PHONY: benchmarks
+benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 	go test -run '^$$' -bench . -benchmem $(PKG)
-	go run ./hack/bench -binary bin/miniapi
 
 ##@ Check
 
@@ -72,7 +74,6 @@ verify-format: ## Check that the Go code is formatted
 .PHONY: verify-tidy
 verify-tidy: ## Check that go.mod and go.sum are tidy
 	go mod tidy -diff
-	go -C examples/controller-runtime mod tidy -diff
 
 .PHONY: verify-build
 verify-build: ## Check that every package builds
@@ -81,7 +82,6 @@ verify-build: ## Check that every package builds
 .PHONY: verify-vet
 verify-vet: ## Run go vet
 	go vet ./...
-	go -C examples/controller-runtime vet ./...
 
 .PHONY: verify-openapi
 verify-openapi: ## Check that the OpenAPI definitions are current
@@ -99,7 +99,6 @@ update-format: ## Format the Go code
 .PHONY: update-tidy
 update-tidy: ## Tidy go.mod and go.sum
 	go mod tidy
-	go -C examples/controller-runtime mod tidy
 
 .PHONY: update-openapi
 update-openapi: ## Regenerate the OpenAPI definitions

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,23 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 )
 
 const (
 	serialCreates   = 1000
+	hookedCreates   = 300
 	parallelClients = 32
 	parallelCreates = 8000
 	watchers        = 100
 	watchedCreates  = 500
+	deletedObjects  = 2000
+	hookedDeletes   = 500
 )
 
-// measureLoad creates, watches and deletes ConfigMaps in a namespace of its own.
-func measureLoad(ctx context.Context, kubeconfig string, report reportFunc) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
-	}
+// load puts load on a running server: ConfigMaps in a namespace of its own.
+type load struct {
+	client     kubernetes.Interface
+	configMaps typedcorev1.ConfigMapInterface
+	column     column
+}
+
+// measureLoad measures a running server that the bench alone uses.
+func measureLoad(ctx context.Context, c column, config *rest.Config) error {
+	config = rest.CopyConfig(config)
 	config.QPS = -1 // the server is measured, not the client's own limit
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
@@ -40,22 +46,34 @@ func measureLoad(ctx context.Context, kubeconfig string, report reportFunc) erro
 	if err != nil {
 		return err
 	}
-	defer func() {
-		_ = client.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), namespace.Name, metav1.DeleteOptions{})
-	}()
+	l := &load{client: client, configMaps: client.CoreV1().ConfigMaps(namespace.Name), column: c}
+	hooks := serveHooks()
+	defer hooks.close()
 
-	l := load{configMaps: client.CoreV1().ConfigMaps(namespace.Name), report: report}
-	for _, measure := range []func(context.Context) error{l.serial, l.parallel, l.watch, l.deleteAll} {
-		if err := measure(ctx); err != nil {
+	for _, step := range []func(context.Context) error{
+		l.warmUp,
+		func(ctx context.Context) error { return l.serial(ctx, &createTime, serialCreates) },
+		l.parallel,
+		l.watch,
+		func(ctx context.Context) error { return l.deleteAll(ctx, &deleteRate, deletedObjects) },
+		func(ctx context.Context) error {
+			return l.withHooks(ctx, hooks, 0, 1, func() error { return l.serial(ctx, &validated, hookedCreates) })
+		},
+		func(ctx context.Context) error {
+			return l.withHooks(ctx, hooks, 1, 0, func() error { return l.serial(ctx, &mutated, hookedCreates) })
+		},
+		func(ctx context.Context) error {
+			return l.withHooks(ctx, hooks, 3, 3, func() error { return l.serial(ctx, &admitted, hookedCreates) })
+		},
+		func(ctx context.Context) error {
+			return l.withHooks(ctx, hooks, 0, 3, func() error { return l.deleteAll(ctx, &deleteHook, hookedDeletes) })
+		},
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-type load struct {
-	configMaps typedcorev1.ConfigMapInterface
-	report     reportFunc
 }
 
 func (l *load) create(ctx context.Context) error {
@@ -66,27 +84,36 @@ func (l *load) create(ctx context.Context) error {
 	return err
 }
 
+// warmUp is what nobody measures: connections, and code that runs for the first time.
+func (l *load) warmUp(ctx context.Context) error {
+	for range 200 {
+		if err := l.create(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // serial measures the latency that one client sees.
-func (l *load) serial(ctx context.Context) error {
-	latencies := make([]time.Duration, 0, serialCreates)
-	for range serialCreates {
+func (l *load) serial(ctx context.Context, r *row, n int) error {
+	latencies := make([]float64, 0, n)
+	for range n {
 		began := time.Now()
 		if err := l.create(ctx); err != nil {
 			return err
 		}
-		latencies = append(latencies, time.Since(began))
+		latencies = append(latencies, ms(time.Since(began)))
 	}
-	l.report("create, one client, p50", "%s", rounded(median(latencies)))
+	l.column.set(r, median(latencies))
 	return nil
 }
 
-// parallel measures the throughput of many clients.
-func (l *load) parallel(ctx context.Context) error {
-	began := time.Now()
+// inParallel creates objects by many clients at once.
+func (l *load) inParallel(ctx context.Context, n int) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range parallelClients {
 		group.Go(func() error {
-			for range parallelCreates / parallelClients {
+			for range n / parallelClients {
 				if err := l.create(groupCtx); err != nil {
 					return err
 				}
@@ -94,21 +121,26 @@ func (l *load) parallel(ctx context.Context) error {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	return group.Wait()
+}
+
+// parallel measures the throughput of many clients.
+func (l *load) parallel(ctx context.Context) error {
+	began := time.Now()
+	if err := l.inParallel(ctx, parallelCreates); err != nil {
 		return err
 	}
-	l.report(fmt.Sprintf("create, %d clients", parallelClients), "%.0f /s", parallelCreates/time.Since(began).Seconds())
+	l.column.set(&createRate, parallelCreates/time.Since(began).Seconds())
 	return nil
 }
 
-// watch measures how fast events reach many watchers.
+// watch measures how fast events of one client's creates reach many watchers.
 func (l *load) watch(ctx context.Context) error {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	var received atomic.Int64
 	for range watchers {
 		events, err := l.configMaps.Watch(groupCtx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 		if err != nil {
@@ -121,7 +153,6 @@ func (l *load) watch(ctx context.Context) error {
 				if !open || event.Type != watch.Added {
 					return fmt.Errorf("a watch ended, or sent %q, before all objects had come", event.Type)
 				}
-				received.Add(1)
 			}
 			return nil
 		})
@@ -135,12 +166,18 @@ func (l *load) watch(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	l.report(fmt.Sprintf("events to %d watchers", watchers), "%.0f /s", float64(received.Load())/time.Since(began).Seconds())
+	l.column.set(&eventRate, watchers*watchedCreates/time.Since(began).Seconds())
 	return nil
 }
 
-// deleteAll measures deletecollection on everything that was created.
-func (l *load) deleteAll(ctx context.Context) error {
+// deleteAll measures deletecollection, of as many objects.
+func (l *load) deleteAll(ctx context.Context, r *row, n int) error {
+	if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	if err := l.inParallel(ctx, n); err != nil {
+		return err
+	}
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -149,6 +186,6 @@ func (l *load) deleteAll(ctx context.Context) error {
 	if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return err
 	}
-	l.report("deletecollection", "%.0f objects/s", float64(len(list.Items))/time.Since(began).Seconds())
+	l.column.set(r, float64(len(list.Items))/time.Since(began).Seconds())
 	return nil
 }

@@ -1,6 +1,6 @@
-// Command bench measures an API server: with -binary, miniapi's start, memory and stop, and then its
-// throughput; with -kubeconfig, the throughput of any server, for comparison. It uses client-go alone
-// and is not for production clusters: it fills them with ConfigMaps, and removes them again.
+// Command bench measures miniapi: in this process, as a test uses it, and as the process that
+// "miniapi serve" is. With KUBEBUILDER_ASSETS set it measures the kube-apiserver and etcd there
+// beside it, with the same clients, and prints how many times as good miniapi is.
 package main
 
 import (
@@ -10,8 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
@@ -24,74 +25,31 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	binary := flag.String("binary", "", "the miniapi to start and measure")
-	kubeconfig := flag.String("kubeconfig", "", "the running server to measure instead")
-	rounds := flag.Int("rounds", 5, "how often -binary is started; the figures are medians")
+	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
+	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
+	first := flag.Bool("first", false, "measure the start of this process's first server alone; what the bench itself runs")
 	flag.Parse()
-
-	report := func(name, format string, values ...any) {
-		fmt.Printf("%-26s%s\n", name, fmt.Sprintf(format, values...))
+	quietLogs()
+	log.SetLogger(logr.Discard())
+	if *first {
+		return measureFirst(ctx)
 	}
-
-	switch {
-	case *kubeconfig != "":
-		return measureLoad(ctx, *kubeconfig, report)
-	case *binary != "":
-		return measureBinary(ctx, *binary, *rounds, report)
-	default:
-		return fmt.Errorf("one of -binary and -kubeconfig is needed")
-	}
-}
-
-// measureBinary starts and stops the binary, then puts load on one more of it.
-func measureBinary(ctx context.Context, binary string, rounds int, report reportFunc) error {
-	path, err := filepath.Abs(binary)
+	path, err := filepath.Abs(*binary)
 	if err != nil {
 		return err
 	}
-	starts, stops := make([]time.Duration, 0, rounds), make([]time.Duration, 0, rounds)
-	for range rounds {
-		server, err := start(ctx, path)
-		if err != nil {
+	table := newTable()
+	defer table.print(os.Stdout)
+	for _, measure := range []func(context.Context) error{
+		func(ctx context.Context) error { return measureInProcess(ctx, table, *rounds) },
+		func(ctx context.Context) error { return measureProcess(ctx, table, path, *rounds) },
+	} {
+		if err := measure(ctx); err != nil {
 			return err
 		}
-		stopped, err := server.stop()
-		if err != nil {
-			return err
-		}
-		starts, stops = append(starts, server.started), append(stops, stopped)
 	}
-	report("from exec to ready", "%s", rounded(median(starts)))
-	report("from SIGTERM to exit", "%s", rounded(median(stops)))
-
-	server, err := start(ctx, path)
-	if err != nil {
-		return err
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return nil
 	}
-	idle, err := server.idleMemory(ctx)
-	if err == nil {
-		report("resident when idle", "%d MB", idle>>20)
-		err = measureLoad(ctx, server.kubeconfig, report)
-	}
-	if _, stopErr := server.stop(); err == nil {
-		err = stopErr
-	}
-	return err
-}
-
-type reportFunc func(name, format string, values ...any)
-
-func median(durations []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(durations))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[len(sorted)/2]
-}
-
-func rounded(d time.Duration) time.Duration {
-	if d < 10*time.Millisecond {
-		return d.Round(10 * time.Microsecond)
-	}
-	return d.Round(time.Millisecond)
+	return measureReference(ctx, table)
 }

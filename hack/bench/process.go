@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // process is a running `miniapi serve`, in a folder of its own.
@@ -22,8 +24,8 @@ type process struct {
 	started    time.Duration // from exec to the line that says it is ready
 }
 
-// start runs the binary on a free port and returns when it has printed its first line.
-func start(ctx context.Context, binary string) (*process, error) {
+// startProcess runs the binary on a free port and returns when it has printed its first line.
+func startProcess(ctx context.Context, binary string) (*process, error) {
 	dir, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {
 		return nil, err
@@ -51,35 +53,64 @@ func start(ctx context.Context, binary string) (*process, error) {
 	return p, nil
 }
 
-// stop ends the server as a user does, and says how long that took.
-func (p *process) stop() (time.Duration, error) {
-	began := time.Now()
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return 0, err
+// stop ends the server as a user does.
+func (p *process) stop() error {
+	err := p.command.Process.Signal(syscall.SIGTERM)
+	if err == nil {
+		err = p.command.Wait()
 	}
-	err := p.command.Wait()
-	return time.Since(began), errors.Join(err, os.RemoveAll(p.dir))
+	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
-// settled is how long a server is left alone before it counts as idle.
-const settled = 5 * time.Second
-
-// idleMemory returns the resident memory, in bytes, of a server that has settled. Linux only.
-func (p *process) idleMemory(ctx context.Context) (int64, error) {
-	select {
-	case <-time.After(settled):
-	case <-ctx.Done():
-		return 0, ctx.Err()
+// measureProcess measures miniapi as a process: its start, its memory when idle, and under load.
+func measureProcess(ctx context.Context, t *table, binary string, rounds int) error {
+	var starts []float64
+	for range rounds {
+		p, err := startProcess(ctx, binary)
+		if err != nil {
+			return err
+		}
+		if err := p.stop(); err != nil {
+			return err
+		}
+		starts = append(starts, ms(p.started))
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	t.miniapi.set(&execReady, median(starts))
+
+	p, err := startProcess(ctx, binary)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.measure(ctx, t), p.stop())
+}
+
+func (p *process) measure(ctx context.Context, t *table) error {
+	if err := sleep(ctx, idleAfter); err != nil {
+		return err
+	}
+	memory, err := residentMemory(p.command.Process.Pid)
+	if err != nil {
+		return err
+	}
+	t.miniapi.set(&resident, memory/1e6)
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	if err != nil {
+		return err
+	}
+	return measureLoad(ctx, t.miniapi, config)
+}
+
+// residentMemory returns the resident memory of a process, in bytes. Linux only.
+func residentMemory(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(status)) {
 		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(size), " kB"), 10, 64)
-			return kilobytes << 10, err
+			kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(size), " kB"), 64)
+			return kilobytes * 1024, err
 		}
 	}
-	return 0, errors.New("no VmRSS in the process's status")
+	return 0, fmt.Errorf("no VmRSS in the status of process %d", pid)
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// activeTimeout bounds how long a server may take until it calls a new webhook.
+const activeTimeout = 30 * time.Second
+
+const mutatePath, validatePath = "/mutate", "/validate"
+
+// hooks are the webhooks, served in this process: they allow everything, and those that mutate add
+// a label.
+type hooks struct {
+	server                 *httptest.Server
+	mutations, validations atomic.Int64 // how often they were called
+}
+
+func serveHooks() *hooks {
+	h := &hooks{}
+	h.server = httptest.NewUnstartedServer(h)
+	h.server.EnableHTTP2 = true
+	h.server.StartTLS()
+	return h
+}
+
+func (h *hooks) close() { h.server.Close() }
+
+func (h *hooks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	if req.URL.Path == mutatePath {
+		h.mutations.Add(1)
+		kind := admissionv1.PatchTypeJSONPatch
+		review.Response.PatchType = &kind
+		review.Response.Patch = []byte(`[{"op":"add","path":"/data/mutated","value":"yes"}]`)
+	}
+	if req.URL.Path == validatePath {
+		h.validations.Add(1)
+	}
+	review.Request = nil
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	_ = json.NewEncoder(w).Encode(review) // the server says what it makes of half an answer
+}
+
+// clientConfig is where a webhook is called.
+func (h *hooks) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+	url := h.server.URL + path
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
+	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca}
+}
+
+// withHooks does something while ConfigMaps are admitted by as many webhooks.
+func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int, do func() error) error {
+	none, timeout := admissionregistrationv1.SideEffectClassNone, int32(10)
+	rules := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Delete},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+	}}
+	if mutating > 0 {
+		rules := rules[:1:1]
+		rules[0].Operations = rules[0].Operations[:1] // a deletion can't be mutated
+	}
+	mutatingConfig := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
+	for i := range mutating {
+		mutatingConfig.Webhooks = append(mutatingConfig.Webhooks, admissionregistrationv1.MutatingWebhook{
+			Name: fmt.Sprintf("m%d.bench.example.com", i), ClientConfig: h.clientConfig(mutatePath), Rules: rules,
+			SideEffects: &none, TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
+		})
+	}
+	validatingConfig := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
+	for i := range validating {
+		validatingConfig.Webhooks = append(validatingConfig.Webhooks, admissionregistrationv1.ValidatingWebhook{
+			Name: fmt.Sprintf("v%d.bench.example.com", i), ClientConfig: h.clientConfig(validatePath), Rules: rules,
+			SideEffects: &none, TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
+		})
+	}
+
+	registrations := l.client.AdmissionregistrationV1()
+	if mutating > 0 {
+		if _, err := registrations.MutatingWebhookConfigurations().Create(ctx, mutatingConfig, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		if err := l.awaitCall(ctx, &h.mutations); err != nil {
+			return err
+		}
+	}
+	if validating > 0 {
+		if _, err := registrations.ValidatingWebhookConfigurations().Create(ctx, validatingConfig, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		if err := l.awaitCall(ctx, &h.validations); err != nil {
+			return err
+		}
+	}
+	err := do()
+	if mutating > 0 {
+		err = errors.Join(err, registrations.MutatingWebhookConfigurations().Delete(ctx, "bench", metav1.DeleteOptions{}))
+	}
+	if validating > 0 {
+		err = errors.Join(err, registrations.ValidatingWebhookConfigurations().Delete(ctx, "bench", metav1.DeleteOptions{}))
+	}
+	return err
+}
+
+// awaitCall waits until creates are admitted by the webhook: a server may take a while to notice a
+// new one.
+func (l *load) awaitCall(ctx context.Context, calls *atomic.Int64) error {
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, activeTimeout, true, func(ctx context.Context) (bool, error) {
+		before := calls.Load()
+		err := l.create(ctx)
+		return calls.Load() > before, err
+	})
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// row is something that is measured.
+type row struct {
+	name   string
+	format func(float64) string
+	// higher says that more is better.
+	higher bool
+	// target is the figure to reach; with ofReference, how many times as good as the reference.
+	target      float64
+	ofReference bool
+}
+
+func milliseconds(v float64) string { return fmt.Sprintf("%.1f ms", v) }
+func perSecond(v float64) string    { return fmt.Sprintf("%.0f /s", v) }
+func megabytes(v float64) string    { return fmt.Sprintf("%.1f MB", v) }
+func number(v float64) string       { return fmt.Sprintf("%.0f", v) }
+
+// The rows of the table, in its order.
+var (
+	firstStart = row{name: "start to first request answered, first server of a process", format: milliseconds, target: 80}
+	laterStart = row{name: "the same, later servers", format: milliseconds, target: 40}
+	stopTime   = row{name: "stop", format: milliseconds, target: 10}
+	heap       = row{name: "heap of one more idle server", format: megabytes, target: 8}
+	goroutines = row{name: "goroutines of one more idle server", format: number, target: 120}
+	reset      = row{name: "Reset after 100 objects", format: milliseconds, target: 10}
+	execReady  = row{name: "miniapi serve: exec to ready line", format: milliseconds, target: 200}
+	resident   = row{name: "resident memory when idle", format: megabytes, target: 80}
+	createTime = row{name: "create, one client, p50", format: milliseconds, target: 1.5, ofReference: true}
+	createRate = row{name: "create, 32 clients", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	validated  = row{name: "create, 1 validating webhook, p50", format: milliseconds, target: 1.5, ofReference: true}
+	mutated    = row{name: "create, 1 mutating webhook, p50", format: milliseconds, target: 1.5, ofReference: true}
+	admitted   = row{name: "create, 3 mutating and 3 validating webhooks, p50", format: milliseconds, target: 1.5, ofReference: true}
+	deleteRate = row{name: "deletecollection", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	deleteHook = row{name: "deletecollection, 3 validating webhooks", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	eventRate  = row{name: "events to 100 watchers", format: perSecond, higher: true, target: 1.5, ofReference: true}
+
+	rows = []*row{
+		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset, &execReady, &resident,
+		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,
+	}
+)
+
+// table is what has been measured of miniapi and of the reference.
+type table struct{ miniapi, reference column }
+
+// column is one server's figures.
+type column map[*row]float64
+
+func newTable() *table { return &table{column{}, column{}} }
+
+// set reports a figure at once, on the standard error, and keeps it for the table.
+func (c column) set(r *row, v float64) {
+	c[r] = v
+	fmt.Fprintf(os.Stderr, "%s: %s\n", r.name, r.format(v))
+}
+
+func (t *table) print(w io.Writer) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer out.Flush()
+	header := "\nwhat\tminiapi\ttarget"
+	if len(t.reference) > 0 {
+		header += "\treference\ttimes as good"
+	}
+	fmt.Fprintln(out, header)
+	for _, r := range rows {
+		ours, measured := t.miniapi[r]
+		if !measured {
+			continue
+		}
+		target := r.format(r.target)
+		if r.ofReference {
+			target = fmt.Sprintf("%.1f times", r.target)
+		}
+		line := fmt.Sprintf("%s\t%s\t%s", r.name, r.format(ours), target)
+		if theirs, ok := t.reference[r]; ok {
+			ratio := theirs / ours
+			if r.higher {
+				ratio = ours / theirs
+			}
+			line += fmt.Sprintf("\t%s\t%.1f", r.format(theirs), ratio)
+		}
+		fmt.Fprintln(out, line)
+	}
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(values))[len(values)/2]
+}
+
+// ms is a duration as the table has it.
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
