@@ -47,6 +47,8 @@ type Dependencies struct {
 	Loopback *rest.Config
 	// ServiceCA also verifies the services of [Options].Services, in PEM; see [NewWebhookAuthentication].
 	ServiceCA []byte
+	// Dial makes the connections to webhooks; see [NewWebhookAuthentication].
+	Dial Dial
 	// TracerProvider traces calls of webhooks; nil doesn't.
 	TracerProvider trace.TracerProvider
 
@@ -109,7 +111,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 // initializers give each plugin what it says it wants.
 func (c *chain) initializers() admission.PluginInitializers {
 	resolver := NewServiceResolver(c.options.Services, c.Client, c.Informers)
-	authentication := NewWebhookAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.TracerProvider)
+	authentication := NewWebhookAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)
 	return admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.DynamicClient, c.Informers, c.Authorizer, c.FeatureGates, c.EffectiveVersion, c.Drained, c.RESTMapper),

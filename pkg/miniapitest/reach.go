@@ -33,7 +33,6 @@ func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConf
 	if err != nil {
 		return err
 	}
-	defer utilnet.CloseIdleConnectionsFor(client.Client.Transport)
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	var last error
@@ -56,6 +55,7 @@ func request(ctx context.Context, client *http.Client, url string) error {
 		return err
 	}
 	r.Header.Set(reachHeader, reachRequest)
+	r.Close = true // nobody has another request for this client
 	response, err := client.Do(r)
 	if err != nil {
 		return err

@@ -3,16 +3,24 @@ package miniapitest_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/pem"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -127,4 +135,58 @@ func TestWebhookNotReached(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A webhook elsewhere is called by its url, and no connection to it outlives the server.
+func TestWebhookElsewhere(t *testing.T) {
+	t.Parallel()
+	var connections sync.WaitGroup
+	elsewhere := httptest.NewUnstartedServer(miniapitest.AdmissionHandler(refuseBad))
+	elsewhere.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			connections.Add(1)
+		case http.StateClosed:
+			connections.Done()
+		}
+	}
+	elsewhere.StartTLS()
+	defer elsewhere.Close()
+	configuration := refusing(admissionregistrationv1.WebhookClientConfig{
+		URL:      new(elsewhere.URL + "/anywhere"),
+		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: elsewhere.Certificate().Raw}),
+	})
+	configuration.TypeMeta = metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"}
+
+	srv := miniapitest.Start(t, miniapitest.WithWebhookManifests(manifest(t, configuration)))
+	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("want the webhook's refusal, got %v", err)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		connections.Wait()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("a connection is still open")
+	}
+}
+
+// manifest is a file with an object.
+func manifest(t *testing.T, object any) string {
+	t.Helper()
+	content, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

@@ -27,6 +27,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		TypeConverter:    typeConverter{},
 		Loopback:         loopback,
 		ServiceCA:        c.authority.pem,
+		Dial:             c.webhookConnections.dial,
 		Drained:          c.life.Done(),
 	})
 	if err != nil {
@@ -35,6 +36,6 @@ func (c *Config) buildAdmission(context.Context) error {
 	c.generic.AdmissionControl = chain
 	// Webhooks that convert custom resources are reached as those of admission are.
 	c.services = admission.NewServiceResolver(c.options.Admission.Services, c.client, c.informers)
-	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, nil)
+	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, c.webhookConnections.dial, nil)
 	return nil
 }

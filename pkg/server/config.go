@@ -70,13 +70,15 @@ type Config struct {
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
 	services       utilwebhook.ServiceResolver
 	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
+
+	webhookConnections *webhookConnections
 }
 
 // Config starts what a server depends on: etcd, unless one is elsewhere, and the
 // listener. What it has started is stopped again if it fails.
 func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	c := &Config{options: o, life: life, end: end}
+	c := &Config{options: o, life: life, end: end, webhookConnections: newWebhookConnections()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close(ctx))
@@ -105,6 +107,7 @@ func (c *Config) Close(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
+	c.webhookConnections.close()
 	errs = append(errs, c.customStores.wait())
 	if c.member != nil {
 		errs = append(errs, c.member.Stop(context.WithoutCancel(ctx)))
