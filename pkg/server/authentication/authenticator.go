@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	requestunion "k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/request/websocket"
-	"k8s.io/apiserver/pkg/authentication/request/x509"
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
@@ -121,7 +120,7 @@ func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonym
 	}
 	// One each: the union of several parses all of them anew for every request.
 	for _, authority := range applied.clientCAs {
-		requests = append(requests, x509.NewDynamic(authority.VerifyOptions, x509.CommonNameUserConversion))
+		requests = append(requests, newClientCertAuthenticator(authority.VerifyOptions))
 	}
 	if len(tokens) > 0 {
 		token := tokenunion.New(tokens...)
