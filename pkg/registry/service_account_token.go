@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -28,15 +29,20 @@ type TokenIssuer interface {
 type tokenREST struct {
 	accounts, pods, secrets, nodes rest.Getter
 	issuer                         TokenIssuer
+	audiences                      []string
 }
 
 var (
-	_ rest.NamedCreater             = &tokenREST{}
-	_ rest.GroupVersionKindProvider = &tokenREST{}
+	_ rest.NamedCreater                   = &tokenREST{}
+	_ rest.GroupVersionKindProvider       = &tokenREST{}
+	_ rest.SubresourceObjectMetaPreserver = &tokenREST{}
 )
 
+// tokenRequestKind is the kind of what is created, whose group isn't that of the account.
+var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+
 func newToken(accounts *Storage, deps Dependencies) (rest.Storage, error) {
-	r := &tokenREST{accounts: accounts, issuer: deps.Tokens}
+	r := &tokenREST{accounts: accounts, issuer: deps.Tokens, audiences: deps.Audiences}
 	for resource, getter := range map[string]*rest.Getter{"pods": &r.pods, "secrets": &r.secrets, "nodes": &r.nodes} {
 		store, err := deps.storeOf(corev1.Resource(resource))
 		if err != nil {
@@ -52,55 +58,63 @@ func (r *tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest
 // Destroy does nothing: the stores are those of their rows.
 func (r *tokenREST) Destroy() {}
 
-// GroupVersionKind is the TokenRequest's, whose group isn't that of the account.
+// GroupVersionKind is the TokenRequest's.
 func (r *tokenREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
-	return authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+	return tokenRequestKind
 }
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid by which a request
+// may say which account it means.
+func (r *tokenREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // Create issues a token for the service account of the given name.
 func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	request := obj.(*authenticationv1.TokenRequest)
+	if errs := validateTokenMeta(ctx, request, name); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), name, errs)
+	}
 	found, err := r.accounts.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	account := found.(*corev1.ServiceAccount)
-	if err := nameTokenRequest(ctx, request, account); err != nil {
-		return nil, err
+	if request.UID != "" && request.UID != account.UID {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: tokenRequestKind.Group, Resource: tokenRequestKind.Kind}, name,
+			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", request.UID, account.UID))
+	}
+	request.Name, request.Namespace, request.UID = account.Name, account.Namespace, account.UID
+	request.CreationTimestamp = metav1.Now()
+	if len(request.Spec.Audiences) == 0 {
+		request.Spec.Audiences = slices.Clone(r.audiences)
 	}
 	// What the caller says of the outcome counts for nothing, nor for admission.
 	request.Status = authenticationv1.TokenRequestStatus{}
-	request.CreationTimestamp = metav1.Now()
+	if errs := validation.TokenRequest(request); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), "", errs)
+	}
 	if validate != nil {
 		if err := validate(ctx, request.DeepCopyObject()); err != nil {
 			return nil, err
 		}
-	}
-	if errs := validation.TokenRequest(request); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", errs)
 	}
 	bound, err := r.bound(ctx, account, request.Spec.BoundObjectRef)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.issuer.IssueToken(ctx, account, request, bound...); err != nil {
-		return nil, fmt.Errorf("failed to generate token: %w", err)
+		return nil, apierrors.NewInternalError(fmt.Errorf("failed to generate token: %w", err))
 	}
 	return request, nil
 }
 
-// nameTokenRequest makes the request's metadata that of the account.
-func nameTokenRequest(ctx context.Context, request *authenticationv1.TokenRequest, account *corev1.ServiceAccount) error {
-	if request.Name == "" {
-		request.Name = account.Name
-	} else if request.Name != account.Name {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name does not match the service account name in the request: %q and %q", request.Name, account.Name))
+// validateTokenMeta checks what a request says of the account that its path names.
+func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenRequest, name string) field.ErrorList {
+	path, namespace := field.NewPath("metadata"), genericapirequest.NamespaceValue(ctx)
+	if request.Name != "" && request.Name != name {
+		return field.ErrorList{field.Invalid(path.Child("name"), request.Name, "must match the service account name if specified")}
 	}
-	namespace := genericapirequest.NamespaceValue(ctx)
-	if request.Namespace == "" {
-		request.Namespace = namespace
-	} else if request.Namespace != namespace {
-		return apierrors.NewBadRequest(fmt.Sprintf("namespace of the token request doesn't match that of the request: %q and %q", request.Namespace, namespace))
+	if request.Namespace != "" && request.Namespace != namespace {
+		return field.ErrorList{field.Invalid(path.Child("namespace"), request.Namespace, "must match the service account namespace if specified")}
 	}
 	return nil
 }
@@ -110,20 +124,31 @@ func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, r
 	if ref == nil {
 		return nil, nil
 	}
+	var bound []runtime.Object
+	var err error
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	switch {
 	case gvk.Group == "" && gvk.Kind == "Pod":
-		return r.boundPod(ctx, account, ref)
+		bound, err = r.boundPod(ctx, account, ref.Name)
 	case gvk.Group == "" && gvk.Kind == "Secret":
-		return boundTo(r.secrets.Get(ctx, ref.Name, &metav1.GetOptions{}))(ref.UID)
+		bound, err = one(getOther(ctx, r.secrets, "secrets", genericapirequest.NamespaceValue(ctx), ref.Name))
 	case gvk.Group == "" && gvk.Kind == "Node":
-		return boundTo(r.nodes.Get(genericapirequest.WithNamespace(ctx, ""), ref.Name, &metav1.GetOptions{}))(ref.UID)
+		bound, err = one(getOther(ctx, r.nodes, "nodes", "", ref.Name))
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", gvk.String()))
 	}
-	return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", gvk.String()))
+	if err != nil {
+		return nil, err
+	}
+	if ref.UID != "" && ref.UID != objectMeta(bound[0]).GetUID() {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name,
+			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
+	}
+	return bound, nil
 }
 
-func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
-	objects, err := boundTo(r.pods.Get(ctx, ref.Name, &metav1.GetOptions{}))(ref.UID)
+func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount, name string) ([]runtime.Object, error) {
+	objects, err := one(getOther(ctx, r.pods, "pods", account.Namespace, name))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +159,7 @@ func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount
 	if pod.Spec.NodeName == "" {
 		return objects, nil
 	}
-	node, err := r.nodes.Get(genericapirequest.WithNamespace(ctx, ""), pod.Spec.NodeName, &metav1.GetOptions{})
+	node, err := getOther(ctx, r.nodes, "nodes", "", pod.Spec.NodeName)
 	if apierrors.IsNotFound(err) {
 		// The token names the node, with or without its uid.
 		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
@@ -145,17 +170,14 @@ func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount
 	return append(objects, node), nil
 }
 
-// boundTo checks that an object is the one that a reference means.
-func boundTo(obj runtime.Object, err error) func(types.UID) ([]runtime.Object, error) {
-	return func(uid types.UID) ([]runtime.Object, error) {
-		if err != nil {
-			return nil, err
-		}
-		m := objectMeta(obj)
-		if uid != "" && uid != m.GetUID() {
-			return nil, apierrors.NewConflict(schema.GroupResource{}, m.GetName(),
-				fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", uid))
-		}
-		return []runtime.Object{obj}, nil
-	}
+func one(obj runtime.Object, err error) ([]runtime.Object, error) {
+	return []runtime.Object{obj}, err
+}
+
+// getOther reads an object of another resource than the request's, which errors then name.
+func getOther(ctx context.Context, from rest.Getter, resource, namespace, name string) (runtime.Object, error) {
+	ctx = genericapirequest.WithRequestInfo(genericapirequest.WithNamespace(ctx, namespace), &genericapirequest.RequestInfo{
+		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name, Parts: []string{resource, name},
+	})
+	return from.Get(ctx, name, &metav1.GetOptions{})
 }
