@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 )
@@ -35,11 +37,16 @@ func (s *Server) syncInformers(ctx context.Context) error {
 	return nil
 }
 
-// becomeReady creates what every cluster has, and waits until /readyz is content.
-func (s *Server) becomeReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+// becomeReady creates what every cluster has, and waits until /readyz is content. What
+// admission refuses is tried again until serving ends: a webhook that is broken must not
+// keep the server from starting, or nobody could take it away.
+func (s *Server) becomeReady(serving context.Context) error {
+	ctx, cancel := context.WithTimeout(serving, startTimeout)
 	defer cancel()
-	if err := s.ensureObjects(ctx); err != nil {
+	if err := s.ensureObjects(ctx); isRefusal(err) {
+		klog.ErrorS(err, "what every cluster has isn't all there, and is tried again")
+		s.background.Go(func() { s.ensureObjectsLater(serving) })
+	} else if err != nil {
 		return fmt.Errorf("creating what every cluster has: %w", err)
 	}
 	close(s.config.bootstrapped)
@@ -59,10 +66,23 @@ func (s *Server) ensureObjects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if fresh {
+	if fresh && s.config.options.Admission.ConfigFile == "" {
 		return bootstrap.Seed(ctx, (&creator{groups: s.groups}).create, s.config.client, s.bootstrap())
 	}
 	return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
+}
+
+// ensureObjectsLater returns when everything is there, or ctx has ended.
+func (s *Server) ensureObjectsLater(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(ctx context.Context) (bool, error) {
+		return bootstrap.Ensure(ctx, s.config.client, s.bootstrap()) == nil, nil
+	})
+}
+
+// isRefusal says whether a request was answered, if not as it should have been.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
 }
 
 // checkBootstrapped is a health check: it fails until what every cluster has is there.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -24,6 +25,8 @@ type Server struct {
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
+	// background is what a start has left to be done.
+	background sync.WaitGroup
 }
 
 // New builds the server. If it fails, the Config is closed.
@@ -124,6 +127,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 	// From here on ctx must not end what the library starts: a hook that fails ends
 	// the process, and a hook whose context has ended fails. So it gets ready first.
+	defer s.background.Wait()
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	stopped := make(chan error, 1)

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -92,4 +94,40 @@ func TestFailureEndsTheMutatingPhase(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, called(recorder)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
+}
+
+// A server starts with a webhook that refuses everything because it is broken: so it can be taken
+// away. What the server itself could not write is written then.
+func TestStartWithABrokenWebhook(t *testing.T) {
+	t.Parallel()
+	data := miniapitest.WithDataDir(t.TempDir())
+	start := func() (*miniapitest.Server, kubernetes.Interface) {
+		srv := miniapitest.Start(t, data)
+		return srv, srv.Client()
+	}
+	first, client := start()
+	broken := validating("broken", nil, everything, failurePolicy(admissionregistrationv1.Fail), at(admissionregistrationv1.WebhookClientConfig{
+		Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "missing"},
+	}))
+	must(client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: named("broken"), Webhooks: []admissionregistrationv1.ValidatingWebhook{broken.validating()},
+	}, metav1.CreateOptions{}))(t)
+	ok(t, first.Stop())
+
+	second, client := start()
+	if err := createConfigMap(t.Context(), client, "m", nil); !apierrors.IsInternalError(err) {
+		t.Fatalf("want the webhook to be called after the start, got %v", err)
+	}
+	ok(t, client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "broken", metav1.DeleteOptions{}))
+	ok(t, createConfigMap(t.Context(), client, "m", nil))
+	eventually(t, func(ctx context.Context) error {
+		service, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if target := service.Spec.Ports[0].TargetPort.String(); !strings.HasSuffix(second.Config().Host, ":"+target) {
+			return fmt.Errorf("the service of the API targets port %s of %s", target, second.Config().Host)
+		}
+		return nil
+	})
 }

@@ -24,7 +24,8 @@ const workers = 8
 
 // Ensure creates what is missing and reconciles what differs. It is meant to run before a server says that it
 // is ready, at each start: where nothing is to be done it costs one list of each resource. The client should
-// be one that nothing limits, of a user who may do everything.
+// be one that nothing limits, of a user who may do everything. What is refused, by a webhook that somebody has
+// configured, doesn't keep the rest from being tried.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
 	// What is namespaced needs its namespace.
 	if err := ensureNamespaces(ctx, client); err != nil {
@@ -41,7 +42,7 @@ func Ensure(ctx context.Context, client kubernetes.Interface, config Config) err
 	if config.AdvertiseAddress.IsValid() {
 		tasks = append(tasks, func(ctx context.Context) error { return ensureEndpoints(ctx, client, config) })
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	for _, task := range tasks {
 		group.Go(func() error { return task(ctx) })
 	}

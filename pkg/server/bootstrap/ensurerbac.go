@@ -17,7 +17,7 @@ import (
 // somebody took, unless they are annotated not to be touched; what somebody added stays.
 func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.Go(func() error {
 		list, err := rbac.ClusterRoles().List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -82,7 +82,7 @@ func reconcile[T any, P interface {
 	for i := range list {
 		have[P(&list[i]).GetName()] = &list[i]
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(workers)
 	for _, object := range want {
 		group.Go(func() error {
