@@ -1,0 +1,201 @@
+package integration_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// attempt does something, and tells what has come of it.
+type attempt func(*testing.T, *miniapitest.Server) string
+
+// podShows is an attempt to create a pod.
+func podShows(namespace string, shows func(*corev1.Pod) any, changes ...func(*corev1.Pod)) attempt {
+	return func(t *testing.T, srv *miniapitest.Server) string {
+		t.Helper()
+		p := pod("p")
+		for _, change := range changes {
+			change(p)
+		}
+		created, err := srv.Client().CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{DryRun: dry})
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(shows(created))
+	}
+}
+
+// toleratedKeys are the taints that a pod tolerates.
+func toleratedKeys(p *corev1.Pod) any {
+	var keys []string
+	for _, toleration := range p.Spec.Tolerations {
+		keys = append(keys, toleration.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// configured has a plugin find its configuration in the file of --admission-control-config-file.
+func configured(t testing.TB, plugin, configuration string) miniapitest.Option {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "admission.yaml")
+	ok(t, os.WriteFile(file, []byte(`{"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+		"plugins": [{"name": "`+plugin+`", "configuration": `+configuration+`}]}`), 0o600))
+	return miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = file })
+}
+
+func annotatedNamespace(name, key, value string) miniapitest.Option {
+	return miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{key: value}}})
+}
+
+// Plugins that are off by default do nothing until they are asked for.
+func TestPluginsThatAreOff(t *testing.T) {
+	t.Parallel()
+	const admitted = "<nil>"
+	inNewNamespace := func(t *testing.T, srv *miniapitest.Server) string {
+		_, err := srv.Client().CoreV1().ConfigMaps("new").Create(t.Context(), thing(), metav1.CreateOptions{})
+		return fmt.Sprint(err)
+	}
+	tests := []struct {
+		plugin, reason string
+		options        []miniapitest.Option
+		try            attempt
+		off, on        string // what comes of it, in part
+	}{{
+		plugin: "AlwaysAdmit", reason: "it admits, as everybody else does",
+		try: func(t *testing.T, srv *miniapitest.Server) string {
+			return fmt.Sprint(createConfigMap(t.Context(), srv.Client(), "m", nil))
+		},
+		off: admitted, on: admitted,
+	}, {
+		plugin: "AlwaysPullImages", reason: "an image on a node is for whoever may pull it",
+		try: podShows("default", func(p *corev1.Pod) any { return p.Spec.Containers[0].ImagePullPolicy }),
+		off: "IfNotPresent", on: "Always",
+	}, {
+		plugin: "NamespaceAutoProvision", reason: "a namespace is made when it is used",
+		try: inNewNamespace,
+		off: `namespaces "new" not found`, on: admitted,
+	}, {
+		plugin: "NamespaceExists", reason: "by itself, it lets nothing into a namespace that isn't there",
+		options: []miniapitest.Option{miniapitest.WithoutAdmissionPlugins("NamespaceLifecycle")},
+		try:     inNewNamespace,
+		off:     admitted, on: `namespaces "new" not found`,
+	}, {
+		plugin: "OwnerReferencesPermissionEnforcement", reason: "who blocks the deletion of an owner must be allowed to",
+		try: func(t *testing.T, srv *miniapitest.Server) string {
+			grant(t, srv, "somebody", rbacRule("", "*", "configmaps"))
+			_, err := clientOf(t, srv, "somebody").CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Name: "owned", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", BlockOwnerDeletion: new(true)}},
+			}}, metav1.CreateOptions{})
+			return fmt.Sprint(err)
+		},
+		off: admitted, on: `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: `,
+	}, {
+		plugin: "PodNodeSelector", reason: "a namespace says on which nodes its pods run",
+		options: []miniapitest.Option{annotatedNamespace("placed", "scheduler.alpha.kubernetes.io/node-selector", "zone=a")},
+		try:     podShows("placed", func(p *corev1.Pod) any { return p.Spec.NodeSelector }),
+		off:     "map[]", on: "map[zone:a]",
+	}, {
+		plugin: "PodTolerationRestriction", reason: "a namespace says what its pods tolerate",
+		options: []miniapitest.Option{annotatedNamespace("tolerant", "scheduler.alpha.kubernetes.io/defaultTolerations", `[{"key":"k","operator":"Exists"}]`)},
+		try:     podShows("tolerant", toleratedKeys),
+		off:     "[node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
+		on:      "[k node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
+	}, {
+		plugin: "NodeRestriction", reason: "a node changes itself alone",
+		options: []miniapitest.Option{miniapitest.WithObjects(
+			&corev1.Node{ObjectMeta: named("a")}, &corev1.Node{ObjectMeta: named("b")},
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: named("nodes"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
+			},
+		)},
+		try: func(t *testing.T, srv *miniapitest.Server) string {
+			_, err := clientOf(t, srv, "system:node:a", "system:nodes").CoreV1().Nodes().Patch(t.Context(), "b", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"v"}}}`), metav1.PatchOptions{})
+			return fmt.Sprint(err)
+		},
+		off: admitted, on: `nodes "b" is forbidden: node "a" is not allowed to modify node "b"`,
+	}, {
+		plugin: "ServiceAccount", reason: "a pod runs as the account of its namespace, which somebody must have made",
+		options: []miniapitest.Option{miniapitest.WithObjects(in("default", &corev1.ServiceAccount{ObjectMeta: named("default")}))},
+		try:     podShows("default", func(p *corev1.Pod) any { return "runs as " + p.Spec.ServiceAccountName + "." }),
+		off:     "runs as .", on: "runs as default.",
+	}, {
+		plugin: "DenyServiceExternalIPs", reason: "addresses outside of the cluster aren't for users to take",
+		try: func(t *testing.T, srv *miniapitest.Server) string {
+			_, err := srv.Client().CoreV1().Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: named("s"), Spec: corev1.ServiceSpec{
+				Ports: []corev1.ServicePort{{Port: 80}}, ExternalIPs: []string{"192.0.2.1"},
+			}}, metav1.CreateOptions{DryRun: dry})
+			return fmt.Sprint(err)
+		},
+		off: admitted, on: `services "s" is forbidden: Use of external IPs is denied by admission control`,
+	}, {
+		plugin: "LimitPodHardAntiAffinityTopology", reason: "a pod keeps others off its node, not off a zone",
+		try: podShows("default", func(*corev1.Pod) any { return admitted }, func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}},
+			}}
+		}),
+		off: admitted,
+		on:  `pods "p" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key kubernetes.io/hostname is allowed`,
+	}, {
+		plugin: "ExtendedResourceToleration", reason: "a pod that needs a resource tolerates nodes that are kept for it",
+		try: podShows("default", toleratedKeys, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+		}),
+		off: "[node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
+		on:  "[example.com/gpu node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
+	}, {
+		plugin: "EventRateLimit", reason: "there are so many events a second",
+		options: []miniapitest.Option{configured(t, "EventRateLimit",
+			`{"apiVersion": "eventratelimit.admission.k8s.io/v1alpha1", "kind": "Configuration", "limits": [{"type": "Namespace", "qps": 1, "burst": 1}]}`)},
+		try: func(t *testing.T, srv *miniapitest.Server) string {
+			var last error
+			for range 2 {
+				_, last = srv.Client().CoreV1().Events("default").Create(t.Context(), &corev1.Event{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"},
+				}, metav1.CreateOptions{})
+			}
+			return fmt.Sprint(last)
+		},
+		off: admitted, on: "limit reached on type Namespace for key default",
+	}}
+	for _, test := range tests {
+		for _, state := range []struct {
+			name, want string
+			options    []miniapitest.Option
+		}{{"off", test.off, nil}, {"on", test.on, []miniapitest.Option{miniapitest.WithAdmissionPlugins(test.plugin)}}} {
+			t.Run(test.plugin+"-"+state.name, func(t *testing.T) {
+				t.Parallel()
+				srv := miniapitest.Start(t, append(state.options, test.options...)...)
+				if got := test.try(t, srv); !strings.Contains(got, state.want) {
+					t.Errorf("%s: want %q, got %q", test.reason, state.want, got)
+				}
+			})
+		}
+	}
+}
+
+// AlwaysDeny lets nobody write, not even the server what every cluster has. It starts all the same.
+func TestAlwaysDeny(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysDeny")).Client()
+	const want = `configmaps "m" is forbidden: admission control is denying all modifications`
+	if diff := cmp.Diff(want, statusOf(createConfigMap(t.Context(), client, "m", nil)).Message); diff != "" {
+		t.Errorf("refusal (-want +got):\n%s", diff)
+	}
+	must(client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{}))(t)
+}

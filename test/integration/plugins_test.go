@@ -1,0 +1,303 @@
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+func namespaceWith(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func in[T metav1.Object](namespace string, object T) T {
+	object.SetNamespace(namespace)
+	return object
+}
+
+// memory is a list of resources that has memory alone.
+func memory(quantity string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(quantity)}
+}
+
+// limited sets the memory of a pod's container.
+func limited(quantity string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = memory(quantity) }
+}
+
+// The plugins that are on by default complete pods, and judge them.
+func TestPluginsOfPods(t *testing.T) {
+	t.Parallel()
+	quota := in("counted", &corev1.ResourceQuota{ObjectMeta: named("few"), Spec: corev1.ResourceQuotaSpec{
+		Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1"), corev1.ResourceLimitsMemory: resource.MustParse("128Mi")},
+	}})
+	objects := []runtime.Object{
+		namespaceWith("limited", nil), namespaceWith("counted", nil),
+		namespaceWith("baseline", map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}),
+		namespaceWith("warned", map[string]string{"pod-security.kubernetes.io/warn": "restricted"}),
+		in("limited", &corev1.LimitRange{ObjectMeta: named("l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypeContainer, Default: memory("64Mi"), DefaultRequest: memory("32Mi"), Min: memory("16Mi"), Max: memory("128Mi"),
+		}}}}),
+		quota,
+		&schedulingv1.PriorityClass{ObjectMeta: named("urgent"), Value: 1000, PreemptionPolicy: new(corev1.PreemptNever)},
+		&nodev1.RuntimeClass{
+			ObjectMeta: named("heavy"), Handler: "heavy", Overhead: &nodev1.Overhead{PodFixed: memory("8Mi")},
+			Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"runtime": "heavy"}},
+		},
+	}
+	srv := miniapitest.Start(t, miniapitest.WithObjects(objects...))
+	client, seen := warned(t, srv)
+	// As the quota's controller would.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{
+		corev1.ResourcePods: resource.MustParse("0"), corev1.ResourceLimitsMemory: resource.MustParse("0"),
+	}}
+	must(client.CoreV1().ResourceQuotas("counted").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
+	priority := func(p *corev1.Pod) any { return fmt.Sprintf("%d %s", *p.Spec.Priority, *p.Spec.PreemptionPolicy) }
+
+	tests := []struct {
+		name, reason string
+		namespace    string // "default" if it is empty
+		change       func(*corev1.Pod)
+		shows        func(*corev1.Pod) any // what of the pod that is created
+		want         any
+		refused      string // or why it isn't
+		warns        string
+	}{{
+		name: "LimitRanger", reason: "the defaults of the namespace", namespace: "limited",
+		shows: func(p *corev1.Pod) any {
+			r := p.Spec.Containers[0].Resources
+			return []string{r.Requests.Memory().String(), r.Limits.Memory().String(), p.Annotations["kubernetes.io/limit-ranger"]}
+		},
+		want: []string{"32Mi", "64Mi", "LimitRanger plugin set: memory request for container main; memory limit for container main"},
+	}, {
+		name: "LimitRanger-maximum", reason: "the maximum of the namespace", namespace: "limited",
+		change: limited("1Gi"), refused: "maximum memory usage per Container is 128Mi, but limit is 1Gi",
+	}, {
+		name: "LimitRanger-minimum", reason: "the minimum of the namespace", namespace: "limited",
+		change: limited("1Mi"), refused: "minimum memory usage per Container is 16Mi, but request is 1Mi",
+	}, {
+		name: "DefaultTolerationSeconds", reason: "a node that isn't ready is tolerated for five minutes",
+		shows: func(p *corev1.Pod) any { return tolerated(p) },
+		want:  []string{"node.kubernetes.io/not-ready:NoExecute for 300s", "node.kubernetes.io/unreachable:NoExecute for 300s"},
+	}, {
+		name: "DefaultTolerationSeconds-own", reason: "unless the pod says for how long",
+		change: func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{
+				Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(1)),
+			}}
+		},
+		shows: func(p *corev1.Pod) any { return tolerated(p) },
+		want:  []string{"node.kubernetes.io/not-ready:NoExecute for 1s", "node.kubernetes.io/unreachable:NoExecute for 300s"},
+	}, {
+		name: "Priority", reason: "without a class it is 0",
+		shows: priority, want: "0 PreemptLowerPriority",
+	}, {
+		name: "Priority-class", reason: "with a class it is that of the class",
+		change: func(p *corev1.Pod) { p.Spec.PriorityClassName = "urgent" },
+		shows:  priority, want: "1000 Never",
+	}, {
+		name: "Priority-unknown", reason: "a class must be there",
+		change:  func(p *corev1.Pod) { p.Spec.PriorityClassName = "unknown" },
+		refused: "no PriorityClass with name unknown was found",
+	}, {
+		name: "Priority-integer", reason: "the integer isn't for users to set",
+		change:  func(p *corev1.Pod) { p.Spec.Priority = new(int32(7)) },
+		refused: "the integer value of priority (7) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name",
+	}, {
+		name: "RuntimeClass", reason: "the class says what the pod costs, and where it runs",
+		change: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("heavy") },
+		shows:  func(p *corev1.Pod) any { return fmt.Sprint(p.Spec.Overhead.Memory(), p.Spec.NodeSelector) }, want: "8Mi map[runtime:heavy]",
+	}, {
+		name: "RuntimeClass-unknown", reason: "a class must be there",
+		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("unknown") },
+		refused: `pod rejected: RuntimeClass "unknown" not found`,
+	}, {
+		name: "RuntimeClass-overhead", reason: "what it costs isn't for users to say",
+		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName, p.Spec.Overhead = new("heavy"), memory("1Mi") },
+		refused: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+	}, {
+		name: "PodSecurity", reason: "the namespace enforces the baseline", namespace: "baseline",
+		change:  func(p *corev1.Pod) { p.Spec.HostNetwork = true },
+		refused: `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`,
+	}, {
+		name: "PodSecurity-warn", reason: "the namespace warns of what isn't restricted", namespace: "warned",
+		shows: func(p *corev1.Pod) any { return p.Name }, want: "podsecurity-warn",
+		warns: `would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)`,
+	}, {
+		name: "ResourceQuota-missing", reason: "what is limited must be said", namespace: "counted",
+		refused: "failed quota: few: must specify limits.memory for: main",
+	}, {
+		name: "ResourceQuota-memory", reason: "the memory of pods is limited", namespace: "counted",
+		change: limited("1Gi"), refused: "exceeded quota: few, requested: limits.memory=1Gi, used: limits.memory=0, limited: limits.memory=128Mi",
+	}, {
+		name: "ResourceQuota", reason: "what is in the limits is counted", namespace: "counted",
+		change: limited("100Mi"), shows: func(*corev1.Pod) any {
+			used := must(client.CoreV1().ResourceQuotas("counted").Get(t.Context(), "few", metav1.GetOptions{}))(t).Status.Used
+			return fmt.Sprint(used.Pods(), " ", used.Name(corev1.ResourceLimitsMemory, resource.BinarySI))
+		}, want: "1 100Mi",
+	}, {
+		name: "ResourceQuota-objects", reason: "the number of pods is limited", namespace: "counted",
+		change: limited("1Mi"), refused: "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1",
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := pod(strings.ToLower(test.name))
+			if test.change != nil {
+				test.change(p)
+			}
+			namespace := metav1.NamespaceDefault
+			if test.namespace != "" {
+				namespace = test.namespace
+			}
+			seen.take()
+			created, err := client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{})
+			switch {
+			case test.refused != "":
+				if err == nil || !strings.Contains(err.Error(), test.refused) {
+					t.Errorf("%s: want it refused with %q, got %v", test.reason, test.refused, err)
+				}
+			case err != nil:
+				t.Errorf("%s: %v", test.reason, err)
+			default:
+				if diff := cmp.Diff(test.want, test.shows(created)); diff != "" {
+					t.Errorf("%s: (-want +got):\n%s", test.reason, diff)
+				}
+			}
+			if warnings := seen.take(); !strings.Contains(strings.Join(warnings, "\n"), test.warns) {
+				t.Errorf("%s: want the warning %q, got %q", test.reason, test.warns, warnings)
+			}
+		})
+	}
+}
+
+func tolerated(p *corev1.Pod) []string {
+	var tolerated []string
+	for _, toleration := range p.Spec.Tolerations {
+		tolerated = append(tolerated, fmt.Sprintf("%s:%s for %ds", toleration.Key, toleration.Effect, *toleration.TolerationSeconds))
+	}
+	slices.Sort(tolerated)
+	return tolerated
+}
+
+// What the default of a cluster is, is written into what names nothing else.
+func TestPluginsOfDefaultClasses(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t).Client()
+	isDefault := map[string]string{"storageclass.kubernetes.io/is-default-class": "true", networkingv1.AnnotationIsDefaultIngressClass: "true"}
+	name := func(class *string) string {
+		if class == nil {
+			return "none"
+		}
+		return *class
+	}
+	for _, step := range []struct {
+		name, reason string
+		class        string // created before
+		annotations  map[string]string
+		asks         *string
+		want         string
+	}{
+		{name: "none", reason: "there is no class", want: "none"},
+		{name: "plain", reason: "a class isn't the default unless it says so", class: "plain", want: "none"},
+		{name: "default", reason: "the default", class: "usual", annotations: isDefault, want: "usual"},
+		{name: "named", reason: "what is named stays", asks: new("plain"), want: "plain"},
+	} {
+		if step.class != "" {
+			meta := metav1.ObjectMeta{Name: step.class, Annotations: step.annotations}
+			must(client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{ObjectMeta: meta, Provisioner: "example.com/p"}, metav1.CreateOptions{}))(t)
+			must(client.NetworkingV1().IngressClasses().Create(t.Context(), &networkingv1.IngressClass{
+				ObjectMeta: meta, Spec: networkingv1.IngressClassSpec{Controller: "example.com/c"},
+			}, metav1.CreateOptions{}))(t)
+		}
+		c, i := claim(step.name), ingress(step.name)
+		c.Spec.StorageClassName, i.Spec.IngressClassName = step.asks, step.asks
+		c = must(client.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Create(t.Context(), c, metav1.CreateOptions{}))(t)
+		i = must(client.NetworkingV1().Ingresses(metav1.NamespaceDefault).Create(t.Context(), i, metav1.CreateOptions{}))(t)
+		if storage, network := name(c.Spec.StorageClassName), name(i.Spec.IngressClassName); storage != step.want || network != step.want {
+			t.Errorf("%s: %s: want %q, got the storage class %q and the ingress class %q", step.name, step.reason, step.want, storage, network)
+		}
+	}
+}
+
+// Volumes and claims aren't removed while they are in use: a controller takes the finalizer
+// away that they get. A claim grows if its class lets it.
+func TestPluginsOfVolumes(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t, miniapitest.WithObjects(
+		&storagev1.StorageClass{ObjectMeta: named("fixed"), Provisioner: "example.com/p"},
+		&storagev1.StorageClass{ObjectMeta: named("growing"), Provisioner: "example.com/p", AllowVolumeExpansion: new(true)},
+	)).Client()
+	volume := must(client.CoreV1().PersistentVolumes().Create(t.Context(), &corev1.PersistentVolume{ObjectMeta: named("v"), Spec: corev1.PersistentVolumeSpec{
+		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/v"}},
+	}}, metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff([]string{"kubernetes.io/pv-protection"}, volume.Finalizers); diff != "" {
+		t.Errorf("finalizers of a volume (-want +got):\n%s", diff)
+	}
+
+	claims := client.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault)
+	for class, refusal := range map[string]string{
+		"growing": "",
+		"fixed":   "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
+	} {
+		c := claim(class)
+		c.Spec.StorageClassName, c.Spec.VolumeName = &class, "v"
+		created := must(claims.Create(t.Context(), c, metav1.CreateOptions{}))(t)
+		if diff := cmp.Diff([]string{"kubernetes.io/pvc-protection"}, created.Finalizers); diff != "" {
+			t.Errorf("finalizers of a claim (-want +got):\n%s", diff)
+		}
+		created.Status.Phase = corev1.ClaimBound
+		must(claims.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}))(t)
+		_, err := claims.Patch(t.Context(), class, types.MergePatchType, []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`), metav1.PatchOptions{})
+		if refused := err != nil; refused != (refusal != "") || !strings.Contains(fmt.Sprint(err), refusal) {
+			t.Errorf("a claim of class %s: want the refusal %q, got %v", class, refusal, err)
+		}
+	}
+}
+
+// A node that is new isn't ready, and says so before anything can be placed on it. A pod that
+// is bound to a node learns where that is.
+func TestPluginsOfNodes(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t).Client()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelTopologyZone: "z", "other": "o"}}}
+	created := must(client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff([]corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}, created.Spec.Taints); diff != "" {
+		t.Errorf("TaintNodesByCondition: taints (-want +got):\n%s", diff)
+	}
+	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
+	must(pods.Create(t.Context(), pod("p"), metav1.CreateOptions{}))(t)
+	ok(t, pods.Bind(t.Context(), &corev1.Binding{ObjectMeta: named("p"), Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, metav1.CreateOptions{}))
+	bound := must(pods.Get(t.Context(), "p", metav1.GetOptions{}))(t)
+	if diff := cmp.Diff(map[string]string{corev1.LabelTopologyZone: "z"}, bound.Labels); diff != "" {
+		t.Errorf("PodTopologyLabels: labels (-want +got):\n%s", diff)
+	}
+}
+
+// Namespaces that a cluster can't do without stay.
+func TestPluginsOfNamespaces(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t).Client()
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic} {
+		err := client.CoreV1().Namespaces().Delete(t.Context(), name, metav1.DeleteOptions{})
+		want := `namespaces "` + name + `" is forbidden: this namespace may not be deleted`
+		if diff := cmp.Diff(want, statusOf(err).Message); diff != "" {
+			t.Errorf("refusal (-want +got):\n%s", diff)
+		}
+	}
+}
