@@ -24,7 +24,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.ValidatingWebhookConfiguration,
-			Hooks: HooksOf[*admissionregistrationv1.ValidatingWebhookConfiguration]{
+			Hooks: withoutStaticNames(HooksOf[*admissionregistrationv1.ValidatingWebhookConfiguration]{
 				Validate:       validation.ValidatingWebhookConfiguration,
 				ValidateUpdate: validation.ValidatingWebhookConfigurationUpdate,
 				Through: map[schema.GroupVersion]Validation[*admissionregistrationv1.ValidatingWebhookConfiguration]{
@@ -32,7 +32,7 @@ var admissionregistration = Group{
 						Create: validation.ValidatingWebhookConfigurationV1beta1, Update: validation.ValidatingWebhookConfigurationV1beta1Update,
 					},
 				},
-			},
+			}),
 		},
 		{
 			Resource:   "mutatingwebhookconfigurations",
@@ -41,7 +41,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingWebhookConfiguration,
-			Hooks: HooksOf[*admissionregistrationv1.MutatingWebhookConfiguration]{
+			Hooks: withoutStaticNames(HooksOf[*admissionregistrationv1.MutatingWebhookConfiguration]{
 				Validate:       validation.MutatingWebhookConfiguration,
 				ValidateUpdate: validation.MutatingWebhookConfigurationUpdate,
 				Through: map[schema.GroupVersion]Validation[*admissionregistrationv1.MutatingWebhookConfiguration]{
@@ -49,7 +49,7 @@ var admissionregistration = Group{
 						Create: validation.MutatingWebhookConfigurationV1beta1, Update: validation.MutatingWebhookConfigurationV1beta1Update,
 					},
 				},
-			},
+			}),
 		},
 		{
 			Resource:   "validatingadmissionpolicies",
@@ -61,7 +61,7 @@ var admissionregistration = Group{
 			StatusResets:        []string{"metadata"},
 			ConditionalUpdate:   true,
 			Printer:             &printers.ValidatingAdmissionPolicy,
-			Hooks:               validatingPolicyHooks,
+			Hooks:               withoutStaticNames(validatingPolicyHooks),
 		},
 		{
 			Resource:   "validatingadmissionpolicybindings",
@@ -70,7 +70,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.ValidatingAdmissionPolicyBinding,
-			Hooks:             validatingBindingHooks,
+			Hooks:             withoutStaticNames(validatingBindingHooks),
 		},
 		{
 			Resource:   "mutatingadmissionpolicies",
@@ -79,7 +79,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingAdmissionPolicy,
-			Hooks:             mutatingPolicyHooks,
+			Hooks:             withoutStaticNames(mutatingPolicyHooks),
 		},
 		{
 			Resource:   "mutatingadmissionpolicybindings",
@@ -88,7 +88,7 @@ var admissionregistration = Group{
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingAdmissionPolicyBinding,
-			Hooks:             mutatingBindingHooks,
+			Hooks:             withoutStaticNames(mutatingBindingHooks),
 		},
 	},
 }
