@@ -2,22 +2,28 @@ package main
 
 import "runtime/debug"
 
-// startGCPercent is how far the heap may grow during a start, in which collecting
-// garbage at the default would be a sixth of the work.
-const startGCPercent = 400
+// reserveSize is how much more than its objects the heap may hold before garbage is collected.
+// At Go's default alone, a server of few objects would collect after every few requests, which is
+// a sixth of the work of its start and of its requests.
+const reserveSize = 32 << 20
 
-// hurry lets the start of a server take memory for speed, unless the environment (GOGC)
-// says otherwise. The function that it returns is for when the server is ready: it gives
-// back what only the start needed, of the heap and of the program's own pages.
-func hurry(environ func(string) string) (settle func()) {
-	restore := func() {}
-	if environ("GOGC") == "" {
-		percent := debug.SetGCPercent(startGCPercent)
-		restore = func() { debug.SetGCPercent(percent) }
+// memory is what the process does for memory, and with it.
+type memory struct {
+	// reserve is never touched, and so never resident; to the collector it is a part of the heap.
+	reserve []byte
+}
+
+// newMemory makes the reserve, unless the environment (GOGC) says how much garbage there may be.
+func newMemory(environ func(string) string) *memory {
+	if environ("GOGC") != "" {
+		return &memory{}
 	}
-	return func() {
-		restore()
-		debug.FreeOSMemory()
-		dropProgramPages()
-	}
+	return &memory{reserve: make([]byte, reserveSize)}
+}
+
+// settle is for when the server is ready: it gives back what only the start needed, of the heap and
+// of the program's own pages.
+func (m *memory) settle() {
+	debug.FreeOSMemory()
+	dropProgramPages()
 }

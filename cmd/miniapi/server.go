@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,7 +60,8 @@ func (o serverOptions) begin(errOut, log io.Writer) error {
 // runServer runs a server until ctx ends, and calls ready when it is. If that fails,
 // the server is stopped. A signal before that is no failure, whatever it interrupts.
 func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
-	settle := hurry(os.Getenv)
+	memory := newMemory(os.Getenv)
+	defer runtime.KeepAlive(memory)
 	s, err := o.build(ctx, errOut)
 	if err != nil {
 		return unlessSignalled(ctx, err)
@@ -78,7 +80,7 @@ func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready fu
 		if readyErr = unlessSignalled(ctx, ready(running, s)); readyErr != nil {
 			stop(readyErr)
 		}
-		settle()
+		memory.settle()
 	}
 	return errors.Join(readyErr, <-done)
 }
