@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
 // WithCRDs installs the CustomResourceDefinitions among the manifests of files, globs or
 // folders, before all other objects; what else is there is passed over. Services that
-// convert between their versions are the handlers of WithWebhook.
+// convert between their versions are the handlers of WithWebhook, as those of
+// WithWebhookManifests are; Start fails unless each of them is reached.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) error {
 		objects, err := manifests.Reader{Wanted: isDefinition}.Load(paths...)
@@ -29,9 +29,11 @@ func WithCRDs(paths ...string) Option {
 			return fmt.Errorf("no CustomResourceDefinition in %q", paths)
 		}
 		for _, object := range objects {
-			if service, ok := conversionService(object.Unstructured); ok {
-				o.services = append(o.services, service)
+			conversion, err := conversionOf(object)
+			if err != nil {
+				return err
 			}
+			o.conversions = append(o.conversions, conversion...)
 		}
 		o.definitions = append(o.definitions, objects...)
 		return nil
@@ -79,17 +81,6 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 
 func isDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
-}
-
-// conversionService is the service by which a definition converts its resources.
-func conversionService(crd *unstructured.Unstructured) (admission.ServicePort, bool) {
-	service, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
-	if !found || err != nil {
-		return admission.ServicePort{}, false // the server says what is wrong with it
-	}
-	namespace, _, _ := unstructured.NestedString(service, "namespace")
-	name, _, _ := unstructured.NestedString(service, "name")
-	return admission.ServicePort{Namespace: namespace, Name: name}, true
 }
 
 func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {

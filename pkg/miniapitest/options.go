@@ -28,9 +28,9 @@ type options struct {
 	definitions, objects, configurations []manifests.Object
 
 	handlers map[string]http.Handler
-	// webhooks are those of configurations, which must be reached.
-	webhooks []utilwebhook.ClientConfig
-	services []admission.ServicePort
+	// conversions are the webhooks of definitions, webhooks those of configurations: all must be reached.
+	conversions, webhooks []utilwebhook.ClientConfig
+	services              []admission.ServicePort
 
 	auditPolicy *auditinternal.Policy
 	auditSink   audit.Backend

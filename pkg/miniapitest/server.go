@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"sync"
 	"testing"
 
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -137,12 +137,17 @@ func (s *Server) prepare(ctx context.Context, o *options) error {
 	if err := s.writeKubeconfig(); err != nil {
 		return err
 	}
-	if err := manifests.Apply(ctx, s.config, slices.Concat(o.definitions, o.objects, o.configurations)); err != nil {
-		return err
-	}
-	for _, webhook := range o.webhooks {
-		if err := reach(ctx, s.server, webhook); err != nil {
+	for _, step := range []struct {
+		objects  []manifests.Object
+		webhooks []utilwebhook.ClientConfig
+	}{{o.definitions, o.conversions}, {objects: o.objects}, {o.configurations, o.webhooks}} {
+		if err := manifests.Apply(ctx, s.config, step.objects); err != nil {
 			return err
+		}
+		for _, webhook := range step.webhooks {
+			if err := reach(ctx, s.server, webhook); err != nil {
+				return err
+			}
 		}
 	}
 	if len(o.server.Etcd.StorageConfig.Transport.ServerList) > 0 {

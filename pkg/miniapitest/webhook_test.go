@@ -36,8 +36,6 @@ func refuseBad(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.
 	return miniapitest.Allowed("be careful")
 }
 
-func base64Of(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -90,48 +88,87 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// A start fails, and says why, when a webhook can't be reached.
-func TestWebhookNotReached(t *testing.T) {
+// Configurations that the test creates name a service, too.
+func TestWebhookService(t *testing.T) {
 	t.Parallel()
-	manifest, err := os.ReadFile("testdata/webhooks/manifests.yaml")
+	srv := miniapitest.Start(t,
+		miniapitest.WithWebhook("/validate", miniapitest.AdmissionHandler(refuseBad)),
+		miniapitest.WithWebhookService("system", "webhook-service"),
+	)
+	service := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+		Namespace: "system", Name: "webhook-service", Path: new("/validate"), Port: new(int32(9443)),
+	}}
+	_, err := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), refusing(service), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("want the webhook's refusal, got %v", err)
+	}
+}
+
+// A start fails, and says why, when a webhook can't be reached.
+func TestWebhookNotReached(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
 	other := miniapitest.Start(t)
-	otherCA := string(other.Webhook("/", http.NotFoundHandler()).CABundle())
+	otherCA := base64.StdEncoding.EncodeToString(other.Webhook("/", http.NotFoundHandler()).CABundle())
+	const (
+		configurations = "testdata/webhooks/manifests.yaml"
+		definition     = "testdata/conversion/gears.yaml"
+		unverified     = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+	)
 	tests := []struct {
 		name, reason string
-		change       func(string) string
-		opts         []miniapitest.Option
-		want         string
+		manifest     string
+		old, new     string // what is changed in it
+		install      func(...string) miniapitest.Option
+		path         string // of the handler
+		want         []string
 	}{{
-		name:   "no handler",
-		reason: "the path of the configuration is wrong, or WithWebhook's",
-		change: func(s string) string { return s },
-		opts:   []miniapitest.Option{miniapitest.WithWebhook("/mutate", http.NotFoundHandler())},
-		want:   `webhook "refuse.example.com" can't be reached: the fixture has no handler for /validate: WithWebhook gives it one`,
+		name: "no handler", reason: "the path of the configuration is wrong, or WithWebhook's",
+		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/mutate",
+		want: []string{`webhook "refuse.example.com" can't be reached: the fixture has no handler for /validate: WithWebhook gives it one`},
 	}, {
-		name:   "another's caBundle",
-		reason: "an explicit caBundle stays: a mistake in it must not be hidden",
-		change: func(s string) string {
-			return strings.ReplaceAll(s, "  clientConfig:\n", "  clientConfig:\n    caBundle: "+base64Of(otherCA)+"\n")
-		},
-		opts: []miniapitest.Option{miniapitest.WithWebhook("/", http.NotFoundHandler())},
-		want: `tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+		name: "another's caBundle", reason: "an explicit caBundle stays: a mistake in it must not be hidden",
+		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
+		old: "clientConfig:\n", new: "clientConfig:\n    caBundle: " + otherCA + "\n",
+		want: []string{`webhook "label.example.com" can't be reached`, unverified},
+	}, {
+		name: "elsewhere, not trusted", reason: "there is no caBundle, and the fixture vouches for its own handlers alone",
+		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
+		old: "service:\n      namespace: system\n      name: webhook-service\n      path: /validate\n", new: "url: " + elsewhere.URL + "/validate\n",
+		want: []string{`webhook "refuse.example.com" can't be reached`, unverified},
+	}, {
+		name: "conversion, no handler", reason: "objects can't be read in another version",
+		manifest: definition, install: miniapitest.WithCRDs, path: "/validate",
+		want: []string{`webhook "gears.example.com" can't be reached: the fixture has no handler for /convert: WithWebhook gives it one`},
+	}, {
+		name: "conversion, another's caBundle", reason: "it stays here, too",
+		manifest: definition, install: miniapitest.WithCRDs, path: "/",
+		old: "clientConfig:\n", new: "clientConfig:\n        caBundle: " + otherCA + "\n",
+		want: []string{`webhook "gears.example.com" can't be reached`, unverified},
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(t.TempDir(), "manifests.yaml")
-			if err := os.WriteFile(file, []byte(test.change(string(manifest))), 0o600); err != nil {
+			content, err := os.ReadFile(test.manifest)
+			if err != nil {
 				t.Fatal(err)
 			}
-			srv, err := miniapitest.New(t.Context(), append(test.opts, miniapitest.WithWebhookManifests(file))...)
+			file := filepath.Join(t.TempDir(), "manifests.yaml")
+			if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), test.old, test.new)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			srv, err := miniapitest.New(t.Context(), miniapitest.WithWebhook(test.path, http.NotFoundHandler()), test.install(file))
 			if err == nil {
 				_ = srv.Stop()
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want %q because %s, got %v", test.want, test.reason, err)
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("want %q because %s, got %v", want, test.reason, err)
+				}
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package miniapitest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,29 +79,55 @@ func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	}
 	var webhooks []utilwebhook.ClientConfig
 	for _, w := range configuration.Webhooks {
-		webhook := utilwebhook.ClientConfig{Name: w.Name, CABundle: w.ClientConfig.CABundle}
-		if w.ClientConfig.URL != nil {
-			webhook.URL = *w.ClientConfig.URL
-		}
-		if service := w.ClientConfig.Service; service != nil {
-			webhook.Service = &utilwebhook.ClientConfigService{Namespace: service.Namespace, Name: service.Name, Port: 443}
-			if service.Path != nil {
-				webhook.Service.Path = *service.Path
-			}
-			if service.Port != nil {
-				webhook.Service.Port = *service.Port
-			}
-		}
-		webhooks = append(webhooks, webhook)
+		webhooks = append(webhooks, called(w.Name, w.ClientConfig))
 	}
 	return webhooks, nil
+}
+
+// conversionOf reads how the webhook of a definition is called, if it has one.
+func conversionOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+	definition := struct {
+		Spec struct {
+			Conversion struct {
+				Webhook struct {
+					// Field by field the type of apiextensions is this one.
+					ClientConfig *admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
+				} `json:"webhook"`
+			} `json:"conversion"`
+		} `json:"spec"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
+	}
+	if c := definition.Spec.Conversion.Webhook.ClientConfig; c != nil {
+		return []utilwebhook.ClientConfig{called(object.GetName(), *c)}, nil
+	}
+	return nil, nil
+}
+
+// called is how the server calls a webhook.
+func called(name string, c admissionregistrationv1.WebhookClientConfig) utilwebhook.ClientConfig {
+	webhook := utilwebhook.ClientConfig{Name: name, CABundle: c.CABundle}
+	if c.URL != nil {
+		webhook.URL = *c.URL
+	}
+	if service := c.Service; service != nil {
+		webhook.Service = &utilwebhook.ClientConfigService{Namespace: service.Namespace, Name: service.Name, Port: 443}
+		if service.Path != nil {
+			webhook.Service.Path = *service.Path
+		}
+		if service.Port != nil {
+			webhook.Service.Port = *service.Port
+		}
+	}
+	return webhook
 }
 
 // resolveServices sends the services that webhooks name to the fixture's own handlers,
 // but for those that are said to be elsewhere.
 func (o *options) resolveServices(address string) {
 	services := o.services
-	for _, webhook := range o.webhooks {
+	for _, webhook := range slices.Concat(o.conversions, o.webhooks) {
 		if s := webhook.Service; s != nil {
 			services = append(services, admission.ServicePort{Namespace: s.Namespace, Name: s.Name})
 		}
