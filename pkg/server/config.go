@@ -253,7 +253,7 @@ func (c *Config) buildClients(context.Context) error {
 		return err
 	}
 	c.client, c.dynamicClient = client, dynamicClient
-	c.informers = admission.NewInformers(client, admission.NewBarrier(c.life.Done()), c.directInformer)
+	c.informers = admission.NewInformers(client, admission.NewBarrier(c.life.Done()), c.newInformer)
 	return nil
 }
 

@@ -67,6 +67,7 @@ func (s *Server) bootstrap() bootstrap.Config {
 		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),
 		ClientCA:      c.authentication.ClientCA(),
 		RequestHeader: c.authentication.RequestHeader,
+		Served:        c.options.apis.ResourceEnabled,
 	}
 	for _, ipNet := range c.options.serviceRange {
 		// Both come from net.ParseCIDR: the conversion can't fail.
@@ -74,7 +75,8 @@ func (s *Server) bootstrap() bootstrap.Config {
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))
 	}
-	// Endpoints can't be loopback addresses: a server that only this machine reaches has none.
+	// A loopback address is everybody's own: a server that only this machine reaches has no endpoints, as with
+	// kube-apiserver, which refuses them.
 	public := c.generic.PublicAddress
 	if c.options.EndpointReconcilerType != "none" && !public.IsLoopback() && !public.IsUnspecified() {
 		config.AdvertiseAddress, _ = netip.AddrFromSlice(public)

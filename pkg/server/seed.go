@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +55,7 @@ func (c *creator) create(ctx context.Context, obj runtime.Object) error {
 		return err
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	storage, err := c.storage(plural)
+	storage, err := storageOf[rest.Creater](c.groups, plural, plural.Resource)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,24 @@ func (c *creator) create(ctx context.Context, obj runtime.Object) error {
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
 		IsResourceRequest: true, Verb: "create", APIGroup: plural.Group, APIVersion: plural.Version, Resource: plural.Resource, Namespace: namespace, Name: name,
 	})
-	_, err = storage.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager})
+	flows, _ := obj.(*flowcontrolv1.FlowSchema)
+	flows = flows.DeepCopy() // a creation takes the status from it
+	created, err := storage.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil || flows == nil {
+		return err
+	}
+	created.(*flowcontrolv1.FlowSchema).Status = flows.Status
+	return c.updateStatus(ctx, plural, name, created)
+}
+
+// updateStatus stores the status of an object that has just been created.
+func (c *creator) updateStatus(ctx context.Context, gvr schema.GroupVersionResource, name string, obj runtime.Object) error {
+	storage, err := storageOf[rest.Updater](c.groups, gvr, gvr.Resource+"/status")
+	if err != nil {
+		return err
+	}
+	_, _, err = storage.Update(ctx, name, rest.DefaultUpdatedObjectInfo(obj), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
+		false, &metav1.UpdateOptions{FieldManager: fieldManager})
 	return err
 }
 
@@ -99,16 +117,18 @@ func preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
 	return kinds[i], nil
 }
 
-func (c *creator) storage(gvr schema.GroupVersionResource) (rest.Creater, error) {
-	for _, group := range c.groups {
+// storageOf is the storage that serves a path of a resource.
+func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResource, path string) (T, error) {
+	for _, group := range groups {
 		if group.Name != gvr.Group {
 			continue
 		}
-		if storage, ok := group.Storage[gvr.Version][gvr.Resource].(rest.Creater); ok {
+		if storage, ok := group.Storage[gvr.Version][path].(T); ok {
 			return storage, nil
 		}
 	}
-	return nil, fmt.Errorf("%s isn't served", gvr)
+	var none T
+	return none, fmt.Errorf("%s of %s isn't served", path, gvr.GroupVersion())
 }
 
 func (c *creator) fieldManager(kind schema.GroupVersionKind, storage rest.Creater) (*managedfields.FieldManager, error) {

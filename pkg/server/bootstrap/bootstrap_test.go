@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
@@ -103,8 +105,8 @@ func TestEnsure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One more write: the status of the ServiceCIDR.
-	if got, want := len(writes(client)), len(objects)+1; got != want {
+	// More writes: the statuses of the ServiceCIDR and the flow schemas.
+	if got, want := len(writes(client)), len(objects)+1+len(FlowSchemas()); got != want {
 		t.Errorf("%d writes in an empty cluster, want %d", got, want)
 	}
 	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
@@ -230,6 +232,47 @@ func TestNewAddress(t *testing.T) {
 	}
 	if _, err := bare.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("endpoints without an address: %v", err)
+	}
+}
+
+// TestUnserved checks that what isn't served has no objects, and isn't asked for.
+func TestUnserved(t *testing.T) {
+	t.Parallel()
+
+	config := testConfig()
+	config.Served = func(schema.GroupVersionResource) bool { return false }
+	client := fake.NewClientset()
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Objects(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(writes(client)), len(objects); got != want {
+		t.Errorf("%d writes, want %d", got, want)
+	}
+	for _, action := range client.Actions() {
+		if group := action.GetResource().Group; group != "" {
+			t.Errorf("%s %s: want nothing but the core group", action.GetVerb(), action.GetResource())
+		}
+	}
+}
+
+// TestFlowControl checks that every flow schema's level is there, and that its status says so.
+func TestFlowControl(t *testing.T) {
+	t.Parallel()
+
+	levels := sets.New[string]()
+	for _, level := range PriorityLevelConfigurations() {
+		levels.Insert(level.Name)
+	}
+	for _, flows := range FlowSchemas() {
+		level := flows.Spec.PriorityLevelConfiguration.Name
+		if conditions := flows.Status.Conditions; !levels.Has(level) || len(conditions) != 1 || conditions[0].Status != "False" ||
+			!strings.Contains(conditions[0].Message, strconv.Quote(level)) {
+			t.Errorf("flow schema %s of level %s: conditions %v, levels %v", flows.Name, level, conditions, sets.List(levels))
+		}
 	}
 }
 

@@ -31,20 +31,21 @@ func Ensure(ctx context.Context, client kubernetes.Interface, config Config) err
 	if err := ensureNamespaces(ctx, client); err != nil {
 		return err
 	}
-	tasks := []func(context.Context) error{
-		func(ctx context.Context) error { return ensureRBAC(ctx, client) },
-		func(ctx context.Context) error { return ensurePriorityClasses(ctx, client) },
-		func(ctx context.Context) error { return ensureConfigMaps(ctx, client, config) },
-	}
-	if len(config.ServiceCIDRs) > 0 {
-		tasks = append(tasks, func(ctx context.Context) error { return ensureService(ctx, client, config) })
-	}
-	if config.AdvertiseAddress.IsValid() {
-		tasks = append(tasks, func(ctx context.Context) error { return ensureEndpoints(ctx, client, config) })
-	}
-	var group errgroup.Group
-	for _, task := range tasks {
-		group.Go(func() error { return task(ctx) })
+	group, ctx := errgroup.WithContext(ctx)
+	for _, task := range []struct {
+		needed bool
+		run    func(context.Context) error
+	}{
+		{config.served(rbacResources...), func(ctx context.Context) error { return ensureRBAC(ctx, client) }},
+		{config.served(priorityClasses...), func(ctx context.Context) error { return ensurePriorityClasses(ctx, client) }},
+		{config.served(flowControlResources...), func(ctx context.Context) error { return ensureFlowControl(ctx, client) }},
+		{true, func(ctx context.Context) error { return ensureConfigMaps(ctx, client, config) }},
+		{config.hasService(), func(ctx context.Context) error { return ensureService(ctx, client, config) }},
+		{config.AdvertiseAddress.IsValid(), func(ctx context.Context) error { return ensureEndpoints(ctx, client, config) }},
+	} {
+		if task.needed {
+			group.Go(func() error { return task.run(ctx) })
+		}
 	}
 	return group.Wait()
 }
@@ -137,7 +138,7 @@ func ensureEndpoints(ctx context.Context, client kubernetes.Interface, config Co
 			have.Subsets = want.Subsets
 		},
 	})
-	if err != nil {
+	if err != nil || !config.served(endpointSlices...) {
 		return err
 	}
 	return ensureEndpointSlice(ctx, client, config)

@@ -9,10 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -33,13 +36,43 @@ type Config struct {
 	ServiceCIDRs []netip.Prefix
 	// SecurePort is the port that the server listens on.
 	SecurePort int32
-	// AdvertiseAddress is where the server can be reached, for the endpoints of the Service. Endpoints can't
-	// be on the loopback, so for a server there, and with --endpoint-reconciler-type=none, it is the zero
-	// address: the Service has no endpoints then.
+	// AdvertiseAddress is where the server can be reached, for the endpoints of the Service. The loopback is
+	// not what others reach it by, so for a server there, and with --endpoint-reconciler-type=none, it is the
+	// zero address: the Service has no endpoints then.
 	AdvertiseAddress netip.Addr
 	// ClientCA and RequestHeader are what extension API servers authenticate by. Either may be nil.
 	ClientCA      dynamiccertificates.CAContentProvider
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
+	// Served says whether a resource is served: what isn't (--runtime-config) has no objects. Nil says that
+	// all are.
+	Served func(schema.GroupVersionResource) bool
+}
+
+// served says whether all of some resources are.
+func (c Config) served(resources ...schema.GroupVersionResource) bool {
+	for _, resource := range resources {
+		if c.Served != nil && !c.Served(resource) {
+			return false
+		}
+	}
+	return true
+}
+
+// The resources that can be turned off without an API server being of no use.
+var (
+	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
+	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")
+	flowControlResources = resourcesOf(flowcontrolv1.SchemeGroupVersion, "prioritylevelconfigurations", "flowschemas")
+	serviceCIDRs         = resourcesOf(networkingv1.SchemeGroupVersion, "servicecidrs")
+	endpointSlices       = resourcesOf(discoveryv1.SchemeGroupVersion, "endpointslices")
+)
+
+func resourcesOf(gv schema.GroupVersion, names ...string) []schema.GroupVersionResource {
+	var resources []schema.GroupVersionResource
+	for _, name := range names {
+		resources = append(resources, gv.WithResource(name))
+	}
+	return resources
 }
 
 // Objects are all the objects, in an order in which they can be created.
@@ -48,22 +81,35 @@ func Objects(config Config) ([]runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []runtime.Object
-	objects = appendAll(objects, Namespaces())
-	objects = appendAll(objects, ClusterRoles())
-	objects = appendAll(objects, ClusterRoleBindings())
-	objects = appendAll(objects, Roles())
-	objects = appendAll(objects, RoleBindings())
-	objects = appendAll(objects, PriorityClasses())
+	objects := appendAll(nil, Namespaces())
+	if config.served(rbacResources...) {
+		objects = appendAll(objects, ClusterRoles())
+		objects = appendAll(objects, ClusterRoleBindings())
+		objects = appendAll(objects, Roles())
+		objects = appendAll(objects, RoleBindings())
+	}
+	if config.served(priorityClasses...) {
+		objects = appendAll(objects, PriorityClasses())
+	}
+	if config.served(flowControlResources...) {
+		objects = appendAll(objects, PriorityLevelConfigurations())
+		objects = appendAll(objects, FlowSchemas())
+	}
 	objects = append(objects, trust, tokenTracking(time.Now()))
-	if cidr := config.serviceCIDR(); cidr != nil {
-		objects = append(objects, cidr, config.service())
+	if config.hasService() {
+		objects = append(objects, config.serviceCIDR(), config.service())
 	}
 	if config.AdvertiseAddress.IsValid() {
-		objects = append(objects, config.endpoints(), config.endpointSlice())
+		objects = append(objects, config.endpoints())
+		if config.served(endpointSlices...) {
+			objects = append(objects, config.endpointSlice())
+		}
 	}
 	return objects, nil
 }
+
+// hasService says whether the API is a Service, which takes an address from a range.
+func (c Config) hasService() bool { return len(c.ServiceCIDRs) > 0 && c.served(serviceCIDRs...) }
 
 func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {
 	for _, object := range objects {
@@ -100,11 +146,7 @@ func PriorityClasses() []*schedulingv1.PriorityClass {
 	}
 }
 
-// serviceCIDR is nil if the server has no range of service addresses.
 func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
-	if len(c.ServiceCIDRs) == 0 {
-		return nil
-	}
 	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: apiService}}
 	for _, prefix := range c.ServiceCIDRs {
 		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, prefix.Masked().String())

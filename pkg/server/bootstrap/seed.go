@@ -15,8 +15,8 @@ import (
 // seeders is how many creates are under way at once. Each mostly waits for the store, which joins them.
 const seeders = 32
 
-// Seed creates everything in a cluster that has nothing yet, by the given function; the client is for what
-// depends on what is there. A function that knows a short way to the store saves the better part of a
+// Seed creates everything in a cluster that has nothing yet, by the given function, which is to keep an
+// object's status; the client is for what depends on what is there. A function that knows a short way to the store saves the better part of a
 // server's start, which [Ensure] is otherwise.
 func Seed(ctx context.Context, create func(context.Context, runtime.Object) error, client kubernetes.Interface, config Config) error {
 	objects, err := Objects(config)
@@ -49,7 +49,7 @@ func Seed(ctx context.Context, create func(context.Context, runtime.Object) erro
 			return err
 		}
 	}
-	if len(config.ServiceCIDRs) == 0 {
+	if !config.hasService() {
 		return nil
 	}
 	return ensureService(ctx, client, config)

@@ -1,0 +1,78 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/flowcontrol/v1"
+)
+
+// PriorityLevelConfigurations are the default priority levels: the mandatory and the suggested ones. No
+// request waits for its turn by them here; they are what who lists them expects to find.
+func PriorityLevelConfigurations() []*flowcontrolv1.PriorityLevelConfiguration {
+	return updatedByServer(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations)
+}
+
+// FlowSchemas are the default flow schemas, whose status says that their priority levels exist.
+func FlowSchemas() []*flowcontrolv1.FlowSchema {
+	schemas := updatedByServer(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas)
+	for _, schema := range schemas {
+		schema.Status.Conditions = []flowcontrolv1.FlowSchemaCondition{{
+			Type:   flowcontrolv1.FlowSchemaConditionDangling,
+			Status: flowcontrolv1.ConditionFalse,
+			Reason: "Found",
+			Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists",
+				schema.Spec.PriorityLevelConfiguration.Name),
+			LastTransitionTime: metav1.Now(),
+		}}
+	}
+	return schemas
+}
+
+// updatedByServer are copies, which say that their spec is the server's.
+func updatedByServer[P interface {
+	metav1.Object
+	DeepCopy() P
+}](lists ...[]P) []P {
+	var objects []P
+	for _, shared := range slices.Concat(lists...) {
+		object := shared.DeepCopy()
+		object.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "true"})
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// ensureFlowControl leaves existing levels and schemas alone.
+func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
+	levels, schemas := client.FlowcontrolV1().PriorityLevelConfigurations(), client.FlowcontrolV1().FlowSchemas()
+	haveLevels, err := levels.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list priority level configurations: %w", err)
+	}
+	if err := reconcile(ctx, PriorityLevelConfigurations(), haveLevels.Items, levels.Create, asItIs[*flowcontrolv1.PriorityLevelConfiguration]); err != nil {
+		return err
+	}
+	haveSchemas, err := schemas.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list flow schemas: %w", err)
+	}
+	return reconcile(ctx, FlowSchemas(), haveSchemas.Items, withStatus(schemas), asItIs[*flowcontrolv1.FlowSchema])
+}
+
+// withStatus creates a schema with its status, which takes a second request.
+func withStatus(schemas typedv1.FlowSchemaInterface) func(context.Context, *flowcontrolv1.FlowSchema, metav1.CreateOptions) (*flowcontrolv1.FlowSchema, error) {
+	return func(ctx context.Context, want *flowcontrolv1.FlowSchema, options metav1.CreateOptions) (*flowcontrolv1.FlowSchema, error) {
+		created, err := schemas.Create(ctx, want, options)
+		if err != nil {
+			return nil, err
+		}
+		created.Status = want.Status
+		return schemas.UpdateStatus(ctx, created, metav1.UpdateOptions{})
+	}
+}
