@@ -120,13 +120,17 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
 	prepared := s.main.PrepareRun()
 	s.config.loopback.serve(s.main.Handler)
-	if err := s.syncInformers(ctx); err != nil {
+	// Ctx must not end what the library starts: a hook that fails ends the process, a hook
+	// whose context has ended fails, and controllers that no hook has run stay. So it gets
+	// ready first, unless it depends on an etcd that may never answer.
+	starting := ctx
+	if s.config.member != nil {
+		starting = context.WithoutCancel(ctx)
+	}
+	if err := s.syncInformers(starting); err != nil {
 		s.main.Destroy()
 		return err
 	}
-
-	// From here on ctx must not end what the library starts: a hook that fails ends
-	// the process, and a hook whose context has ended fails. So it gets ready first.
 	defer s.background.Wait()
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
