@@ -97,6 +97,7 @@ func newOpenAPIConfig() *common.Config {
 	config := genericapiserver.DefaultOpenAPIConfig(definitions.GetOpenAPIDefinitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = definitionName()
 	config.Info = openAPIInfo()
+	describeSecurity(config)
 	return config
 }
 
@@ -109,6 +110,7 @@ func openAPIV3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPI
 	config := genericapiserver.DefaultOpenAPIV3Config(definitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = definitionName()
 	config.Info = openAPIInfo()
+	describeSecurityV3(config)
 	return config
 }
 

@@ -1,0 +1,61 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// Both specs say how to authenticate, and that each operation may be refused for want of it.
+func TestOpenAPISecurity(t *testing.T) {
+	t.Parallel()
+	client, err := kubernetes.NewForConfig(miniapitest.Start(t).Config())
+	ok(t, err)
+	get := func(t *testing.T, path string) map[string]any {
+		t.Helper()
+		data, err := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+		ok(t, err)
+		var document map[string]any
+		ok(t, json.Unmarshal(data, &document))
+		return document
+	}
+	schemes := map[string]any{"BearerToken": map[string]any{
+		"description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey",
+	}}
+	for _, test := range []struct {
+		name, path, operation, reason string
+		want                          map[string]any
+		of                            func(document map[string]any) map[string]any
+	}{
+		{
+			"v2", "/openapi/v2", "/api/v1/pods", "what kubectl explain and old clients read",
+			map[string]any{"definitions": schemes, "security": []any{map[string]any{"BearerToken": []any{}}}},
+			func(document map[string]any) map[string]any {
+				return map[string]any{"definitions": document["securityDefinitions"], "security": document["security"]}
+			},
+		},
+		{
+			"v3", "/openapi/v3/apis/apps/v1", "/apis/apps/v1/deployments", "what clients of today are generated from",
+			map[string]any{"definitions": schemes},
+			func(document map[string]any) map[string]any {
+				return map[string]any{"definitions": document["components"].(map[string]any)["securitySchemes"]}
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			document := get(t, test.path)
+			if diff := cmp.Diff(test.want, test.of(document)); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", test.reason, diff)
+			}
+			operation := document["paths"].(map[string]any)[test.operation].(map[string]any)["get"].(map[string]any)
+			if operation["responses"].(map[string]any)["401"] == nil {
+				t.Errorf("%s: %s has no answer 401", test.reason, test.operation)
+			}
+		})
+	}
+}
