@@ -14,16 +14,13 @@ import (
 // kubeAPIs are versions that kube-apiserver can be told to serve, by group. Those that
 // the registry doesn't have are accepted.
 var kubeAPIs = map[string][]string{
-	"admissionregistration.k8s.io": {"v1alpha1"},
-	"apiregistration.k8s.io":       {"v1", "v1beta1"},
-	"authentication.k8s.io":        {"v1alpha1"},
-	"certificates.k8s.io":          {"v1alpha1"},
-	"coordination.k8s.io":          {"v1alpha1", "v1alpha2"},
-	"internal.apiserver.k8s.io":    {"v1alpha1"},
-	"resource.k8s.io":              {"v1alpha3"},
-	"scheduling.k8s.io":            {"v1alpha1", "v1alpha2", "v1alpha3", "v1beta1"},
-	"storage.k8s.io":               {"v1alpha1"},
-	"storagemigration.k8s.io":      {"v1alpha1", "v1beta1", "v1"},
+	"apiregistration.k8s.io":    {"v1", "v1beta1"},
+	"certificates.k8s.io":       {"v1alpha1"},
+	"coordination.k8s.io":       {"v1alpha1", "v1alpha2"},
+	"internal.apiserver.k8s.io": {"v1alpha1"},
+	"resource.k8s.io":           {"v1alpha3"},
+	"scheduling.k8s.io":         {"v1alpha1", "v1alpha2", "v1alpha3", "v1beta1"},
+	"storagemigration.k8s.io":   {"v1alpha1", "v1beta1", "v1"},
 }
 
 // dropKubeAPIs takes from --runtime-config what kube-apiserver alone can serve.

@@ -2,6 +2,7 @@ package registry
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,7 +15,8 @@ var admissionregistration = Group{
 	Name: "admissionregistration.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: admissionregistrationv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: admissionregistrationv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: admissionregistrationv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: admissionregistrationv1alpha1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

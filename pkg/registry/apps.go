@@ -19,8 +19,8 @@ var apps = Group{
 	Name: "apps",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: appsv1.AddToScheme},
-		{Name: "v1beta2", AddToScheme: appsv1beta2.AddToScheme, Legacy: true},
-		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta2", AddToScheme: appsv1beta2.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, OnDemand: true},
 	},
 	Types: []runtime.Object{&autoscalingv1.Scale{}},
 	Kinds: []Kind{

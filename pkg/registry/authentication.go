@@ -2,6 +2,7 @@ package registry
 
 import (
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authenticationv1alpha1 "k8s.io/api/authentication/v1alpha1"
 	authenticationv1beta1 "k8s.io/api/authentication/v1beta1"
 )
 
@@ -10,7 +11,8 @@ var authenticationGroup = Group{
 	Name: "authentication.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: authenticationv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: authenticationv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: authenticationv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: authenticationv1alpha1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

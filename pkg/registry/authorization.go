@@ -10,7 +10,7 @@ var authorizationGroup = Group{
 	Name: "authorization.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: authorizationv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: authorizationv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: authorizationv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -15,7 +15,7 @@ var batch = Group{
 	Name: "batch",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: batchv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: batchv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: batchv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

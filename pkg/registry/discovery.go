@@ -12,7 +12,7 @@ var discovery = Group{
 	Name: "discovery.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: discoveryv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -12,7 +12,7 @@ var events = Group{
 	Name: "events.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: eventsv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: eventsv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: eventsv1beta1.AddToScheme, OnDemand: true},
 	},
 	Borrowed: []schema.GroupResource{{Resource: "events"}},
 }

@@ -13,7 +13,7 @@ import (
 var extensions = Group{
 	Name: "extensions",
 	Versions: []Version{
-		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, OnDemand: true},
 	},
 	Types: []runtime.Object{&autoscalingv1.Scale{}},
 	Borrowed: []schema.GroupResource{

@@ -2,6 +2,8 @@ package registry
 
 import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	flowcontrolv1beta1 "k8s.io/api/flowcontrol/v1beta1"
+	flowcontrolv1beta2 "k8s.io/api/flowcontrol/v1beta2"
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -13,7 +15,9 @@ var flowcontrol = Group{
 	Name: "flowcontrol.apiserver.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: flowcontrolv1.AddToScheme},
-		{Name: "v1beta3", AddToScheme: flowcontrolv1beta3.AddToScheme, Legacy: true},
+		{Name: "v1beta3", AddToScheme: flowcontrolv1beta3.AddToScheme, OnDemand: true},
+		{Name: "v1beta2", AddToScheme: flowcontrolv1beta2.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: flowcontrolv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -35,9 +35,6 @@ type Version struct {
 	AddToScheme func(*runtime.Scheme) error
 	// OnDemand versions are served when --runtime-config asks for them.
 	OnDemand bool
-	// Legacy versions are on demand, and "api/legacy" asks for all of them: those
-	// that k8s.io/api has and today's kube-apiserver no longer serves.
-	Legacy bool
 }
 
 // Kind is one row of the table: a kind, and all that makes it differ from others.

@@ -14,7 +14,7 @@ var node = Group{
 	Name: "node.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: nodev1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -13,7 +13,7 @@ var policy = Group{
 	Name: "policy",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: policyv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: policyv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: policyv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -13,7 +13,7 @@ var rbac = Group{
 	Name: "rbac.authorization.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: rbacv1.AddToScheme},
-		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, Legacy: true},
+		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

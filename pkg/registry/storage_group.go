@@ -2,6 +2,7 @@ package registry
 
 import (
 	storagev1 "k8s.io/api/storage/v1"
+	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -15,6 +16,7 @@ var storageGroup = Group{
 	Versions: []Version{
 		{Name: "v1", AddToScheme: storagev1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: storagev1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: storagev1alpha1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -2,7 +2,9 @@ package registry
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	baseversion "k8s.io/component-base/version"
 )
 
 // Table is all that miniapi serves besides custom resources, in the order in which
@@ -40,7 +42,7 @@ func DefaultAPIs() *serverstorage.ResourceConfig {
 	for _, g := range Table() {
 		for _, v := range g.Versions {
 			gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
-			if v.OnDemand || v.Legacy {
+			if v.OnDemand {
 				config.DisableVersions(gv)
 			} else {
 				config.EnableVersions(gv)
@@ -50,17 +52,39 @@ func DefaultAPIs() *serverstorage.ResourceConfig {
 	return config
 }
 
-// LegacyAPIs are the group versions that "api/legacy" stands for.
-func LegacyAPIs() []schema.GroupVersion {
-	var legacy []schema.GroupVersion
-	for _, g := range Table() {
-		for _, v := range g.Versions {
-			if v.Legacy {
-				legacy = append(legacy, schema.GroupVersion{Group: g.Name, Version: v.Name})
+// LegacyAPIs are the resources that "api/legacy" stands for, in each version that
+// k8s.io/api has them in and today's kube-apiserver no longer does.
+func LegacyAPIs() []schema.GroupVersionResource {
+	var legacy []schema.GroupVersionResource
+	table := Table()
+	for i := range table {
+		for _, v := range table[i].Versions {
+			gv := schema.GroupVersion{Group: table[i].Name, Version: v.Name}
+			for _, k := range table[i].rows(table) {
+				if removed(gv.WithKind(k.kindName())) {
+					legacy = append(legacy, gv.WithResource(k.Resource))
+				}
 			}
 		}
 	}
 	return legacy
+}
+
+// removed says whether kube-apiserver serves a kind no longer, going by the Go type's
+// own word for when that was to be.
+func removed(gvk schema.GroupVersionKind) bool {
+	obj, err := Scheme().New(gvk)
+	if err != nil {
+		return false // the version never had the kind
+	}
+	life, ends := obj.(interface {
+		APILifecycleRemoved() (major, minor int)
+	})
+	if !ends {
+		return false
+	}
+	major, minor := life.APILifecycleRemoved()
+	return version.MustParse(baseversion.DefaultKubeBinaryVersion).AtLeast(version.MajorMinor(uint(major), uint(minor)))
 }
 
 // StoragePrefixes are where resources are kept that aren't kept under their own names.

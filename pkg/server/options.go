@@ -261,7 +261,7 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
 
 // enabledAPIs merges --runtime-config into the defaults. "api/legacy" stands for all
-// the legacy versions.
+// the legacy resources.
 func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	config := flag.ConfigurationMap{}
 	for key, value := range o.APIs.RuntimeConfig {
@@ -272,9 +272,9 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 		if value != "true" && value != "false" && value != "" {
 			return nil, fmt.Errorf("--runtime-config api/legacy=%s: must be true or false", value)
 		}
-		for _, gv := range registry.LegacyAPIs() {
-			if _, explicit := o.APIs.RuntimeConfig[gv.String()]; !explicit {
-				config[gv.String()] = value
+		for _, gvr := range registry.LegacyAPIs() {
+			if key := gvr.GroupVersion().String(); !explicit(o.APIs.RuntimeConfig, key, key+"/"+gvr.Resource) {
+				config[key+"/"+gvr.Resource] = value
 			}
 		}
 	}
@@ -288,13 +288,21 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
-	// "api/all" and "api/beta" mean the versions of today.
-	for _, gv := range registry.LegacyAPIs() {
-		if !apis.VersionExplicitlyEnabled(gv) {
-			apis.DisableVersions(gv)
+	// "api/all" and "api/beta" mean what is served today.
+	for _, gvr := range registry.LegacyAPIs() {
+		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
+			apis.DisableResources(gvr)
 		}
 	}
 	return apis, nil
+}
+
+// explicit says whether one of the keys is set.
+func explicit(config flag.ConfigurationMap, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool {
+		_, set := config[key]
+		return set
+	})
 }
 
 // NewKubeAPIServerOptions returns the defaults of kube-apiserver itself, for command

@@ -82,17 +82,23 @@ func TestRuntimeConfig(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		config       map[string]string
-		gv           schema.GroupVersion
+		gvr          schema.GroupVersionResource
 		want         bool
 	}{
-		{"preferred", "what kube-apiserver serves is served", nil, schema.GroupVersion{Group: "apps", Version: "v1"}, true},
-		{"custom resource definitions", "they are served beside the table", nil, schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, true},
-		{"legacy unasked", "old versions are on demand", nil, schema.GroupVersion{Group: "apps", Version: "v1beta1"}, false},
-		{"legacy", "one key stands for all of them", map[string]string{"api/legacy": "true"}, schema.GroupVersion{Group: "extensions", Version: "v1beta1"}, true},
-		{"legacy by name", "a version can be asked for alone", map[string]string{"apps/v1beta2": "true"}, schema.GroupVersion{Group: "apps", Version: "v1beta2"}, true},
-		{"all", "api/all means the versions of today", map[string]string{"api/all": "true"}, schema.GroupVersion{Group: "apps", Version: "v1beta1"}, false},
-		{"beta", "beta versions of today are on demand, too", map[string]string{"api/beta": "true"}, schema.GroupVersion{Group: "resource.k8s.io", Version: "v1beta1"}, true},
-		{"off", "what is served can be turned off", map[string]string{"batch/v1": "false"}, schema.GroupVersion{Group: "batch", Version: "v1"}, false},
+		{"preferred", "what kube-apiserver serves is served", nil, gvr("apps", "v1", "deployments"), true},
+		{"custom resource definitions", "they are served beside the table", nil, gvr("apiextensions.k8s.io", "v1", "customresourcedefinitions"), true},
+		{"legacy unasked", "old versions are on demand", nil, gvr("apps", "v1beta1", "deployments"), false},
+		{"legacy", "one key stands for all of them", map[string]string{"api/legacy": "true"}, gvr("extensions", "v1beta1", "deployments"), true},
+		{"legacy in a version of today", "versions lose kinds one by one", map[string]string{"api/legacy": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), true},
+		{"legacy, but not of it", "it doesn't stand for what is served today", map[string]string{"api/legacy": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies"), false},
+		{"legacy, but not this one", "what is said by name counts", map[string]string{"api/legacy": "true", "apps/v1beta1": "false"}, gvr("apps", "v1beta1", "deployments"), false},
+		{"legacy by name", "a version can be asked for alone", map[string]string{"apps/v1beta2": "true"}, gvr("apps", "v1beta2", "deployments"), true},
+		{"legacy resource by name", "so can a resource", map[string]string{"storage.k8s.io/v1beta1/storageclasses": "true"}, gvr("storage.k8s.io", "v1beta1", "storageclasses"), true},
+		{"all", "api/all means what is served today", map[string]string{"api/all": "true"}, gvr("apps", "v1beta1", "deployments"), false},
+		{"all of a version", "it is served with what is left of it", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies"), true},
+		{"all, but not what a version lost", "kube-apiserver doesn't serve it either", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), false},
+		{"beta", "beta versions of today are on demand, too", map[string]string{"api/beta": "true"}, gvr("resource.k8s.io", "v1beta1", "resourceclaims"), true},
+		{"off", "what is served can be turned off", map[string]string{"batch/v1": "false"}, gvr("batch", "v1", "jobs"), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,9 +110,13 @@ func TestRuntimeConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := completed.apis.ResourceEnabled(test.gv.WithResource("anything")); got != test.want {
-				t.Errorf("%s: %s served: got %t, want %t", test.reason, test.gv, got, test.want)
+			if got := completed.apis.ResourceEnabled(test.gvr); got != test.want {
+				t.Errorf("%s: %s served: got %t, want %t", test.reason, test.gvr, got, test.want)
 			}
 		})
 	}
+}
+
+func gvr(group, version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }

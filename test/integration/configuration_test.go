@@ -155,6 +155,7 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 		{"by default", nil, false},
 		{"api/legacy", []miniapitest.Option{miniapitest.Legacy()}, true},
 		{"by name", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
+		{"api/all", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
