@@ -19,11 +19,16 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// externalTimeout bounds CheckExternal if its context doesn't.
-const externalTimeout = 3 * time.Second
+const (
+	// externalTimeout bounds CheckExternal if its context doesn't.
+	externalTimeout = 3 * time.Second
+	// externalRetry is how long CheckExternal waits before it asks a server again.
+	externalRetry = 100 * time.Millisecond
+)
 
-// CheckExternal returns nil if one of the etcd servers of the transport answers, and otherwise an
-// error that says of each why not. The library alone retries for 20 seconds and then names none.
+// CheckExternal returns nil as soon as one of the etcd servers of the transport answers, and if none
+// does in time, as for those that are starting, an error that says of each why not. The library alone
+// retries for 20 seconds and then names none.
 func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
 	if len(c.ServerList) == 0 {
 		return errors.New("no etcd servers given")
@@ -52,7 +57,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	var wg sync.WaitGroup
 	for i, server := range c.ServerList {
 		wg.Go(func() {
-			if errs[i] = p.probe(ctx, server); errs[i] == nil {
+			if errs[i] = p.probeUntil(ctx, server); errs[i] == nil {
 				cancel() // one is enough
 			}
 		})
@@ -72,6 +77,26 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 type prober struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config
+}
+
+// probeUntil asks a server until it answers or ctx ends, and returns why it last didn't answer: that
+// the time is over is only a reason if there was no other.
+func (p prober) probeUntil(ctx context.Context, server string) error {
+	var reason error
+	for {
+		err := p.probe(ctx, server)
+		if err == nil {
+			return nil
+		}
+		if reason == nil || ctx.Err() == nil {
+			reason = err
+		}
+		select {
+		case <-ctx.Done():
+			return reason
+		case <-time.After(externalRetry):
+		}
+	}
 }
 
 // probe connects first without gRPC, which would hide the reason behind its retries.

@@ -74,3 +74,28 @@ func TestCheckExternal(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckExternalWaits checks that a server may start a little later than what depends on it.
+func TestCheckExternalWaits(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "etcd.sock")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	refused, found := make(chan error, 1), make(chan error, 1)
+	p := prober{dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		select {
+		case refused <- err:
+		default: // only the first counts
+		}
+		return conn, err
+	}}
+	go func() { found <- p.probeUntil(ctx, "unix://"+socket) }()
+	if err := <-refused; err == nil {
+		t.Fatal("a server that isn't there takes connections")
+	}
+	serveEtcd(t, "unix", socket)
+	if err := <-found; err != nil {
+		t.Errorf("not found once it is there: %v", err)
+	}
+}
