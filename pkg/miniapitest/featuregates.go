@@ -34,7 +34,7 @@ func (s *sharedGates) acquire(wanted map[string]bool) error {
 	defer s.mu.Unlock()
 	changes := map[string]bool{}
 	for name, on := range wanted {
-		if strings.HasPrefix(name, "All") {
+		if name == "AllAlpha" || name == "AllBeta" {
 			return fmt.Errorf("feature gate %s stands for many, which can't be put back: name each", name)
 		}
 		if _, ok := s.gate.GetAll()[featuregate.Feature(name)]; !ok {

@@ -25,6 +25,7 @@ func TestSharedGates(t *testing.T) {
 		{name: "opposite", reason: "one of them would be wrong", first: on, second: off, err: "this one wants those of the process"},
 		{name: "unknown", reason: "a misspelt gate would do nothing", second: map[string]bool{"Colors": true}, err: "feature gate Colors is unknown"},
 		{name: "locked", reason: "the gate can't be changed", first: nil, second: map[string]bool{"Settled": false}, err: "Settled=false"},
+		{name: "named alike", reason: "it is one", second: map[string]bool{"AllColours": false}},
 		{name: "all", reason: "what it changes isn't known", second: map[string]bool{"AllAlpha": true}, err: "name each"},
 	}
 	for _, test := range tests {
@@ -32,8 +33,9 @@ func TestSharedGates(t *testing.T) {
 			t.Parallel()
 			gate := featuregate.NewFeatureGate()
 			if err := gate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
-				"Colours": {PreRelease: featuregate.Beta},
-				"Settled": {PreRelease: featuregate.GA, Default: true, LockToDefault: true},
+				"Colours":    {PreRelease: featuregate.Beta},
+				"AllColours": {PreRelease: featuregate.Beta},
+				"Settled":    {PreRelease: featuregate.GA, Default: true, LockToDefault: true},
 			}); err != nil {
 				t.Fatal(err)
 			}

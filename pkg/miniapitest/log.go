@@ -38,7 +38,7 @@ func (l *serverLog) add(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// explain adds the log to the error of a server that didn't get ready.
+// explain adds the log to the error of a start.
 func (l *serverLog) explain(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

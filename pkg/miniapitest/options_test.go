@@ -90,6 +90,21 @@ func TestUsers(t *testing.T) {
 	if err := list(srv.AddUser("mallory")); !apierrors.IsForbidden(err) {
 		t.Errorf("want mallory to be forbidden, got %v", err)
 	}
+	kubeconfig, err := srv.Kubeconfig(srv.User("bob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := list(bob); err != nil {
+		t.Error(err)
+	}
+	bob.Impersonate.UserName = "mallory"
+	if err := list(bob); !apierrors.IsForbidden(err) {
+		t.Errorf("want bob not to be an admin, got %v", err)
+	}
 	for _, config := range []*rest.Config{srv.User("alice"), srv.User("bob"), context("alice"), context("")} {
 		if err := list(config); err != nil {
 			t.Error(err)
@@ -168,6 +183,85 @@ func TestFailedStart(t *testing.T) {
 		})
 	}
 	_ = holder
+}
+
+// What an option says counts for the one server, beside others.
+func TestServersDiffer(t *testing.T) {
+	t.Parallel()
+	plain := miniapitest.Start(t)
+	special := miniapitest.Start(t,
+		miniapitest.WithAdmissionPlugins("AlwaysPullImages"), miniapitest.WithoutAdmissionPlugins("DefaultTolerationSeconds"), miniapitest.Legacy(),
+		miniapitest.WithUser("alice", "system:masters"))
+	for _, test := range []struct {
+		name        string
+		srv         *miniapitest.Server
+		pull        corev1.PullPolicy
+		tolerations int
+		legacy      bool
+	}{
+		{"plain", plain, corev1.PullIfNotPresent, 2, false},
+		{"special", special, corev1.PullAlways, 0, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			pod, err := test.srv.Client().CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "web"},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1", ImagePullPolicy: corev1.PullIfNotPresent}}},
+			}, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := pod.Spec.Containers[0].ImagePullPolicy; got != test.pull {
+				t.Errorf("want the policy %s, got %s", test.pull, got)
+			}
+			if got := len(pod.Spec.Tolerations); got != test.tolerations {
+				t.Errorf("want %d tolerations, got %d", test.tolerations, got)
+			}
+			_, err = test.srv.Client().ExtensionsV1beta1().Deployments("default").List(t.Context(), metav1.ListOptions{})
+			if served := !apierrors.IsNotFound(err); served != test.legacy {
+				t.Errorf("want extensions/v1beta1 served %t, got %v", test.legacy, err)
+			}
+		})
+	}
+	stranger := plain.Config()
+	stranger.CertData, stranger.KeyData = special.User("alice").CertData, special.User("alice").KeyData
+	client, err := kubernetes.NewForConfig(stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+		t.Errorf("want the other server's user to be nobody here, got %v", err)
+	}
+}
+
+// Feature gates count while the servers that want them run. It isn't parallel: no other
+// server may run beside.
+func TestFeatureGates(t *testing.T) {
+	// Without the gate, the server doesn't know the option.
+	unsafe := func(srv *miniapitest.Server) error {
+		maps := srv.Client().CoreV1().ConfigMaps("default")
+		if _, err := maps.Create(t.Context(), configMap("m"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return maps.Delete(t.Context(), "m", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: new(true)})
+	}
+	off := miniapitest.WithFeatureGates(map[string]bool{"AllowUnsafeMalformedObjectDeletion": false})
+	srv, err := miniapitest.New(t.Context(), off)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unsafe(srv); err != nil {
+		t.Errorf("want the option to be ignored, got %v", err)
+	}
+	if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have AllowUnsafeMalformedObjectDeletion=false") {
+		t.Errorf("want an error that names the gate, got %v", err)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unsafe(miniapitest.Start(t)); !apierrors.IsConflict(err) {
+		t.Errorf("want the option to be known and refused, got %v", err)
+	}
 }
 
 // A start ends with its context, at whatever it is, and leaves nothing; see TestMain.

@@ -60,9 +60,10 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	if err := processGates.acquire(o.featureGates); err != nil {
 		return nil, err
 	}
-	s, err := o.start(ctx)
+	log := &serverLog{}
+	s, err := o.start(log.context(ctx))
 	if err != nil {
-		return nil, errors.Join(err, processGates.release())
+		return nil, log.explain(errors.Join(err, processGates.release()))
 	}
 	s.stopOnce = sync.OnceValue(func() error { return errors.Join(s.stopAll(), processGates.release()) })
 	return s, nil
@@ -74,17 +75,16 @@ func (o *options) start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := &serverLog{}
-	built, err := o.build(log.context(ctx), webhooks)
+	built, err := o.build(ctx, webhooks)
 	if err != nil {
-		return nil, log.explain(errors.Join(err, webhooks.close()))
+		return nil, errors.Join(err, webhooks.close())
 	}
 	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), ended: make(chan struct{}), users: map[string]*rest.Config{}}
 	// A test's client shouldn't wait for its turn.
 	s.config.QPS = -1
-	s.run(log.context(ctx))
+	s.run(ctx)
 	if err := s.awaitReady(ctx); err != nil {
-		return nil, log.explain(errors.Join(err, s.stopAll()))
+		return nil, errors.Join(err, s.stopAll())
 	}
 	if err := s.prepare(ctx, o); err != nil {
 		return nil, errors.Join(err, s.stopAll())

@@ -1,0 +1,46 @@
+package miniapitest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+)
+
+// What a server has logged, the end of it at least, is in the error of its start, and in
+// no other server's.
+func TestServerLog(t *testing.T) {
+	t.Parallel()
+	errFailed := errors.New("failed")
+	logs := [2]serverLog{}
+	if err := logs[0].explain(errFailed); err != errFailed { //nolint:errorlint // nothing is added
+		t.Errorf("want the error as it was, got %v", err)
+	}
+	for i := range logs {
+		logger := klog.FromContext(logs[i].context(t.Context()))
+		for line := range 2 * logLines {
+			logger.WithName("part").Info("happened", "server", i, "line", line)
+		}
+	}
+	for i := range logs {
+		err := logs[i].explain(errFailed)
+		if !errors.Is(err, errFailed) || !strings.HasPrefix(err.Error(), "failed\nthe server's log:\n") {
+			t.Errorf("want the error first, got %v", err)
+		}
+		for _, want := range []struct {
+			text  string
+			there bool
+		}{
+			{fmt.Sprintf(`"msg"="happened" "server"=%d "line"=%d`, i, 2*logLines-1), true},
+			{fmt.Sprintf(`"server"=%d "line"=%d`, i, logLines), true},
+			{fmt.Sprintf(`"server"=%d "line"=%d`+"\n", i, logLines-1), false},
+			{fmt.Sprintf(`"server"=%d`, 1-i), false},
+		} {
+			if strings.Contains(err.Error(), want.text) != want.there {
+				t.Errorf("server %d: want %s there %t, got:\n%v", i, want.text, want.there, err)
+			}
+		}
+	}
+}
