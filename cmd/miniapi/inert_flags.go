@@ -21,6 +21,7 @@ var inertFlagsOfKind = map[string][]string{
 		"coordinated-leadership-lease-duration",
 		"coordinated-leadership-renew-deadline",
 		"coordinated-leadership-retry-period",
+		"kubelet-timeout", // kube-apiserver has no use for it either
 	},
 	"int": {
 		"kubernetes-service-node-port",

@@ -18,21 +18,37 @@ var kubeAPIs = map[string][]string{
 	"certificates.k8s.io":       {"v1alpha1"},
 	"coordination.k8s.io":       {"v1alpha1", "v1alpha2"},
 	"internal.apiserver.k8s.io": {"v1alpha1"},
+	"lifecycle.k8s.io":          {"v1alpha1"},
 	"resource.k8s.io":           {"v1alpha3"},
-	"scheduling.k8s.io":         {"v1alpha1", "v1alpha2", "v1alpha3", "v1beta1"},
+	"scheduling.k8s.io":         {"v1alpha1", "v1alpha2", "v1alpha3"},
 	"storagemigration.k8s.io":   {"v1alpha1", "v1beta1", "v1"},
+}
+
+// kubeResources are resources that kube-apiserver can be told to serve in versions that
+// the registry has, too, for others.
+var kubeResources = []string{
+	"clustertrustbundles", "compositepodgroups", "devicetaintrules", "leasecandidates", "podcertificaterequests", "podgroups",
+	"resourcepoolstatusrequests", "workloads",
 }
 
 // dropKubeAPIs takes from --runtime-config what kube-apiserver alone can serve.
 func dropKubeAPIs(config flag.ConfigurationMap, inert *inertFlags) {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
-		parts := strings.Split(key, "/")
-		if len(parts) < 2 || !slices.Contains(kubeAPIs[parts[0]], parts[1]) {
-			continue
-		}
-		if !registry.Scheme().IsVersionRegistered(schema.GroupVersion{Group: parts[0], Version: parts[1]}) {
+		if isKubeAPI(strings.Split(key, "/")) {
 			delete(config, key)
 			inert.note("--runtime-config " + key)
 		}
 	}
+}
+
+// isKubeAPI says whether the parts of a key name what kube-apiserver alone can serve.
+func isKubeAPI(parts []string) bool {
+	if len(parts) < 2 {
+		return false
+	}
+	gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
+	if !registry.Scheme().IsVersionRegistered(gv) {
+		return slices.Contains(kubeAPIs[gv.Group], gv.Version)
+	}
+	return len(parts) == 3 && slices.Contains(kubeResources, parts[2]) && !registry.HasResource(gv.WithResource(parts[2]))
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	nodev1 "k8s.io/api/node/v1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
 	nodev1beta1 "k8s.io/api/node/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -15,6 +16,7 @@ var node = Group{
 	Versions: []Version{
 		{Name: "v1", AddToScheme: nodev1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -2,6 +2,7 @@ package registry
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -14,6 +15,7 @@ var rbac = Group{
 	Versions: []Version{
 		{Name: "v1", AddToScheme: rbacv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

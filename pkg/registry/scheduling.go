@@ -2,6 +2,7 @@ package registry
 
 import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -12,6 +13,7 @@ var scheduling = Group{
 	Name: "scheduling.k8s.io",
 	Versions: []Version{
 		{Name: "v1", AddToScheme: schedulingv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
@@ -81,10 +83,26 @@ func removed(gvk schema.GroupVersionKind) bool {
 		APILifecycleRemoved() (major, minor int)
 	})
 	if !ends {
-		return false
+		return strings.Contains(gvk.Version, "alpha") // the first ones, that had v1beta1 before there was the word
 	}
 	major, minor := life.APILifecycleRemoved()
 	return version.MustParse(baseversion.DefaultKubeBinaryVersion).AtLeast(version.MajorMinor(uint(major), uint(minor)))
+}
+
+// HasResource says whether the table has a resource in a version, served or not.
+func HasResource(gvr schema.GroupVersionResource) bool {
+	table := Table()
+	for i := range table {
+		if table[i].Name != gvr.Group {
+			continue
+		}
+		for _, k := range table[i].rows(table) {
+			if k.Resource == gvr.Resource && Scheme().Recognizes(gvr.GroupVersion().WithKind(k.kindName())) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // StoragePrefixes are where resources are kept that aren't kept under their own names.

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -66,7 +68,6 @@ type Options struct {
 type KubeletOptions struct {
 	CAFile, CertFile, KeyFile string
 	PreferredAddressTypes     []string
-	Timeout                   time.Duration
 }
 
 // NewOptions returns the defaults of "miniapi serve".
@@ -90,7 +91,6 @@ func NewOptions() *Options {
 		EndpointReconcilerType: "lease",
 		Kubelet: KubeletOptions{
 			PreferredAddressTypes: []string{"Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"},
-			Timeout:               5 * time.Second,
 		},
 	}
 	o.Serving.BindAddress = netutils.ParseIPSloppy("127.0.0.1")
@@ -142,7 +142,6 @@ func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubelet.CertFile, "kubelet-client-certificate", o.Kubelet.CertFile, "Path to a client cert file for TLS to kubelets.")
 	fs.StringVar(&o.Kubelet.KeyFile, "kubelet-client-key", o.Kubelet.KeyFile, "Path to a client key file for TLS to kubelets.")
 	fs.StringSliceVar(&o.Kubelet.PreferredAddressTypes, "kubelet-preferred-address-types", o.Kubelet.PreferredAddressTypes, "The node address types to use for kubelet connections, the preferred one first.")
-	fs.DurationVar(&o.Kubelet.Timeout, "kubelet-timeout", o.Kubelet.Timeout, "Timeout for kubelet operations.")
 }
 
 // CompletedOptions can build a Config.
@@ -282,11 +281,17 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	if errs := groups.Validate(registry.Scheme(), crdserver.Scheme); len(errs) > 0 {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), utilerrors.NewAggregate(errs), runtimeConfigForm)
 	}
+	if err := checkResources(o.APIs.RuntimeConfig); err != nil {
+		return nil, fmt.Errorf("--runtime-config %s: %w", o.APIs.RuntimeConfig.String(), err)
+	}
 	apis := registry.DefaultAPIs()
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
 	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, registry.Scheme())
 	if err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), err, runtimeConfigForm)
+	}
+	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
+		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.APIs.RuntimeConfig.String())
 	}
 	// "api/all" and "api/beta" mean what is served today.
 	for _, gvr := range registry.LegacyAPIs() {
@@ -295,6 +300,26 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 		}
 	}
 	return apis, nil
+}
+
+// checkResources returns an error that names each resource that a version which there is doesn't have.
+func checkResources(config flag.ConfigurationMap) error {
+	var unknown []string
+	for key := range config {
+		parts := strings.Split(key, "/")
+		if len(parts) != 3 {
+			continue
+		}
+		gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
+		if registry.Scheme().IsVersionRegistered(gv) && !registry.HasResource(gv.WithResource(parts[2])) {
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
 }
 
 // explicit says whether one of the keys is set.

@@ -55,6 +55,18 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--runtime-config", "nosuch.example.com/v1"},
 		},
 		{
+			name: "unknown resources", reason: "a misspelt resource would be left out in silence, too",
+			change: func(o *Options) {
+				o.APIs.RuntimeConfig["apps/v1/foos"], o.APIs.RuntimeConfig["storage.k8s.io/v1alpha1/csinodes"] = "true", "false"
+			},
+			want: []string{"--runtime-config", "unknown resources apps/v1/foos, storage.k8s.io/v1alpha1/csinodes"},
+		},
+		{
+			name: "no core", reason: "nothing works without namespaces",
+			change: func(o *Options) { o.APIs.RuntimeConfig["api/ga"] = "false" },
+			want:   []string{"--runtime-config", "api/ga=false", "v1"},
+		},
+		{
 			name: "api/legacy", reason: "it is on or off",
 			change: func(o *Options) { o.APIs.RuntimeConfig["api/legacy"] = "maybe" },
 			want:   []string{"--runtime-config", "api/legacy=maybe", "true or false"},
@@ -98,6 +110,8 @@ func TestRuntimeConfig(t *testing.T) {
 		{"all of a version", "it is served with what is left of it", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies"), true},
 		{"all, but not what a version lost", "kube-apiserver doesn't serve it either", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), false},
 		{"beta", "beta versions of today are on demand, too", map[string]string{"api/beta": "true"}, gvr("resource.k8s.io", "v1beta1", "resourceclaims"), true},
+		{"the first alpha versions", "they had their successors before their ends were marked", map[string]string{"api/all": "true"}, gvr("rbac.authorization.k8s.io", "v1alpha1", "roles"), false},
+		{"the first alpha versions, asked for", "they are legacy", map[string]string{"api/legacy": "true"}, gvr("node.k8s.io", "v1alpha1", "runtimeclasses"), true},
 		{"off", "what is served can be turned off", map[string]string{"batch/v1": "false"}, gvr("batch", "v1", "jobs"), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
