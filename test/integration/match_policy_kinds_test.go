@@ -1,0 +1,212 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// severalVersions are the kinds other than deployments that can be changed by several group
+// versions, with a valid spec: of every version, or of each.
+var severalVersions = []struct {
+	kind     string
+	versions []string
+	spec     func(version string) map[string]any
+	scales   bool
+}{{
+	kind: "ReplicaSet", versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"}, spec: workload, scales: true,
+}, {
+	kind: "StatefulSet", versions: []string{"apps/v1beta1", "apps/v1beta2", "apps/v1"}, scales: true,
+	spec: func(version string) map[string]any {
+		spec := workload(version)
+		spec["serviceName"] = "web"
+		return spec
+	},
+}, {
+	kind: "DaemonSet", versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"},
+	spec: func(version string) map[string]any {
+		spec := workload(version)
+		delete(spec, "replicas")
+		return spec
+	},
+}, {
+	kind: "Ingress", versions: []string{"extensions/v1beta1", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"},
+	spec: func(version string) map[string]any {
+		if version == "networking.k8s.io/v1" {
+			return map[string]any{"defaultBackend": map[string]any{"service": map[string]any{"name": "web", "port": map[string]any{"number": int64(80)}}}}
+		}
+		return map[string]any{"backend": map[string]any{"serviceName": "web", "servicePort": int64(80)}}
+	},
+}, {
+	kind: "NetworkPolicy", versions: []string{"extensions/v1beta1", "networking.k8s.io/v1"},
+	spec: func(string) map[string]any { return map[string]any{"podSelector": map[string]any{}} },
+}, {
+	kind: "HorizontalPodAutoscaler", versions: []string{"autoscaling/v1", "autoscaling/v2"},
+	spec: func(string) map[string]any {
+		return map[string]any{"scaleTargetRef": map[string]any{"kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
+	},
+}, {
+	kind: "PodDisruptionBudget", versions: []string{"policy/v1beta1", "policy/v1"},
+	spec: func(string) map[string]any { return map[string]any{"minAvailable": int64(1)} },
+}, {
+	kind: "CronJob", versions: []string{"batch/v1beta1", "batch/v1"},
+	spec: func(string) map[string]any {
+		return map[string]any{"schedule": "@daily", "jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"restartPolicy": "Never", "containers": []any{map[string]any{"name": "web", "image": "web"}},
+		}}}}}
+	},
+}}
+
+// workload is the spec that deployments have in common with what else makes pods.
+func workload(version string) map[string]any {
+	return fieldOf(deployment(version, "web"), "spec").(map[string]any)
+}
+
+// Whatever the versions of a kind, a webhook that is registered for one of them is called for
+// all, is sent its own, and its patch is in what the client gets.
+func TestMatchPolicyOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	for _, test := range severalVersions {
+		t.Run(test.kind, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, miniapitest.Legacy())
+			resource, ofScale := resourceOf(test.kind), func(version string) string { return strings.ReplaceAll(version, "/", "-") + "-scale" }
+			var hooks []hook
+			for _, version := range test.versions {
+				label := strings.ReplaceAll(version, "/", "_")
+				hooks = append(hooks,
+					mutating(hookName(equivalent, version), patch(miniapitest.Add("/metadata/labels/"+label, "seen")), matchPolicy(equivalent), on("CREATE", version, resource)),
+					validating(hookName(exact, version), allow(), matchPolicy(exact), on("CREATE", version, resource)),
+					validating(ofScale(version), allow(), matchPolicy(equivalent), on("UPDATE", version, resource+"/scale")),
+				)
+			}
+			recorder := install(t, srv, hooks...)
+			kinds := func() map[string][]string {
+				kinds := map[string][]string{}
+				for name, reviews := range reviewsBy(t, recorder) {
+					for _, review := range reviews {
+						kinds[name] = append(kinds[name], review.Object)
+					}
+				}
+				return kinds
+			}
+
+			for _, version := range test.versions {
+				recorder.Reset()
+				client, name := resources(srv, version, resource), strings.ReplaceAll(version, "/", "-")
+				o := object(version, test.kind, name, map[string]any{"spec": test.spec(version)})
+				o.SetLabels(map[string]string{"own": "label"})
+				created := must(client.Create(t.Context(), o, metav1.CreateOptions{}))(t)
+				want, labels := map[string][]string{hookName(exact, version): {version + " " + test.kind}}, map[string]string{"own": "label"}
+				for _, of := range test.versions {
+					want[hookName(equivalent, of)] = []string{of + " " + test.kind}
+					labels[strings.ReplaceAll(of, "/", "_")] = "seen"
+				}
+				if diff := cmp.Diff(want, kinds()); diff != "" {
+					t.Errorf("created in %s: objects that were sent (-want +got):\n%s", version, diff)
+				}
+				if diff := cmp.Diff(labels, created.GetLabels()); diff != "" || created.GetAPIVersion() != version {
+					t.Errorf("created in %s: labels in %s (-want +got):\n%s", version, created.GetAPIVersion(), diff)
+				}
+
+				if !test.scales {
+					continue
+				}
+				recorder.Reset()
+				must(client.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}, "scale"))(t)
+				want = map[string][]string{}
+				for _, of := range test.versions {
+					scale := of
+					if of == "apps/v1" {
+						scale = "autoscaling/v1"
+					}
+					want[ofScale(of)] = []string{scale + " Scale"}
+				}
+				if diff := cmp.Diff(want, kinds()); diff != "" {
+					t.Errorf("scaled in %s: objects that were sent (-want +got):\n%s", version, diff)
+				}
+			}
+		})
+	}
+}
+
+// Versions of a custom resource that differ in more than their names are converted by its
+// webhook, to the version that a webhook has registered for and back.
+func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
+	converter := srv.Webhook("/convert", renaming(map[string]string{"v1": "size", "v1beta1": "length"})).ClientConfig()
+	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
+		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": converter, "conversionReviewVersions": []string{"v1"}},
+	}}}))(t)
+	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), "widgets.example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
+	recorder := install(t, srv, mutating("m", patch(miniapitest.Replace("/spec/size", 2)), matchPolicy(equivalent), on("CREATE UPDATE", "example.com/v1", "widgets")))
+
+	old, current := resources(srv, "example.com/v1beta1", "widgets"), resources(srv, "example.com/v1", "widgets")
+	created := must(old.Create(t.Context(), object("example.com/v1beta1", "Widget", "w", map[string]any{"spec": map[string]any{"length": int64(1)}}), metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff(any(map[string]any{"length": int64(2)}), fieldOf(created, "spec")); diff != "" {
+		t.Errorf("what the client gets, in v1beta1 (-want +got):\n%s", diff)
+	}
+	must(old.Patch(t.Context(), "w", types.MergePatchType, []byte(`{"spec":{"length":3}}`), metav1.PatchOptions{}))(t)
+	stored := must(current.Get(t.Context(), "w", metav1.GetOptions{}))(t)
+	if diff := cmp.Diff(any(map[string]any{"size": int64(2)}), fieldOf(stored, "spec")); diff != "" {
+		t.Errorf("what is stored, in v1 (-want +got):\n%s", diff)
+	}
+
+	type sizes struct{ Object, OldObject any }
+	sizeOf := func(raw []byte) any {
+		if raw == nil {
+			return nil
+		}
+		return fieldOf(decode[unstructured.Unstructured](t, raw), "spec", "size")
+	}
+	var got []sizes
+	for _, review := range recorder.Reviews() {
+		got = append(got, sizes{sizeOf(review.Request.Object.Raw), sizeOf(review.Request.OldObject.Raw)})
+	}
+	if diff := cmp.Diff([]sizes{{int64(1), nil}, {int64(3), int64(2)}}, got); diff != "" {
+		t.Errorf("sizes that the webhook was sent (-want +got):\n%s", diff)
+	}
+}
+
+// renaming converts between versions that differ in the name of the one field of the spec.
+func renaming(fields map[string]string) http.Handler {
+	version := func(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := apiextensionsv1.ConversionReview{}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		to := review.Request.DesiredAPIVersion
+		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		for _, raw := range review.Request.Objects {
+			o := &unstructured.Unstructured{}
+			if err := json.Unmarshal(raw.Raw, o); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			if spec, found := fieldOf(o, "spec").(map[string]any); found {
+				from := fields[version(o.GetAPIVersion())]
+				value := spec[from]
+				delete(spec, from)
+				spec[fields[version(to)]] = value
+			}
+			o.SetAPIVersion(to)
+			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: o})
+		}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review) // a client that is gone
+	})
+}
