@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,10 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // authority is a bundle that need not be one here.
@@ -201,6 +204,37 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// TestRace checks that two servers can begin on one empty etcd.
+func TestRace(t *testing.T) {
+	t.Parallel()
+
+	client, config := fake.NewClientset(), testConfig()
+	var lost atomic.Bool
+	client.PrependReactor("create", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if lost.Swap(true) {
+			return false, nil, nil
+		}
+		// The other server has the address, and creates its Service right now.
+		path := field.NewPath("spec", "clusterIPs").Index(0)
+		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "kubernetes",
+			field.ErrorList{field.Invalid(path, "10.0.0.1", "failed to allocate IP 10.0.0.1: provided IP is already allocated")})
+	})
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil || !lost.Load() {
+		t.Errorf("service: %v, after a race: %t", err, lost.Load())
+	}
+
+	invalid := fake.NewClientset()
+	invalid.PrependReactor("create", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "kubernetes", nil)
+	})
+	if err := Ensure(t.Context(), invalid, config); !apierrors.IsInvalid(err) {
+		t.Errorf("error %v, want that the service is invalid: it isn't a race", err)
 	}
 }
 

@@ -191,11 +191,15 @@ type object[P metav1.Object] struct {
 	merge  func(have P)
 }
 
+// mayBeRace says of an error that another server, which creates the same objects in an etcd that both are
+// on, may have been faster: with the object, or with what it holds, as the address of the Service.
+func mayBeRace(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
+
 func createOrUpdate[P interface {
 	metav1.Object
 	DeepCopy() P
 }](ctx context.Context, want P, with object[P]) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.OnError(retry.DefaultBackoff, mayBeRace, func() error {
 		have, err := with.get(ctx, want.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return create(ctx, want, with.create)
