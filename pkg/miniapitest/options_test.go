@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,7 +164,8 @@ func TestFailedStart(t *testing.T) {
 		{"no file", "the option knows", miniapitest.WithManifests("testdata/none"), "testdata/none"},
 		{"no definition", "nothing found is a mistake in the path", miniapitest.WithCRDs("testdata/webhooks"), "no CustomResourceDefinition in"},
 		{"no webhook", "so it is here", miniapitest.WithWebhookManifests("testdata/widgets"), "no webhook configuration in"},
-		{"relative path", "a server is asked for absolute ones", miniapitest.WithWebhook("validate", nil), "must begin with a slash"},
+		{"relative path", "a server is asked for absolute ones", miniapitest.WithWebhook("validate", http.NotFoundHandler()), "must begin with a slash"},
+		{"nil handler", "it would be missed at the first request only", miniapitest.WithWebhook("/validate", nil), "webhook /validate: the handler is nil"},
 		{"refused", "the server knows", miniapitest.WithManifests(broken), `broken.yaml, document 1: ConfigMap Not Valid: `},
 		{"unknown plugin", "all of them are known", miniapitest.WithAdmissionPlugins("None"), `plugin "None" is unknown`},
 		{"unknown gate", "so are gates", miniapitest.WithFeatureGates(map[string]bool{"None": true}), "feature gate None is unknown"},

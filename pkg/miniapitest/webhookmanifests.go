@@ -19,6 +19,9 @@ func WithWebhook(path string, handler http.Handler) Option {
 		if path == "" || path[0] != '/' {
 			return fmt.Errorf("the path of a webhook must begin with a slash, as /validate does: %q", path)
 		}
+		if handler == nil {
+			return fmt.Errorf("webhook %s: the handler is nil", path)
+		}
 		o.handlers[path] = handler
 		return nil
 	}

@@ -196,6 +196,18 @@ func TestDataIsFoundAgain(t *testing.T) {
 	}
 }
 
+// Whoever reads the log of a member looks for what is wrong with it.
+func TestNothingIsWrong(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := startMember(t, Options{LogTo: &log})
+	put(t, m, "/a", "1")
+	stopMember(t, m)
+	if log.Len() > 0 {
+		t.Errorf("want no error in the log, got %s", &log)
+	}
+}
+
 func TestFailureIsOfTheMember(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

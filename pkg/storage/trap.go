@@ -83,7 +83,22 @@ func newLogger(w io.Writer, t *trap) *zap.Logger {
 	if w != nil {
 		encoder := zap.NewProductionEncoderConfig()
 		encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-		core = zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), zap.ErrorLevel)
+		core = calm{zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), zap.ErrorLevel)}
 	}
 	return zap.New(core, zap.WithFatalHook(t), zap.WithPanicHook(t)).Named("etcd")
 }
+
+// calm drops the error that every fresh member logs: etcd tries to write down the version of its
+// storage before there is a term, and again later.
+type calm struct{ zapcore.Core }
+
+// Check implements zapcore.Core.
+func (c calm) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if entry.Message == "failed to update storage version" {
+		return checked
+	}
+	return c.Core.Check(entry, checked)
+}
+
+// With implements zapcore.Core.
+func (c calm) With(fields []zapcore.Field) zapcore.Core { return calm{c.Core.With(fields)} }
