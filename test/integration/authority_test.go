@@ -68,9 +68,16 @@ func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
 // own, until the test ends. Clients may have certificates, of any authority.
 func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string) (port int) {
 	t.Helper()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	a.serveOn(t, listener, handler, dnsNames...)
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// serveOn is serve, with a listener of the test's.
+func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Handler, dnsNames ...string) {
+	t.Helper()
 	serving := a.issue(t, dnsNames[0], dnsNames...)
 	certificate := must(tls.X509KeyPair(serving.cert, serving.key))(t)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := &http.Server{
 		Handler:   handler,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert},
@@ -85,7 +92,6 @@ func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string
 		ok(t, server.Close())
 		<-served
 	})
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // port is a port of a service reference.
