@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/server/flagz"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -44,6 +45,7 @@ func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
 	o.inert.addTo(cmd.Flags())
 	gates := cmd.Flags().Lookup("feature-gates")
 	gates.Value = &lenientGates{gates.Value, o.inert}
+	o.server.Flagz = flagz.NamedFlagSetsReader{FlagSets: sections}
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.DisableFlagsInUseLine = true
 	width, _, _ := term.TerminalSize(os.Stdout)

@@ -128,6 +128,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	}
 	c.generic.EffectiveVersion = effectiveVersion{c.generic.EffectiveVersion}
 	c.generic.MergedResourceConfig = o.apis
+	c.generic.Flagz = o.Flagz
 	if c.generic.ShutdownWatchTerminationGracePeriod == 0 {
 		c.generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	}

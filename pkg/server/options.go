@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/server/flagz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/server/resourceconfig"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
@@ -62,6 +63,8 @@ type Options struct {
 	EnableAggregatorRouting bool
 	// Kubelet is how kubelets are reached.
 	Kubelet KubeletOptions
+	// Flagz is what /flagz tells of, for a program that has flags.
+	Flagz flagz.Reader
 }
 
 // KubeletOptions are how kubelets are reached for logs, exec, attach and port-forward.
