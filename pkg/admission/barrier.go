@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -204,19 +205,30 @@ func (i *observedInformer) checkers() []cache.DoneChecker {
 	return checkers
 }
 
+// Starter is an informer that needs no goroutine to run on. Start returns at once; when the informer
+// has stopped because ctx has ended, ended is called.
+type Starter interface {
+	Start(ctx context.Context, ended func())
+}
+
 // Run implements cache.SharedInformer.
 func (i *observedInformer) Run(stop <-chan struct{}) {
-	i.run(func() { i.SharedIndexInformer.Run(stop) })
+	i.RunWithContext(wait.ContextForChannel(stop))
 }
 
-// RunWithContext implements cache.SharedInformer.
+// RunWithContext implements cache.SharedInformer, but returns before the end if the informer is a
+// [Starter]: the factory, which has started a goroutine for it, waits for nothing.
 func (i *observedInformer) RunWithContext(ctx context.Context) {
-	i.run(func() { i.SharedIndexInformer.RunWithContext(ctx) })
+	i.started.Store(true)
+	if starter, ok := i.SharedIndexInformer.(Starter); ok {
+		starter.Start(ctx, i.ended)
+		return
+	}
+	i.SharedIndexInformer.RunWithContext(ctx)
+	i.ended()
 }
 
-func (i *observedInformer) run(informer func()) {
-	i.started.Store(true)
-	informer()
+func (i *observedInformer) ended() {
 	i.barrier.forget(i)
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
@@ -24,7 +26,8 @@ const relistPeriod = time.Second
 
 // directInformer is an informer of what the server itself stores. client-go's own, on
 // the loopback client, is a chain of some thirty goroutines from etcd's watch through
-// watch cache, handlers, codecs and queues; this one takes etcd's events itself, on one.
+// watch cache, handlers, codecs and queues; this one takes etcd's events itself, on a
+// goroutine that there is while something happens.
 //
 // It doesn't resync, and has no use for an error handler.
 type directInformer struct {
@@ -32,17 +35,24 @@ type directInformer struct {
 	feed     func() *storage.Feed // nil until the store is made
 	indexer  cache.Indexer
 
-	wake   chan struct{} // receives when there are new handlers
 	synced *done
+	events *storage.FeedWatch // of the working goroutine
 
 	mu        sync.Mutex
+	working   bool // on what has happened
+	again     bool // something more has happened
 	transform cache.TransformFunc
 	handlers  []*directHandler
 	started   bool
 	stopped   bool
+	ctx       context.Context // until which it runs
+	ended     func()
 }
 
-var _ cache.SharedIndexInformer = &directInformer{}
+var (
+	_ cache.SharedIndexInformer = &directInformer{}
+	_ admission.Starter         = &directInformer{}
+)
 
 // directInformer returns an informer for objects of the type, nil if they aren't stored
 // in this process as what clients call them.
@@ -58,35 +68,85 @@ func (c *Config) directInformer(obj runtime.Object, resource schema.GroupResourc
 		resource: resource,
 		feed:     func() *storage.Feed { return c.member.Feed(resource) },
 		indexer:  cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		wake:     make(chan struct{}, 1),
 		synced:   newDone(resource.String()),
 	}
 }
 
-// RunWithContext implements cache.SharedInformer.
-func (i *directInformer) RunWithContext(ctx context.Context) {
+// Start implements admission.Starter.
+func (i *directInformer) Start(ctx context.Context, ended func()) {
 	i.mu.Lock()
 	i.started = true
+	i.ctx, i.ended = ctx, ended
 	i.mu.Unlock()
-	for {
-		err := i.follow(ctx)
-		if ctx.Err() != nil {
-			break
-		}
-		utilruntime.HandleErrorWithContext(ctx, err, "an informer lists again", "resource", i.resource)
-		select {
-		case <-time.After(relistPeriod):
-		case <-ctx.Done():
-		}
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.stopped = true
-	i.handlers = nil
+	context.AfterFunc(ctx, i.notify)
+	i.notify()
 }
 
-// follow lists, and then takes events for as long as there are all of them.
-func (i *directInformer) follow(ctx context.Context) error {
+// notify makes somebody work on what has happened.
+func (i *directInformer) notify() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case !i.started || i.stopped:
+	case i.working:
+		i.again = true
+	default:
+		i.working = true
+		go i.work()
+	}
+}
+
+// work does what is to be done, until there is nothing more.
+func (i *directInformer) work() {
+	for more := true; more; {
+		if i.ctx.Err() != nil {
+			i.stop()
+			return
+		}
+		if err := i.follow(i.ctx); err != nil && i.ctx.Err() == nil {
+			utilruntime.HandleErrorWithContext(i.ctx, err, "an informer lists again", "resource", i.resource)
+			time.AfterFunc(relistPeriod, i.notify)
+		}
+		i.mu.Lock()
+		more, i.again = i.again, false
+		i.working = more
+		i.mu.Unlock()
+	}
+}
+
+// stop ends it for good.
+func (i *directInformer) stop() {
+	if i.events != nil {
+		i.events.Stop()
+	}
+	i.mu.Lock()
+	i.stopped = true
+	i.handlers = nil
+	i.mu.Unlock()
+	i.ended()
+}
+
+// follow lists if it must, and takes the events that there are.
+func (i *directInformer) follow(ctx context.Context) (err error) {
+	if i.events == nil {
+		return i.list(ctx)
+	}
+	happened, err := i.events.Take(ctx)
+	for _, event := range happened {
+		if err == nil {
+			err = i.handle(event)
+		}
+	}
+	if err != nil {
+		i.events.Stop()
+		i.events = nil
+		return err
+	}
+	i.welcome()
+	return nil
+}
+
+func (i *directInformer) list(ctx context.Context) error {
 	feed := i.feed()
 	if feed == nil {
 		return errors.New("nothing is stored of it")
@@ -95,34 +155,14 @@ func (i *directInformer) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	events, err := feed.Watch(revision)
-	if err != nil {
-		return err
-	}
-	defer events.Stop()
 	if err := i.replace(objects, revision); err != nil {
 		return err
 	}
-	for {
-		i.welcome()
-		select {
-		case <-events.Wake():
-			happened, err := events.Take(ctx)
-			if err != nil {
-				return err
-			}
-			for _, event := range happened {
-				if err := i.handle(event); err != nil {
-					return err
-				}
-			}
-		case <-i.wake:
-		case <-events.Ended():
-			return errors.New("the events have ended")
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if i.events, err = feed.Watch(revision, i.notify); err != nil {
+		return err
 	}
+	i.welcome()
+	return nil
 }
 
 // replace makes the objects of a list those of the informer, and tells handlers of the
@@ -231,6 +271,7 @@ func (i *directInformer) welcome() {
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (i *directInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	defer i.notify()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.stopped {
@@ -238,10 +279,6 @@ func (i *directInformer) AddEventHandlerWithOptions(handler cache.ResourceEventH
 	}
 	h := &directHandler{ResourceEventHandler: handler, synced: newDone(i.resource.String() + " handler")}
 	i.handlers = append(i.handlers, h)
-	select {
-	case i.wake <- struct{}{}:
-	default: // it is awake
-	}
 	return h, nil
 }
 
@@ -277,19 +314,15 @@ func (i *directInformer) GetStore() cache.Store { return i.indexer }
 // GetController implements cache.SharedInformer.
 func (i *directInformer) GetController() cache.Controller { return i }
 
-// Run implements cache.SharedInformer.
-func (i *directInformer) Run(stop <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	i.RunWithContext(ctx)
+// RunWithContext implements cache.SharedInformer.
+func (i *directInformer) RunWithContext(ctx context.Context) {
+	ended := make(chan struct{})
+	i.Start(ctx, func() { close(ended) })
+	<-ended
 }
+
+// Run implements cache.SharedInformer.
+func (i *directInformer) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
 
 // HasSynced implements cache.SharedInformer.
 func (i *directInformer) HasSynced() bool { return i.synced.HasSynced() }

@@ -24,7 +24,7 @@ func (s *Server) syncInformers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	life := s.config.life.Done()
-	s.config.informers.Start(life)
+	s.config.informers.StartWithContext(s.config.life)
 	s.crds.Informers.Start(life)
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
 		return fmt.Errorf("waiting for informers: %w", err)
@@ -67,7 +67,8 @@ func (s *Server) ensureObjects(ctx context.Context) error {
 		return err
 	}
 	if fresh && s.config.options.Admission.ConfigFile == "" {
-		return bootstrap.Seed(ctx, (&creator{groups: s.groups}).create, s.config.client, s.bootstrap())
+		c := &creator{groups: s.groups, feed: s.config.member.Feed, written: s.config.written}
+		return bootstrap.Seed(ctx, c.create, s.bootstrap())
 	}
 	return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // fieldManager is the name under which the server itself writes, for managed fields.
@@ -41,10 +41,12 @@ func (s *Server) fresh(ctx context.Context) (bool, error) {
 // neither filters nor admission: in a server that nobody has configured yet, these have
 // nothing to say about what every cluster has.
 type creator struct {
-	groups []registry.APIGroup
+	groups  []registry.APIGroup
+	feed    func(schema.GroupResource) *storage.Feed
+	written func(schema.GroupResource, runtime.Object)
 
 	mu     sync.Mutex
-	fields map[schema.GroupVersionKind]*managedfields.FieldManager
+	fields map[managedKind]*managedfields.FieldManager
 }
 
 // create creates an object that nobody else has.
@@ -55,15 +57,22 @@ func (c *creator) create(ctx context.Context, obj runtime.Object) error {
 		return err
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	storage, err := storageOf[rest.Creater](c.groups, plural, plural.Resource)
-	if err != nil {
-		return err
-	}
-	fields, err := c.fieldManager(kind, storage)
-	if err != nil {
-		return err
-	}
 	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	name, namespace := accessor.GetName(), accessor.GetNamespace()
+	where := place{kind, namespace, name}
+	if copied, err := c.createCopy(ctx, where, plural.GroupResource(), obj); copied {
+		return err
+	}
+
+	given := obj.DeepCopyObject()
+	store, err := storageOf[rest.Creater](c.groups, plural, plural.Resource)
+	if err != nil {
+		return err
+	}
+	fields, err := c.fieldManager(managedKind{kind, ""}, store)
 	if err != nil {
 		return err
 	}
@@ -74,7 +83,6 @@ func (c *creator) create(ctx context.Context, obj runtime.Object) error {
 	scheme.Default(obj)
 	obj = fields.UpdateNoErrors(live, obj, fieldManager)
 
-	name, namespace := accessor.GetName(), accessor.GetNamespace()
 	if plural == corev1.SchemeGroupVersion.WithResource("namespaces") {
 		namespace = name
 	}
@@ -83,25 +91,33 @@ func (c *creator) create(ctx context.Context, obj runtime.Object) error {
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
 		IsResourceRequest: true, Verb: "create", APIGroup: plural.Group, APIVersion: plural.Version, Resource: plural.Resource, Namespace: namespace, Name: name,
 	})
-	flows, _ := obj.(*flowcontrolv1.FlowSchema)
-	flows = flows.DeepCopy() // a creation takes the status from it
-	created, err := storage.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil || flows == nil {
-		return err
-	}
-	created.(*flowcontrolv1.FlowSchema).Status = flows.Status
-	return c.updateStatus(ctx, plural, name, created)
-}
-
-// updateStatus stores the status of an object that has just been created.
-func (c *creator) updateStatus(ctx context.Context, gvr schema.GroupVersionResource, name string, obj runtime.Object) error {
-	storage, err := storageOf[rest.Updater](c.groups, gvr, gvr.Resource+"/status")
+	created, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager})
 	if err != nil {
 		return err
 	}
-	_, _, err = storage.Update(ctx, name, rest.DefaultUpdatedObjectInfo(obj), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
+	if updated := created.DeepCopyObject(); copyStatus(given, updated) {
+		if created, err = c.updateStatus(ctx, kind, plural, name, created, updated); err != nil {
+			return err
+		}
+	}
+	seedCopies.add(where, given, created)
+	return nil
+}
+
+// updateStatus stores the status of an object that has just been created.
+func (c *creator) updateStatus(ctx context.Context, kind schema.GroupVersionKind, gvr schema.GroupVersionResource, name string, live, obj runtime.Object) (runtime.Object, error) {
+	store, err := storageOf[rest.Updater](c.groups, gvr, gvr.Resource+"/status")
+	if err != nil {
+		return nil, err
+	}
+	fields, err := c.fieldManager(managedKind{kind, "status"}, store)
+	if err != nil {
+		return nil, err
+	}
+	obj = fields.UpdateNoErrors(live, obj, fieldManager)
+	updated, _, err := store.Update(ctx, name, rest.DefaultUpdatedObjectInfo(obj), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
 		false, &metav1.UpdateOptions{FieldManager: fieldManager})
-	return err
+	return updated, err
 }
 
 // preferredKind is the kind of a type that is a hub.
@@ -131,24 +147,30 @@ func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResourc
 	return none, fmt.Errorf("%s of %s isn't served", path, gvr.GroupVersion())
 }
 
-func (c *creator) fieldManager(kind schema.GroupVersionKind, storage rest.Creater) (*managedfields.FieldManager, error) {
+// managedKind is a kind, or a subresource of it, whose fields are managed.
+type managedKind struct {
+	schema.GroupVersionKind
+	subresource string
+}
+
+func (c *creator) fieldManager(kind managedKind, store any) (*managedfields.FieldManager, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.fields[kind]; m != nil {
 		return m, nil
 	}
 	var filter map[fieldpath.APIVersion]fieldpath.Filter
-	if strategy, ok := storage.(rest.ResetFieldsStrategy); ok {
+	if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
 		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
 	}
 	scheme := registry.Scheme()
 	m, err := managedfields.NewDefaultFieldManager(typeConverter{}, runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
-		kind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, "", filter)
+		kind.GroupVersionKind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, kind.subresource, filter)
 	if err != nil {
 		return nil, err
 	}
 	if c.fields == nil {
-		c.fields = map[schema.GroupVersionKind]*managedfields.FieldManager{}
+		c.fields = map[managedKind]*managedfields.FieldManager{}
 	}
 	c.fields[kind] = m
 	return m, nil

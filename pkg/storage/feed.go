@@ -2,7 +2,9 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"sync"
 
@@ -49,9 +51,18 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// Watch returns what happens after the revision, of a list just made. Stop ends it.
-func (f *Feed) Watch(revision int64) (*FeedWatch, error) {
-	w := newHubWatch(f.key, clientv3.GetPrefixRangeEnd(f.key), revision+1)
+// Create stores an object as it is, and returns it with its resourceVersion. Nothing prepares it,
+// validates it or sets its defaults: it is for copies of what went that way.
+func (f *Feed) Create(ctx context.Context, namespace, name string, obj runtime.Object) (runtime.Object, error) {
+	stored := f.newFunc()
+	err := f.store.Create(ctx, path.Join(f.prefix, namespace, name), obj, stored, 0)
+	return stored, err
+}
+
+// Watch returns what happens after the revision, of a list just made, until it is stopped. It calls
+// notify, which must not wait for anything, when there are events to take, and at the end.
+func (f *Feed) Watch(revision int64, notify func()) (*FeedWatch, error) {
+	w := newHubWatch(f.key, clientv3.GetPrefixRangeEnd(f.key), revision+1, notify)
 	if !f.hub.follow(w) {
 		return nil, fmt.Errorf("etcd's events since revision %d are not at hand", revision)
 	}
@@ -64,14 +75,14 @@ type FeedWatch struct {
 	watch *hubWatch
 }
 
-// Wake receives when there are events to take.
-func (w *FeedWatch) Wake() <-chan struct{} { return w.watch.wake }
-
-// Ended is closed when no more events will come: the feed is to be listed again.
-func (w *FeedWatch) Ended() <-chan struct{} { return w.watch.ended }
-
-// Take returns the events since the last time. The object of a deletion has its resource version.
+// Take returns the events since the last time. The object of a deletion has its resource version. It
+// fails if no more events will come, and the feed is to be listed again.
 func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
+	select {
+	case <-w.watch.ended:
+		return nil, errors.New("the events have ended")
+	default:
+	}
 	taken, _ := w.watch.take()
 	events := make([]watch.Event, 0, len(taken))
 	for _, e := range taken {

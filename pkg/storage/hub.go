@@ -94,7 +94,7 @@ func (h *hub) lose() {
 	defer h.mu.Unlock()
 	h.lost, h.log = true, nil
 	for w := range h.watches {
-		close(w.ended)
+		w.finish()
 	}
 }
 
@@ -156,7 +156,13 @@ func (h *hub) complete(e *clientv3.Event) bool {
 // Watch implements clientv3.Watcher.
 func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpWatch(key, opts...)
-	w := newHubWatch(string(op.KeyBytes()), string(op.RangeBytes()), op.Rev())
+	wake := make(chan struct{}, 1)
+	w := newHubWatch(string(op.KeyBytes()), string(op.RangeBytes()), op.Rev(), func() {
+		select {
+		case wake <- struct{}{}:
+		default: // it is awake
+		}
+	})
 	w.progress = op.IsProgressNotify()
 	out := make(chan clientv3.WatchResponse)
 	h.mu.Lock()
@@ -172,7 +178,7 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	h.running.Go(func() {
 		defer close(out)
 		defer h.leave(w)
-		w.run(ctx, out)
+		w.run(ctx, wake, out)
 	})
 	return out
 }
@@ -275,7 +281,7 @@ func (h *hub) Close() error {
 	h.mu.Lock()
 	if h.life.Err() == nil && !h.lost {
 		for w := range h.watches {
-			close(w.ended)
+			w.finish()
 		}
 	}
 	h.end()
@@ -289,7 +295,7 @@ type hubWatch struct {
 	key, end string // the range of keys; without an end, the one key
 	from     int64
 	progress bool
-	wake     chan struct{} // receives when there is something to take
+	notify   func()        // called, with the hub locked, when there is something to take, or the end
 	ended    chan struct{} // closed when nothing more will come
 
 	mu     sync.Mutex
@@ -297,8 +303,8 @@ type hubWatch struct {
 	told   int64 // how far the client will know that etcd is
 }
 
-func newHubWatch(key, end string, from int64) *hubWatch {
-	return &hubWatch{key: key, end: end, from: from, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+func newHubWatch(key, end string, from int64, notify func()) *hubWatch {
+	return &hubWatch{key: key, end: end, from: from, notify: notify, ended: make(chan struct{})}
 }
 
 // wants says whether the event is one of the watched.
@@ -332,10 +338,13 @@ func (w *hubWatch) change(change func()) {
 	w.mu.Lock()
 	change()
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default: // it is awake
-	}
+	w.notify()
+}
+
+// finish says that nothing more will come.
+func (w *hubWatch) finish() {
+	close(w.ended)
+	w.notify()
 }
 
 // take returns the events since the last time, and how far etcd is.
@@ -347,7 +356,7 @@ func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 }
 
 // run sends to the client until the context or the watch ends.
-func (w *hubWatch) run(ctx context.Context, out chan<- clientv3.WatchResponse) {
+func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse) {
 	send := func(revision int64, events []*clientv3.Event) bool {
 		select {
 		case out <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: revision}, Events: events}:
@@ -359,7 +368,7 @@ func (w *hubWatch) run(ctx context.Context, out chan<- clientv3.WatchResponse) {
 	}
 	for sent := int64(0); ; {
 		select {
-		case <-w.wake:
+		case <-wake:
 		case <-ctx.Done():
 			return
 		case <-w.ended:

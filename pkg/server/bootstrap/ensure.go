@@ -116,12 +116,7 @@ func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *n
 	if err != nil {
 		return fmt.Errorf("create service CIDR %s: %w", want.Name, err)
 	}
-	created.Status.Conditions = []metav1.Condition{{
-		Type:               networkingv1.ServiceCIDRConditionReady,
-		Status:             metav1.ConditionTrue,
-		Message:            "Kubernetes default Service CIDR is ready",
-		LastTransitionTime: metav1.Now(),
-	}}
+	created.Status = want.Status
 	if _, err := cidrs.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("update status of service CIDR %s: %w", want.Name, err)
 	}

@@ -151,6 +151,12 @@ func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
 	for _, prefix := range c.ServiceCIDRs {
 		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, prefix.Masked().String())
 	}
+	cidr.Status.Conditions = []metav1.Condition{{
+		Type:               networkingv1.ServiceCIDRConditionReady,
+		Status:             metav1.ConditionTrue,
+		Message:            "Kubernetes default Service CIDR is ready",
+		LastTransitionTime: metav1.Now(),
+	}}
 	return cidr
 }
 

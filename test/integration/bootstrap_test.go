@@ -1,0 +1,105 @@
+package integration_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// bootstrapped are the resources of which every cluster has objects, by their group and version.
+var bootstrapped = map[string][]string{
+	"v1":                              {"namespaces", "configmaps", "services"},
+	"rbac.authorization.k8s.io/v1":    {"clusterroles", "clusterrolebindings", "roles", "rolebindings"},
+	"scheduling.k8s.io/v1":            {"priorityclasses"},
+	"flowcontrol.apiserver.k8s.io/v1": {"flowschemas", "prioritylevelconfigurations"},
+	"networking.k8s.io/v1":            {"servicecidrs", "ipaddresses"},
+}
+
+// What every cluster has is the same, whichever way it came there: by requests, past them, or
+// copied from a server that this process has started before. Only the objects are others.
+func TestEveryClusterHasTheSame(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none.yaml")
+	ok(t, os.WriteFile(none, []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: []\n"), 0o600))
+
+	first, uids := whatItHas(t, miniapitest.Start(t))
+	for name, srv := range map[string]*miniapitest.Server{
+		// What an administrator has configured may have a say, so all goes through admission.
+		"by requests": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
+		"copied":      miniapitest.Start(t),
+	} {
+		other, otherUIDs := whatItHas(t, srv)
+		if diff := cmp.Diff(first, other); diff != "" {
+			t.Errorf("%s (-first +other):\n%s", name, diff)
+		}
+		for object, uid := range uids {
+			if uid == otherUIDs[object] {
+				t.Errorf("%s: %s has the uid of the first server's", name, object)
+			}
+		}
+	}
+}
+
+// whatItHas returns what a server has of its own, without what belongs to the server or the
+// moment, and the uid of each object.
+func whatItHas(t *testing.T, srv *miniapitest.Server) (objects map[string]map[string]any, uids map[string]string) {
+	t.Helper()
+	objects, uids = map[string]map[string]any{}, map[string]string{}
+	for _, groupVersion := range slices.Sorted(maps.Keys(bootstrapped)) {
+		for _, resource := range bootstrapped[groupVersion] {
+			list := must(clusterResources(srv, groupVersion, resource).List(t.Context(), metav1.ListOptions{}))(t)
+			if len(list.Items) == 0 {
+				t.Errorf("no %s", resource)
+			}
+			for i := range list.Items {
+				object := &list.Items[i]
+				key := resource + " " + object.GetNamespace() + "/" + object.GetName()
+				uids[key] = string(object.GetUID())
+				objects[key] = timeless(t, object)
+			}
+		}
+	}
+	return objects, uids
+}
+
+// timeless takes from an object what no two servers can have in common.
+func timeless(t *testing.T, object *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	if created := object.GetCreationTimestamp(); created.IsZero() || object.GetResourceVersion() == "" {
+		t.Errorf("%s %s: created %v, at resource version %q", object.GetKind(), object.GetName(), created, object.GetResourceVersion())
+	}
+	object.SetUID("")
+	object.SetResourceVersion("")
+	object.SetCreationTimestamp(metav1.Time{})
+	managers := object.GetManagedFields()
+	for i := range managers {
+		if managers[i].Time.IsZero() {
+			t.Errorf("%s %s: manager %s has no time", object.GetKind(), object.GetName(), managers[i].Manager)
+		}
+		managers[i].Time = nil
+	}
+	object.SetManagedFields(managers)
+	switch object.GetName() {
+	case "extension-apiserver-authentication": // is about authorities, which each server has of its own
+		unstructured.RemoveNestedField(object.Object, "data")
+	case "kubernetes": // is the Service of a port, which each server has of its own
+		unstructured.RemoveNestedField(object.Object, "spec", "ports")
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, condition := range conditions {
+		delete(condition.(map[string]any), "lastTransitionTime")
+	}
+	if len(conditions) > 0 {
+		ok(t, unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"))
+	}
+	return object.Object
+}
