@@ -27,6 +27,40 @@ import (
 // early with its answer.
 const effectiveRounds = 50
 
+// setting is something that can be configured, and be taken away again.
+type setting struct {
+	name, reason string
+	// prepare is done once, in a namespace that is named after the test.
+	prepare func(ctx context.Context, name string) error
+	on, off func(ctx context.Context, name string) error
+	effect  func(ctx context.Context, name string) (bool, error)
+}
+
+// takeEffect turns each on and off, and wants it to be in force and not in force at once.
+func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			must(srv.Client().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: named(test.name)}, metav1.CreateOptions{}))(t)
+			if test.prepare != nil {
+				ok(t, test.prepare(ctx, test.name))
+			}
+			for round := range effectiveRounds {
+				ok(t, test.on(ctx, test.name))
+				if effective := must(test.effect(ctx, test.name))(t); !effective {
+					t.Fatalf("round %d: %s isn't in force yet", round, test.reason)
+				}
+				ok(t, test.off(ctx, test.name))
+				if effective := must(test.effect(ctx, test.name))(t); effective {
+					t.Fatalf("round %d: %s is still in force", round, test.reason)
+				}
+			}
+		})
+	}
+}
+
 // What is configured is in force when the request that configured it is answered: the very
 // next request is judged by it. When it is taken away, the next one isn't.
 func TestEffective(t *testing.T) {
@@ -69,13 +103,7 @@ func TestEffective(t *testing.T) {
 	registration := client.AdmissionregistrationV1()
 	create, remove := metav1.CreateOptions{}, metav1.DeleteOptions{}
 
-	tests := []struct {
-		name, reason string
-		// prepare is done once, in a namespace that is named after the test.
-		prepare func(ctx context.Context, name string) error
-		on, off func(ctx context.Context, name string) error
-		effect  func(ctx context.Context, name string) (bool, error)
-	}{{
+	takeEffect(t, srv, []setting{{
 		name: "webhook", reason: "a webhook configuration",
 		on: func(ctx context.Context, name string) error {
 			_, err := registration.ValidatingWebhookConfigurations().Create(ctx, webhook(name, "CREATE"), create)
@@ -290,27 +318,7 @@ func TestEffective(t *testing.T) {
 			got, err := client.NetworkingV1().Ingresses(name).Create(ctx, ingress("i"), metav1.CreateOptions{DryRun: dry})
 			return err == nil && got.Spec.IngressClassName != nil, err
 		},
-	}}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			ctx := t.Context()
-			must(client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: named(test.name)}, metav1.CreateOptions{}))(t)
-			if test.prepare != nil {
-				ok(t, test.prepare(ctx, test.name))
-			}
-			for round := range effectiveRounds {
-				ok(t, test.on(ctx, test.name))
-				if effective := must(test.effect(ctx, test.name))(t); !effective {
-					t.Fatalf("round %d: %s isn't in force yet", round, test.reason)
-				}
-				ok(t, test.off(ctx, test.name))
-				if effective := must(test.effect(ctx, test.name))(t); effective {
-					t.Fatalf("round %d: %s is still in force", round, test.reason)
-				}
-			}
-		})
-	}
+	}})
 }
 
 // ignoreRefusal is the error, unless it is that something isn't allowed.
