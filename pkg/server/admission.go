@@ -29,6 +29,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		ServiceCA:        c.authority.pem,
 		Dial:             c.webhookConnections.dial,
 		Drained:          c.life.Done(),
+		TracerProvider:   c.generic.TracerProvider,
 	})
 	if err != nil {
 		return fmt.Errorf("admission: %w", err)
@@ -36,6 +37,6 @@ func (c *Config) buildAdmission(context.Context) error {
 	c.generic.AdmissionControl = chain
 	// Webhooks that convert custom resources are reached as those of admission are.
 	c.services = admission.NewServiceResolver(c.options.Admission.Services, c.client, c.informers)
-	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, c.webhookConnections.dial, nil)
+	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, c.webhookConnections.dial, c.generic.TracerProvider)
 	return nil
 }
