@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -48,6 +49,11 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
+// starts holds a place for each server that is starting. A start is work for the processors,
+// which are the process's: more starts at a time only take longer, all of them, until etcd
+// gives up on its requests.
+var starts = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+
 // New starts a server, which the caller must Stop: for Ginkgo's BeforeSuite, and wherever
 // else there is no testing.TB. The context bounds the start alone.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
@@ -56,6 +62,12 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 		if err := opt(o); err != nil {
 			return nil, err
 		}
+	}
+	select {
+	case starts <- struct{}{}:
+		defer func() { <-starts }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	if err := processGates.acquire(o.featureGates); err != nil {
 		return nil, err
