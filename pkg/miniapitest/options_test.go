@@ -330,6 +330,19 @@ func TestMainRuns(t *testing.T) {
 	}
 }
 
+// Main runs no test without its server.
+func TestMainFails(t *testing.T) {
+	t.Parallel()
+	var srv *miniapitest.Server
+	code := miniapitest.Main(runs(func() int {
+		t.Error("the tests were run")
+		return 0
+	}), &srv, miniapitest.WithManifests("testdata/none"))
+	if code != 1 || srv != nil {
+		t.Errorf("want code 1 and no server, got %d and %v", code, srv)
+	}
+}
+
 type runs func() int
 
 func (r runs) Run() int { return r() }

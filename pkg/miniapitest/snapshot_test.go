@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,6 +141,18 @@ func TestResetDefinitions(t *testing.T) {
 		if _, err := dynamic.Get(ctx, "kept", metav1.GetOptions{}); err != nil {
 			t.Fatalf("want the resource to be back: %v", err)
 		}
+	}
+}
+
+// What another server stored would make no sense here.
+func TestRestoreOfAnother(t *testing.T) {
+	t.Parallel()
+	other, err := miniapitest.Start(t).Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := miniapitest.Start(t).Restore(other); err == nil || !strings.Contains(err.Error(), "another server's") {
+		t.Errorf("want an error, got %v", err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package miniapitest_test
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +10,33 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
+
+// A server that can't start ends the test, which says why.
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	test := &failingTest{TB: t}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		miniapitest.Start(test, miniapitest.WithManifests("testdata/none"))
+		t.Error("the test goes on")
+	}()
+	<-ended
+	if want := "miniapitest: stat testdata/none: no such file or directory"; test.said != want {
+		t.Errorf("want %q, got %q", want, test.said)
+	}
+}
+
+// failingTest is a test that may fail.
+type failingTest struct {
+	testing.TB
+	said string
+}
+
+func (t *failingTest) Fatalf(format string, args ...any) {
+	t.said = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
 
 // Every server is alone: what one test writes, no other sees.
 func TestServersAreIsolated(t *testing.T) {

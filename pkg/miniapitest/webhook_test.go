@@ -36,6 +36,10 @@ func refuseBad(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.
 	return miniapitest.Allowed("be careful")
 }
 
+func allow(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	return miniapitest.Allowed()
+}
+
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -85,6 +89,10 @@ func TestWebhook(t *testing.T) {
 	}
 	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); err == nil {
 		t.Error("the webhook wasn't asked")
+	}
+	srv.Webhook("/validate", miniapitest.AdmissionHandler(allow))
+	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("want the other handler asked, got %v", err)
 	}
 }
 

@@ -20,7 +20,10 @@ import (
 const restoreRounds = 10
 
 // Snapshot is what a server stored at a moment.
-type Snapshot struct{ stored *storage.Snapshot }
+type Snapshot struct {
+	of     *Server
+	stored *storage.Snapshot
+}
 
 // Snapshot takes a snapshot of everything that is stored, for Restore. Only a server
 // with an embedded etcd can.
@@ -32,7 +35,7 @@ func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{stored}, nil
+	return &Snapshot{of: s, stored: stored}, nil
 }
 
 // Restore brings back what was stored when the snapshot was taken: what is new is gone,
@@ -40,6 +43,9 @@ func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 // no admission and no finalizer; watches are told of each change. When it returns, the
 // next request is served accordingly, as after any write.
 func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
+	if snapshot.of != s {
+		return errors.New("the snapshot is another server's")
+	}
 	locate := s.config.locate()
 	for range restoreRounds {
 		changes, err := s.config.member.Changes(ctx, snapshot.stored)
