@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
 // serviceLookupTimeout bounds the read of a service that the informer doesn't know.
@@ -161,8 +163,8 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 	}
 	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
 	switch {
-	case err == nil:
-		slices = append(slices, slicesOf(endpoints)...)
+	case err == nil: // they count as well
+		slices = append(slices, endpointslice.Of(endpoints)...)
 	case !apierrors.IsNotFound(err):
 		return "", err
 	}
@@ -173,28 +175,4 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 	return proxy.RandomEndpoint(service.Name, slices, port.Name, family, func(endpoint *discoveryv1.Endpoint) bool {
 		return len(endpoint.Addresses) > 0
 	})
-}
-
-// slicesOf does what a cluster's mirroring controller does: Endpoints count as well as EndpointSlices.
-func slicesOf(endpoints *corev1.Endpoints) []*discoveryv1.EndpointSlice {
-	slices := make([]*discoveryv1.EndpointSlice, 0, len(endpoints.Subsets))
-	for _, subset := range endpoints.Subsets {
-		slice := &discoveryv1.EndpointSlice{}
-		for i := range subset.Ports {
-			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &subset.Ports[i].Name, Port: &subset.Ports[i].Port})
-		}
-		for _, address := range subset.Addresses {
-			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address.IP}})
-			slice.AddressType = addressType(address.IP)
-		}
-		slices = append(slices, slice)
-	}
-	return slices
-}
-
-func addressType(ip string) discoveryv1.AddressType {
-	if strings.Contains(ip, ":") {
-		return discoveryv1.AddressTypeIPv6
-	}
-	return discoveryv1.AddressTypeIPv4
 }

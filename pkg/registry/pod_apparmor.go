@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
@@ -22,28 +23,19 @@ func appArmorFields(pod *corev1.Pod) {
 	if pod.Spec.SecurityContext != nil {
 		ofPod = pod.Spec.SecurityContext.AppArmorProfile
 	}
-	set := func(name string, context **corev1.SecurityContext) {
-		annotation, annotated := pod.Annotations[corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+name]
-		if !annotated || *context != nil && (*context).AppArmorProfile != nil {
-			return
+	for _, c := range podspec.Containers(&pod.Spec, nil) {
+		annotation, annotated := pod.Annotations[corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+c.Name]
+		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+			continue
 		}
 		profile := warnings.AppArmorProfile(annotation)
 		if profile == nil || !validLocalhostProfile(profile.LocalhostProfile) || apiequality.Semantic.DeepEqual(profile, ofPod) {
-			return
+			continue
 		}
-		if *context == nil {
-			*context = &corev1.SecurityContext{}
+		if c.SecurityContext == nil {
+			c.SecurityContext = &corev1.SecurityContext{}
 		}
-		(*context).AppArmorProfile = profile
-	}
-	for i := range pod.Spec.InitContainers {
-		set(pod.Spec.InitContainers[i].Name, &pod.Spec.InitContainers[i].SecurityContext)
-	}
-	for i := range pod.Spec.Containers {
-		set(pod.Spec.Containers[i].Name, &pod.Spec.Containers[i].SecurityContext)
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		set(pod.Spec.EphemeralContainers[i].Name, &pod.Spec.EphemeralContainers[i].SecurityContext)
+		c.SecurityContext.AppArmorProfile = profile
 	}
 }
 

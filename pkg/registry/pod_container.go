@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 func getPod(ctx context.Context, pods rest.Getter, name string) (*corev1.Pod, error) {
@@ -44,13 +46,7 @@ func containerOf(pod *corev1.Pod, name string) (string, error) {
 // which they start.
 func containerNames(spec *corev1.PodSpec) []string {
 	var names []string
-	for _, c := range spec.InitContainers {
-		names = append(names, c.Name)
-	}
-	for _, c := range spec.Containers {
-		names = append(names, c.Name)
-	}
-	for _, c := range spec.EphemeralContainers {
+	for _, c := range podspec.Containers(spec, nil) {
 		names = append(names, c.Name)
 	}
 	return names

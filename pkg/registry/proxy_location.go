@@ -22,6 +22,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/proxy"
 	netutils "k8s.io/utils/net"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
 // checkProxied refuses addresses that are nobody's in particular. Other than
@@ -211,7 +213,7 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	if len(all) > 0 {
 		return all, nil
 	}
-	endpoints, err := l.endpoints.Get(ctx, service, &metav1.GetOptions{})
+	found, err = l.endpoints.Get(ctx, service, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		// The reference's words for a service that nothing has ever stood behind.
@@ -219,22 +221,7 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	case err != nil:
 		return nil, err
 	}
-	for _, s := range endpoints.(*corev1.Endpoints).Subsets {
-		all = append(all, sliceOf(s))
-	}
-	return all, nil
-}
-
-// sliceOf is what a subset of Endpoints is as a slice.
-func sliceOf(subset corev1.EndpointSubset) *discoveryv1.EndpointSlice {
-	slice := &discoveryv1.EndpointSlice{}
-	for _, p := range subset.Ports {
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &p.Port})
-	}
-	for _, a := range subset.Addresses {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{a.IP}, TargetRef: a.TargetRef})
-	}
-	return slice
+	return endpointslice.Of(found.(*corev1.Endpoints)), nil
 }
 
 // allowed is whether requests go to an endpoint: to one that names a pod, only if the

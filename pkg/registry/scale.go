@@ -6,19 +6,17 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // scaled is what a Scale shows of an object, and where it is set.
@@ -156,7 +154,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", updated))
 	}
-	if errs := validateScale(scale, genericapirequest.NamespaceValue(ctx)); len(errs) > 0 {
+	if errs := validation.Scale(scale); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, scale.Name, errs)
 	}
 	m := objectMeta(obj)
@@ -175,14 +173,6 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	}
 	m.SetManagedFields(managed)
 	return obj, nil
-}
-
-func validateScale(scale *autoscalingv1.Scale, namespace string) field.ErrorList {
-	errs := validation.ValidateObjectMeta(&scale.ObjectMeta, namespace != "", validation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	if scale.Spec.Replicas < 0 {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"))
-	}
-	return errs
 }
 
 // selectorOf is the label selector that a plain set of labels stands for.

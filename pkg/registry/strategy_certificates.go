@@ -47,23 +47,13 @@ var signingRequestFields = FieldsOf[*certificatesv1.CertificateSigningRequest]{
 // keepRequestConditions keeps the conditions of a type as they were. Where their
 // number changed nothing can be kept, and validation refuses the change.
 func keepRequestConditions(r, old *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) {
-	now, was := requestConditions(r, t), requestConditions(old, t)
+	now, was := validation.RequestConditions(r, t), validation.RequestConditions(old, t)
 	if len(now) != len(was) {
 		return
 	}
 	for i := range now {
 		*now[i] = *was[i]
 	}
-}
-
-func requestConditions(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []*certificatesv1.CertificateSigningRequestCondition {
-	var found []*certificatesv1.CertificateSigningRequestCondition
-	for i := range r.Status.Conditions {
-		if c := &r.Status.Conditions[i]; c.Type == t {
-			found = append(found, c)
-		}
-	}
-	return found
 }
 
 // setRequestConditionTimes sets the times of conditions that have none. The last
@@ -79,7 +69,7 @@ func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) 
 			continue
 		}
 		c.LastTransitionTime = now
-		for _, was := range requestConditions(old, c.Type) {
+		for _, was := range validation.RequestConditions(old, c.Type) {
 			if was.Status == c.Status && !was.LastTransitionTime.IsZero() {
 				c.LastTransitionTime = was.LastTransitionTime
 				break

@@ -80,7 +80,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest) field.Erro
 		f.addIf(*s < leastCertificateLifetime, field.Invalid(spec.Child("expirationSeconds"), *s,
 			"may not specify a duration less than 600 seconds (10 minutes)"))
 	}
-	f.merge(requestConditions(o.Status.Conditions))
+	f.merge(requestConditionList(o.Status.Conditions))
 	if old == nil || !slices.Equal(o.Status.Certificate, old.Status.Certificate) {
 		if err := parseCertificates(o.Status.Certificate); err != nil {
 			f.add(field.Invalid(field.NewPath("status", "certificate"), "<certificate data>", err.Error()))
@@ -95,7 +95,7 @@ func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, appr
 	path := field.NewPath("status", "conditions")
 	for _, t := range []certificatesv1.RequestConditionType{
 		certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
-		was, now := conditionsOf(old, t), conditionsOf(o, t)
+		was, now := RequestConditions(old, t), RequestConditions(o, t)
 		switch failed := t == certificatesv1.CertificateFailed; {
 		case len(now) < len(was):
 			f.add(field.Forbidden(path, fmt.Sprintf("updates may not remove a condition of type %q", t)))
@@ -109,17 +109,19 @@ func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, appr
 	return f.errs
 }
 
-func conditionsOf(o *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []certificatesv1.CertificateSigningRequestCondition {
-	var found []certificatesv1.CertificateSigningRequestCondition
-	for _, c := range o.Status.Conditions {
-		if c.Type == t {
+// RequestConditions are a request's conditions of a type. They are the request's own: what changes them
+// changes it.
+func RequestConditions(o *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []*certificatesv1.CertificateSigningRequestCondition {
+	var found []*certificatesv1.CertificateSigningRequestCondition
+	for i := range o.Status.Conditions {
+		if c := &o.Status.Conditions[i]; c.Type == t {
 			found = append(found, c)
 		}
 	}
 	return found
 }
 
-func requestConditions(conditions []certificatesv1.CertificateSigningRequestCondition) field.ErrorList {
+func requestConditionList(conditions []certificatesv1.CertificateSigningRequestCondition) field.ErrorList {
 	var f findings
 	var types []certificatesv1.RequestConditionType
 	for i, c := range conditions {
