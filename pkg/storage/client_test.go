@@ -9,7 +9,7 @@ import (
 // What is asked for when its time is over isn't done, as with a client on the network.
 func TestCallsAfterTheirTime(t *testing.T) {
 	t.Parallel()
-	client := startMember(t, Options{}).Client().Client
+	client := startMember(t, Options{}).client.Client
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	// The server itself does it now and then.

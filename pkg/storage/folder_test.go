@@ -235,7 +235,7 @@ func TestKill(t *testing.T) {
 		_ = child.Wait() // killed
 
 		m := startMember(t, Options{DataDir: dir})
-		found, err := m.Client().KV.Get(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		found, err := m.client.KV.Get(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func writeUntilKilled(t *testing.T, dir string) {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				key := fmt.Sprintf("/%d/%d/%d", os.Getpid(), writer, i)
-				if _, err := m.Client().KV.Put(context.Background(), key, time.Now().String()); err != nil {
+				if _, err := m.client.KV.Put(context.Background(), key, time.Now().String()); err != nil {
 					return
 				}
 				if _, err := fmt.Println(key); err != nil {

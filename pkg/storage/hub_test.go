@@ -58,7 +58,7 @@ func TestHubWatches(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			opts := append([]clientv3.OpOption{clientv3.WithRev(m.hub.began + 1), clientv3.WithPrevKV()}, c.opts...)
-			events := m.Client().Watch(ctx, c.key, opts...)
+			events := m.client.Watch(ctx, c.key, opts...)
 			put(t, m, "/a/2", "1")
 			if got := collect(t, events, len(c.want)); !slices.Equal(got, c.want) {
 				t.Errorf("events of %q, want %q: %s", got, c.want, c.reason)
@@ -75,7 +75,7 @@ func TestHubWatches(t *testing.T) {
 func TestHubForgets(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
-	slow := m.Client().Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1))
+	slow := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1))
 	const n = 2 * logEvents
 	for i := range n {
 		put(t, m, fmt.Sprint("/a/", i), "1")
@@ -91,5 +91,5 @@ func TestHubForgets(t *testing.T) {
 	if m.hub.earliest() == m.hub.began {
 		t.Fatal("the log keeps everything")
 	}
-	check(m.Client().Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
+	check(m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
 }

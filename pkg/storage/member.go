@@ -37,7 +37,7 @@ type Member struct {
 	trap   *trap
 	server *etcdserver.EtcdServer
 	gate   *gate
-	client *kubernetes.Client
+	client *kubernetes.Client // shared by all stores; it has no endpoint and no connection
 	hub    *hub
 
 	compaction compaction
@@ -101,10 +101,6 @@ func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error
 		stopped: make(chan struct{}),
 	}, nil
 }
-
-// Client returns the client that all stores of the member share, for what needs etcd itself, such
-// as allocators. It has no endpoint and no connection. Stop closes it; nobody else may.
-func (m *Member) Client() *kubernetes.Client { return m.client }
 
 // Healthy reports whether the member answers a read that goes through consensus: what
 // kube-apiserver asks its etcd in /livez/etcd and /readyz/etcd-readiness.

@@ -40,14 +40,14 @@ func stopMember(t testing.TB, m *Member) {
 
 func put(t testing.TB, m *Member, key, value string) {
 	t.Helper()
-	if _, err := m.Client().KV.Put(t.Context(), key, value); err != nil {
+	if _, err := m.client.KV.Put(t.Context(), key, value); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func get(t testing.TB, m *Member, key string) string {
 	t.Helper()
-	r, err := m.Client().KV.Get(t.Context(), key)
+	r, err := m.client.KV.Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestStopLeavesNothing(t *testing.T) {
 		s.create(t, "a")
 		put(t, m, "/other", "1")
 		s.list(t, "", "")
-		watch := m.Client().Watch(context.Background(), "/", clientv3.WithPrefix(), clientv3.WithPrevKV())
+		watch := m.client.Watch(context.Background(), "/", clientv3.WithPrefix(), clientv3.WithPrevKV())
 		put(t, m, "/a", "1")
 		<-watch
-		if _, err := m.Client().Grant(t.Context(), 60); err != nil {
+		if _, err := m.client.Grant(t.Context(), 60); err != nil {
 			t.Fatal(err)
 		}
 		stopMember(t, m)
@@ -126,7 +126,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		if err := m.Healthy(t.Context()); err == nil {
 			t.Error("a stopped member is healthy")
 		}
-		if _, err := m.Client().KV.Get(t.Context(), "/a"); err == nil {
+		if _, err := m.client.KV.Get(t.Context(), "/a"); err == nil {
 			t.Error("a stopped member answers")
 		}
 	})

@@ -157,7 +157,7 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			other, err := m.Client().KV.Put(t.Context(), "/other/"+c.name, "1")
+			other, err := m.client.KV.Put(t.Context(), "/other/"+c.name, "1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +284,7 @@ func TestStoreAfterStop(t *testing.T) {
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
-	c := m.compaction.start(m.Client().Client, time.Millisecond)
+	c := m.compaction.start(m.client.Client, time.Millisecond)
 	for deadline := time.Now().Add(10 * time.Second); c.CompactRevision() == 0; {
 		put(t, m, "/a", "1")
 		if time.Now().After(deadline) {
