@@ -31,6 +31,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/ownerreferencespermissionenforcement"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podnodeselector"
+	"github.com/miniapi-dev/miniapi/pkg/admission/podresizevalidator"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podsecurity"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podtolerationrestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podtopologylabels"
@@ -96,7 +97,7 @@ var order = []plugin{
 	{"PodGroupWorkloadExists", on, nil},
 	{"NodeDeclaredFeatureValidator", on, nil},
 	{"JobValidation", on, nil},
-	{"PodResizeValidator", on, nil},
+	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New)},
 
 	// What users add comes after what changes or completes their objects …
 	{mutatingpolicy.PluginName, on, newMutatingPolicy},

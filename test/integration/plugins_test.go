@@ -271,7 +271,7 @@ func TestPluginsOfVolumes(t *testing.T) {
 }
 
 // A node that is new isn't ready, and says so before anything can be placed on it. A pod that
-// is bound to a node learns where that is.
+// is bound to a node learns where that is, and can grow as far as the node lets it.
 func TestPluginsOfNodes(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()
@@ -281,11 +281,19 @@ func TestPluginsOfNodes(t *testing.T) {
 		t.Errorf("TaintNodesByCondition: taints (-want +got):\n%s", diff)
 	}
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
-	must(pods.Create(t.Context(), pod("p"), metav1.CreateOptions{}))(t)
+	small := pod("p")
+	small.Spec.Containers[0].Resources.Requests = memory("64Mi")
+	must(pods.Create(t.Context(), small, metav1.CreateOptions{}))(t)
 	ok(t, pods.Bind(t.Context(), &corev1.Binding{ObjectMeta: named("p"), Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, metav1.CreateOptions{}))
 	bound := must(pods.Get(t.Context(), "p", metav1.GetOptions{}))(t)
 	if diff := cmp.Diff(map[string]string{corev1.LabelTopologyZone: "z"}, bound.Labels); diff != "" {
 		t.Errorf("PodTopologyLabels: labels (-want +got):\n%s", diff)
+	}
+	bound.Spec.Containers[0].Resources.Requests = memory("128Mi")
+	_, err := pods.UpdateResize(t.Context(), "p", bound, metav1.UpdateOptions{})
+	const want = `pods "p" is forbidden: node didn't have enough allocatable resources: memory, requested: 134217728, allocatable: 0`
+	if diff := cmp.Diff(want, statusOf(err).Message); diff != "" {
+		t.Errorf("PodResizeValidator: refusal (-want +got):\n%s", diff)
 	}
 }
 
