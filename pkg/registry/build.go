@@ -3,7 +3,6 @@ package registry
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
@@ -57,16 +56,18 @@ func (b *builder) storeOf(resource schema.GroupResource) (*Storage, error) {
 	return nil, fmt.Errorf("there is no row for %s", resource)
 }
 
-func (b *builder) resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+func (b *builder) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	for i := range b.table {
 		for _, k := range b.table[i].rows(b.table) {
 			if b.table[i].Name == gvk.Group && k.kindName() == gvk.Kind {
-				return gvk.GroupVersion().WithResource(k.Resource)
+				return gvk.GroupVersion().WithResource(k.Resource), true
 			}
 		}
 	}
-	guess, _ := meta.UnsafeGuessKindToResource(gvk)
-	return guess
+	if b.deps.CustomResource == nil {
+		return schema.GroupVersionResource{}, false
+	}
+	return b.deps.CustomResource(gvk)
 }
 
 // store opens the one store of a row.

@@ -55,11 +55,14 @@ type Dependencies struct {
 	// Kubelet is how kubelets are reached.
 	Kubelet Kubelet
 
+	// CustomResource is the resource of a kind that the table doesn't have, if one is
+	// served. Without it none is.
+	CustomResource func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
+
 	// storeOf finds the storage of another row. Build sets it.
 	storeOf func(schema.GroupResource) (*Storage, error)
-	// resourceOf is the resource of a kind, for a custom kind the one that its name
-	// suggests. Build sets it.
-	resourceOf func(schema.GroupVersionKind) schema.GroupVersionResource
+	// resourceOf is the resource of a kind, if it is known. Build sets it.
+	resourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 }
 
 // get reads an object of another row, of a cluster-scoped kind.

@@ -139,11 +139,15 @@ func authorizeRead(ctx context.Context, deps Dependencies, attributes authorizer
 	return nil
 }
 
-// paramResource is the resource of a kind of parameters.
+// paramResource is the resource of a kind of parameters, which of an unknown kind may be
+// any of its group version.
 func paramResource(deps Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {
 		return schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}
 	}
-	return deps.resourceOf(gv.WithKind(kind.Kind))
+	if resource, known := deps.resourceOf(gv.WithKind(kind.Kind)); known {
+		return resource
+	}
+	return gv.WithResource("*")
 }

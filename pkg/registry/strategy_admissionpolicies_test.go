@@ -24,36 +24,45 @@ func TestPolicyParameters(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		who          user.Info
+		kind         string
 		old          *admissionregistrationv1.ValidatingAdmissionPolicy
 		want         string
 	}{
 		{
 			name: "may not read", reason: "a policy would tell what is in them",
-			who: jane, want: `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`,
+			who: jane, kind: "Secret", want: `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`,
 		},
 		{
 			name: "other parameters before", reason: "an update that changes the kind is as good as a new policy",
-			who: jane, old: policy("ConfigMap"), want: `must have "get" permission`,
+			who: jane, kind: "Secret", old: policy("ConfigMap"), want: `must have "get" permission`,
 		},
-		{name: "same parameters before", reason: "they were there before jane came", who: jane, old: policy("Secret")},
-		{name: "may read", reason: "there is nothing to learn", who: &user.DefaultInfo{Name: "reader"}},
-		{name: "may do everything", reason: "nobody is asked", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
+		{name: "same parameters before", reason: "they were there before jane came", who: jane, kind: "Secret", old: policy("Secret")},
+		{name: "may read", reason: "there is nothing to learn", who: &user.DefaultInfo{Name: "reader"}, kind: "Secret"},
+		{
+			name: "may not read everything", reason: "nobody knows which resource an unknown kind will be", kind: "Unknown",
+			who: &user.DefaultInfo{Name: "reader"}, want: `must have "get" permission on all objects of the referenced paramKind (kind=Unknown, apiVersion=v1)`,
+		},
+		{name: "may read everything", reason: "that is what is asked of an unknown kind", kind: "Unknown", who: &user.DefaultInfo{Name: "auditor"}},
+		{name: "may do everything", reason: "nobody is asked", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			deps := Dependencies{
-				resourceOf: func(gvk schema.GroupVersionKind) schema.GroupVersionResource {
-					return gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+				resourceOf: func(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+					return gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), gvk.Kind != "Unknown"
 				},
 				Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 					if a.GetUser().GetName() == "reader" && a.GetVerb() == "get" && a.GetResource() == "secrets" && a.GetName() == "*" {
+						return authorizer.DecisionAllow, "", nil
+					}
+					if a.GetUser().GetName() == "auditor" && a.GetVerb() == "get" && a.GetResource() == "*" && a.GetName() == "*" {
 						return authorizer.DecisionAllow, "", nil
 					}
 					return authorizer.DecisionNoOpinion, "", nil
 				}),
 			}
 			ctx := genericapirequest.WithUser(through(corev1.SchemeGroupVersion), test.who)
-			errs := validatingPolicyHooks.Authorize(ctx, deps, policy("Secret"), test.old)
+			errs := validatingPolicyHooks.Authorize(ctx, deps, policy(test.kind), test.old)
 			if test.want == "" && len(errs) == 0 {
 				return
 			}

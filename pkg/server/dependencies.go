@@ -41,7 +41,17 @@ func (c *Config) dependencies() (registry.Dependencies, error) {
 		NodePorts:       o.ServiceNodePortRange,
 		IPAddresses:     c.client.NetworkingV1().IPAddresses(),
 		Kubelet:         kubelet,
+		CustomResource:  c.customResource,
 	}, nil
+}
+
+// customResource is the resource of a kind, if it is served.
+func (c *Config) customResource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+	mapping, err := c.restMapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, false
+	}
+	return mapping.Resource, true
 }
 
 // written is the registry's hook: what was written is in effect when it returns.
