@@ -20,17 +20,17 @@ func TestEnds(t *testing.T) {
 	switch os.Getenv(endsBy) {
 	case "panic":
 		panic(fmt.Sprint("with a server in ", miniapitest.Start(t).KubeconfigFile()))
-	case "interrupt":
+	case "kill":
 		fmt.Println(miniapitest.Start(t).KubeconfigFile())
 		select {}
 	}
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		temporary    bool // whether temporary files may stay
+		kill         bool // then temporary files may stay
 	}{
 		{"panic", "package testing cleans up first", false},
-		{"interrupt", "nobody is asked; the next server removes what stays", true},
+		{"kill", "nobody is asked; the next server removes what stays", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,14 +52,16 @@ func TestEnds(t *testing.T) {
 				fmt.Fprintln(&log, lines.Text())
 				if strings.Contains(lines.Text(), filepath.Join(temporary, "miniapitest-")) {
 					started = true
-					_ = child.Process.Signal(os.Interrupt) // has no effect on a panic
+					if test.kill {
+						_ = child.Process.Kill()
+					}
 				}
 			}
 			if err := child.Wait(); err == nil || !started {
 				t.Fatalf("want a server, and then the end of the process, got %v:\n%s", err, &log)
 			}
 			folders := []string{home, temporary}
-			if test.temporary {
+			if test.kill {
 				folders = folders[:1]
 			}
 			var left []string
@@ -70,7 +72,7 @@ func TestEnds(t *testing.T) {
 				}
 				left = append(left, found...)
 			}
-			if !test.temporary {
+			if !test.kill {
 				left = append(left, inMemory(t, child.Process.Pid)...)
 			}
 			if len(left) > 0 {
