@@ -9,6 +9,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,16 @@ func TestKinds(t *testing.T) {
 			want: []string{
 				`data[..]: Invalid value: "..": must not be '..'`,
 				`data[a]: Invalid value: "a": duplicate of key present in binaryData`,
+			},
+		},
+		{
+			name: "device class", reason: "what stands for an extended resource is named as one",
+			errs: validation.DeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: resourcev1.DeviceClassSpec{
+				ExtendedResourceName: ptr.To("gpu"), Selectors: []resourcev1.DeviceSelector{{}},
+			}}),
+			want: []string{
+				`spec.selectors[0].cel: Required value`,
+				`spec.extendedResourceName: Invalid value: "gpu": a name must be a domain-prefixed path, such as 'example.com/my-prop'`,
 			},
 		},
 		{

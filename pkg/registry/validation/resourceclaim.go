@@ -1,11 +1,14 @@
 package validation
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -35,10 +38,7 @@ func deviceClassSpec(spec *resourcev1.DeviceClassSpec) field.ErrorList {
 	for i := range spec.Config {
 		f.merge(deviceConfiguration(path.Child("config").Index(i), &spec.Config[i].DeviceConfiguration))
 	}
-	if name := spec.ExtendedResourceName; name != nil {
-		path := path.Child("extendedResourceName")
-		f.merge(required(utilvalidation.IsQualifiedName, path, *name))
-	}
+	f.merge(validate.ExtendedResourceName(context.Background(), operation.Operation{}, path.Child("extendedResourceName"), spec.ExtendedResourceName, nil))
 	return f.errs
 }
 
