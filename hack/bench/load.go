@@ -20,7 +20,7 @@ const (
 	parallelClients = 32
 	parallelCreates = 8000
 	watchers        = 100
-	watchedCreates  = 500
+	watchedCreates  = 3200
 	deletedObjects  = 2000
 	hookedDeletes   = 500
 )
@@ -134,7 +134,7 @@ func (l *load) parallel(ctx context.Context) error {
 	return nil
 }
 
-// watch measures how fast events of one client's creates reach many watchers.
+// watch measures how fast events reach many watchers, when there are more than they can take.
 func (l *load) watch(ctx context.Context) error {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -158,10 +158,8 @@ func (l *load) watch(ctx context.Context) error {
 		})
 	}
 	began := time.Now()
-	for range watchedCreates {
-		if err := l.create(ctx); err != nil {
-			return err
-		}
+	if err := l.inParallel(ctx, watchedCreates); err != nil {
+		return err
 	}
 	if err := group.Wait(); err != nil {
 		return err
