@@ -96,3 +96,23 @@ func TestTooManyReplicas(t *testing.T) {
 		t.Errorf("want the website to be refused, got %v", err)
 	}
 }
+
+// A website of the earlier version is the same website, with the defaulter's replicas too.
+func TestEarlierVersion(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	earlier := &EarlierWebsite{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blog"},
+		Spec:       EarlierWebsiteSpec{Image: "nginx"},
+	}
+	if err := c.Create(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	now := &Website{}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(earlier), now); err != nil {
+		t.Fatal(err)
+	}
+	if earlier.Spec.Copies != 2 || now.Spec.Replicas != 2 {
+		t.Errorf("want 2 replicas, got %d copies, %d replicas", earlier.Spec.Copies, now.Spec.Replicas)
+	}
+}

@@ -20,6 +20,8 @@ func Scheme() (*runtime.Scheme, error) {
 	}
 	scheme.AddKnownTypes(GroupVersion, &Website{}, &WebsiteList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
+	scheme.AddKnownTypeWithName(earlierVersion.WithKind("Website"), &EarlierWebsite{})
+	metav1.AddToGroupVersion(scheme, earlierVersion)
 	return scheme, nil
 }
 

@@ -73,7 +73,10 @@ func TestOperator(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	ctx, cancel = context.WithCancel(context.Background())
+	scheme, err := operator.Scheme()
+	Expect(err).NotTo(HaveOccurred())
 	testEnv = &envtest.Environment{
+		Scheme:                scheme,
 		CRDDirectoryPaths:     []string{filepath.Join("..", "config", "crd")},
 		ErrorIfCRDPathMissing: true,
 		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{filepath.Join("..", "config", "webhook")}},
@@ -81,8 +84,6 @@ var _ = BeforeSuite(func() {
 	cfg, err := testEnv.Start()
 	Expect(err).NotTo(HaveOccurred())
 
-	scheme, err := operator.Scheme()
-	Expect(err).NotTo(HaveOccurred())
 	k8sClient, err = client.New(cfg, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
@@ -137,12 +138,21 @@ var _ = Describe("Website", func() {
 		Expect(apierrors.IsForbidden(k8sClient.Create(ctx, website("shop", 11)))).To(BeTrue())
 	})
 
+	It("is converted from the earlier version", func() {
+		earlier := &operator.EarlierWebsite{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "old"},
+			Spec:       operator.EarlierWebsiteSpec{Image: "nginx", Copies: 3},
+		}
+		Expect(k8sClient.Create(ctx, earlier)).To(Succeed())
+		now := &operator.Website{}
+		Expect(k8sClient.Get(ctx, client.ObjectKeyFromObject(earlier), now)).To(Succeed())
+		Expect(now.Spec.Replicas).To(BeEquivalentTo(3))
+	})
+
 	It("is there for users who may see it", func() {
 		user, err := testEnv.AddUser(envtest.User{Name: "alice", Groups: []string{"system:masters"}}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		scheme, err := operator.Scheme()
-		Expect(err).NotTo(HaveOccurred())
-		alice, err := client.New(user.Config(), client.Options{Scheme: scheme})
+		alice, err := client.New(user.Config(), client.Options{Scheme: testEnv.Scheme})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(alice.List(ctx, &operator.WebsiteList{})).To(Succeed())
 	})

@@ -1,0 +1,51 @@
+package operator
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/conversion"
+)
+
+// earlierVersion is where websites were before.
+var earlierVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1alpha1"}
+
+// EarlierWebsite is a website of v1alpha1, which calls replicas copies.
+type EarlierWebsite struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec EarlierWebsiteSpec `json:"spec"`
+}
+
+// EarlierWebsiteSpec says how a website is served.
+type EarlierWebsiteSpec struct {
+	Image  string `json:"image"`
+	Copies int32  `json:"copies,omitempty"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (w *EarlierWebsite) DeepCopyObject() runtime.Object {
+	out := *w
+	out.ObjectMeta = *w.ObjectMeta.DeepCopy()
+	return &out
+}
+
+// Hub makes v1 the version that the others are converted by.
+func (*Website) Hub() {}
+
+// ConvertTo implements conversion.Convertible.
+func (w *EarlierWebsite) ConvertTo(hub conversion.Hub) error {
+	website := hub.(*Website)
+	website.ObjectMeta = w.ObjectMeta
+	website.Spec = WebsiteSpec{Image: w.Spec.Image, Replicas: w.Spec.Copies}
+	return nil
+}
+
+// ConvertFrom implements conversion.Convertible.
+func (w *EarlierWebsite) ConvertFrom(hub conversion.Hub) error {
+	website := hub.(*Website)
+	w.ObjectMeta = website.ObjectMeta
+	w.Spec = EarlierWebsiteSpec{Image: website.Spec.Image, Copies: website.Spec.Replicas}
+	return nil
+}
