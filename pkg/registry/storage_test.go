@@ -1,0 +1,37 @@
+package registry
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// TestListItems checks that the items of a list leave their kinds to it, as those of
+// kube-apiserver do.
+func TestListItems(t *testing.T) {
+	t.Parallel()
+	s := newStored(t)
+	store := s.store(corev1.Resource("configmaps"))
+	for _, name := range []string{"a", "b"} {
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
+		if _, err := store.Create(s.ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := store.List(s.ctx, &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := list.(*corev1.ConfigMapList).Items
+	if len(items) != 2 {
+		t.Fatalf("%d items, want 2", len(items))
+	}
+	for _, item := range items {
+		if item.TypeMeta != (metav1.TypeMeta{}) {
+			t.Errorf("%s is %v", item.Name, item.TypeMeta)
+		}
+	}
+}
