@@ -102,6 +102,10 @@ func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error
 	}, nil
 }
 
+// Client is for what needs etcd itself. It is the one that all stores of the member share: nobody
+// but Stop may close it.
+func (m *Member) Client() *kubernetes.Client { return m.client }
+
 // Healthy reports whether the member answers a read that goes through consensus: what
 // kube-apiserver asks its etcd in /livez/etcd and /readyz/etcd-readiness.
 func (m *Member) Healthy(ctx context.Context) error {
