@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // as it is scaffolded
+	. "github.com/onsi/gomega"    //nolint:revive // as it is scaffolded
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	if err := os.Setenv("KUBEBUILDER_ASSETS", assets); err != nil {
+	if err := os.Setenv("KUBEBUILDER_ASSETS", assets); err != nil { //nolint:forbidigo // what envtest reads
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
