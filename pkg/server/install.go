@@ -23,6 +23,8 @@ import (
 // installed is what a server serves of the registry's groups.
 type installed struct {
 	versions map[schema.GroupVersion]*versionRoutes
+	// groups are the versions of each group, both in order of preference.
+	groups [][]schema.GroupVersion
 	// documents serve discovery, by path; services are what the OpenAPI specs have of it.
 	documents map[string]http.Handler
 	services  []*restful.WebService
@@ -42,6 +44,7 @@ func (i *installed) addDocument(codecs runtime.NegotiatedSerializer, service *re
 func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, groups []registry.APIGroup) (*installed, error) {
 	all := &installed{versions: map[schema.GroupVersion]*versionRoutes{}, documents: map[string]http.Handler{}}
 	for _, group := range groups {
+		all.groups = append(all.groups, group.Versions)
 		for _, gv := range group.Versions {
 			routes := newVersionRoutes(apiGroupVersion(s, config, group, gv))
 			if err := routes.registerKinds(); err != nil {
@@ -68,20 +71,30 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	return all, nil
 }
 
+// The priorities of groups and versions in aggregated discovery, by which clients tell
+// apart resources of the same name: groups of custom resources have 1000, as they have
+// from kube-apiserver, whose own are far above that.
+const (
+	firstGroupPriority   = 18000
+	firstVersionPriority = 100
+)
+
 // aggregated is the manager, given the versions of some groups before it serves its
 // first request.
 func (i *installed) aggregated(resources aggregated.ResourceManager, of func(group string) bool) http.Handler {
 	fill := sync.OnceValue(func() error {
-		for _, v := range i.versions {
-			group := v.version.GroupVersion.Group
-			if !of(group) {
-				continue
+		for rank, versions := range i.groups {
+			for versionRank, gv := range versions {
+				if !of(gv.Group) {
+					continue
+				}
+				version, err := i.versions[gv].discovered()
+				if err != nil {
+					return fmt.Errorf("discovery of %s: %w", gv, err)
+				}
+				resources.SetGroupVersionPriority(metav1.GroupVersion(gv), firstGroupPriority-100*rank, firstVersionPriority-versionRank)
+				resources.AddGroupVersion(gv.Group, version)
 			}
-			version, err := v.discovered()
-			if err != nil {
-				return fmt.Errorf("discovery of %s: %w", v.version.GroupVersion, err)
-			}
-			resources.AddGroupVersion(group, version)
 		}
 		return nil
 	})
