@@ -9,11 +9,13 @@ import (
 	"log" //nolint:depguard // net/http logs to it
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -177,6 +179,21 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// The handler sees what it is configured for, and nothing else.
 		w.WriteHeader(http.StatusNoContent)
 	default:
+		defer answerPanic(w, r)
 		handler.ServeHTTP(w, r)
 	}
+}
+
+// answerPanic tells the server, and so the test, of a handler that panics: all that it
+// would see else is a connection that ends.
+func answerPanic(w http.ResponseWriter, r *http.Request) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value == http.ErrAbortHandler {
+		panic(value) // it is meant for package http
+	}
+	klog.Errorf("the webhook %s has panicked: %v\n%s", r.URL.Path, value, debug.Stack())
+	http.Error(w, fmt.Sprintf("the handler has panicked: %v", value), http.StatusInternalServerError)
 }

@@ -96,6 +96,33 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
+// Who calls a handler that panics is told so.
+func TestWebhookPanics(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, test := range []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"mistake", "index out of range", "the handler has panicked: index out of range"},
+		{"meant to end the request", http.ErrAbortHandler, "received from peer"},
+	} {
+		webhook := srv.Webhook("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(test.value) }))
+		configuration := refusing(webhook.ClientConfig())
+		if _, err := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("m"), metav1.CreateOptions{})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: want %q, got %v", test.name, test.want, err)
+		}
+		if err := srv.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Configurations that the test creates name a service, too.
 func TestWebhookService(t *testing.T) {
 	t.Parallel()
