@@ -191,8 +191,8 @@ func answerPanic(w http.ResponseWriter, r *http.Request) {
 	if value == nil {
 		return
 	}
-	if value == http.ErrAbortHandler {
-		panic(value) // it is meant for package http
+	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(value) //nolint:forbidigo // it is meant for package http
 	}
 	klog.Errorf("the webhook %s has panicked: %v\n%s", r.URL.Path, value, debug.Stack())
 	http.Error(w, fmt.Sprintf("the handler has panicked: %v", value), http.StatusInternalServerError)
