@@ -1,0 +1,53 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// A policy is in force whichever version it and its binding are written in, and is the same policy in
+// every other.
+func TestPoliciesOfAnyVersion(t *testing.T) {
+	t.Parallel()
+	versions := []string{configurationAPI, "admissionregistration.k8s.io/v1beta1", "admissionregistration.k8s.io/v1alpha1"}
+	srv := miniapitest.Start(t, miniapitest.WithAPIs(versions[1:]...))
+	match := map[string]any{"resourceRules": []any{map[string]any{
+		"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+	}}}
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			for _, o := range []struct {
+				kind string
+				spec map[string]any
+			}{
+				{"MutatingAdmissionPolicy", map[string]any{"matchConstraints": match, "reinvocationPolicy": "Never", "mutations": []any{map[string]any{
+					"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": `Object{data: {"size": "9"}}`},
+				}}}},
+				{"MutatingAdmissionPolicyBinding", map[string]any{"policyName": "policy"}},
+				{"ValidatingAdmissionPolicy", map[string]any{"matchConstraints": match, "validations": []any{map[string]any{
+					"expression": `object.data.size != "9"`, "message": "too large for " + version,
+				}}}},
+				{"ValidatingAdmissionPolicyBinding", map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
+			} {
+				written := clusterResources(srv, version, resourceOf(o.kind))
+				must(written.Create(t.Context(), object(version, o.kind, "policy", map[string]any{"spec": o.spec}), metav1.CreateOptions{}))(t)
+				defer func() { ok(t, written.Delete(t.Context(), "policy", metav1.DeleteOptions{})) }()
+				for _, other := range versions {
+					read := must(clusterResources(srv, other, resourceOf(o.kind)).Get(t.Context(), "policy", metav1.GetOptions{}))(t)
+					if policy := fieldOf(read, "spec", "failurePolicy"); strings.HasSuffix(o.kind, "Policy") && policy != "Fail" {
+						t.Errorf("%s read as %s: want the default failurePolicy, got %v", o.kind, other, policy)
+					}
+				}
+			}
+			if err := createThing(t, srv); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "too large for "+version) {
+				t.Errorf("want one policy to refuse what the other has changed, got %v", err)
+			}
+		})
+	}
+	ok(t, createThing(t, srv))
+}
