@@ -27,6 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
 	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceautoprovision"
 	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceexists"
+	"github.com/miniapi-dev/miniapi/pkg/admission/nodedeclaredfeaturevalidator"
 	"github.com/miniapi-dev/miniapi/pkg/admission/noderestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/ownerreferencespermissionenforcement"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
@@ -95,7 +96,7 @@ var order = []plugin{
 	{denyserviceexternalips.Name, off, unconfigured(denyserviceexternalips.New)},
 	{podtopologylabels.Name, on, unconfigured(podtopologylabels.New)},
 	{"PodGroupWorkloadExists", on, nil},
-	{"NodeDeclaredFeatureValidator", on, nil},
+	{nodedeclaredfeaturevalidator.Name, on, unconfigured(nodedeclaredfeaturevalidator.New)},
 	{"JobValidation", on, nil},
 	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New)},
 

@@ -125,13 +125,10 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 		pod.Annotations[k] = v
 	}
 	// The plugin PodTopologyLabels gives the binding labels of the node.
+	if pod.Labels == nil && len(binding.Labels) > 0 {
+		pod.Labels = map[string]string{}
+	}
 	for k, v := range binding.Labels {
-		if _, own := pod.Labels[k]; own {
-			continue
-		}
-		if pod.Labels == nil {
-			pod.Labels = map[string]string{}
-		}
 		pod.Labels[k] = v
 	}
 	setPodCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: observedGeneration(pod)})

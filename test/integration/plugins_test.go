@@ -282,6 +282,7 @@ func TestPluginsOfNodes(t *testing.T) {
 	}
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	small := pod("p")
+	small.Labels = map[string]string{corev1.LabelTopologyZone: "elsewhere"}
 	small.Spec.Containers[0].Resources.Requests = memory("64Mi")
 	must(pods.Create(t.Context(), small, metav1.CreateOptions{}))(t)
 	ok(t, pods.Bind(t.Context(), &corev1.Binding{ObjectMeta: named("p"), Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, metav1.CreateOptions{}))
@@ -294,6 +295,16 @@ func TestPluginsOfNodes(t *testing.T) {
 	const want = `pods "p" is forbidden: node didn't have enough allocatable resources: memory, requested: 134217728, allocatable: 0`
 	if diff := cmp.Diff(want, statusOf(err).Message); diff != "" {
 		t.Errorf("PodResizeValidator: refusal (-want +got):\n%s", diff)
+	}
+
+	whole := pod("q")
+	whole.Spec.NodeName, whole.Spec.Resources = "n", &corev1.ResourceRequirements{Limits: memory("64Mi")}
+	whole = must(pods.Create(t.Context(), whole, metav1.CreateOptions{}))(t)
+	whole.Spec.Resources.Limits = memory("128Mi")
+	_, err = pods.UpdateResize(t.Context(), "q", whole, metav1.UpdateOptions{})
+	const wantFeature = `pods "q" is forbidden: pod update requires features InPlacePodLevelResourcesVerticalScaling which are not available on node "n"`
+	if diff := cmp.Diff(wantFeature, statusOf(err).Message); diff != "" {
+		t.Errorf("NodeDeclaredFeatureValidator: refusal (-want +got):\n%s", diff)
 	}
 }
 

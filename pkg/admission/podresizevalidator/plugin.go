@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/internal/boundpods"
 )
 
 // Name is the plugin's name.
@@ -54,24 +56,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "resize" {
 		return nil
 	}
-	pod, ok := a.GetObject().(*corev1.Pod)
-	if !ok {
-		return apierrors.NewBadRequest(fmt.Sprintf("expected a pod but got a %T", a.GetObject()))
+	pod, _, err := boundpods.Change(a)
+	if pod == nil || err != nil {
+		return err
 	}
-	old, ok := a.GetOldObject().(*corev1.Pod)
-	if !ok {
-		return apierrors.NewBadRequest(fmt.Sprintf("expected an old pod but got a %T", a.GetOldObject()))
-	}
-	// The generation counts changes of the resources.
-	if pod.Spec.NodeName == "" || pod.Generation == old.Generation {
-		return nil
-	}
-	node, err := p.client.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return admission.NewForbidden(a, fmt.Errorf("node %q not found", pod.Spec.NodeName))
-	case err != nil:
-		return admission.NewForbidden(a, fmt.Errorf("failed to get node %q: %w", pod.Spec.NodeName, err))
+	node, err := boundpods.Node(ctx, p.client, a, pod.Spec.NodeName)
+	if err != nil {
+		return err
 	}
 	if os, known := node.Labels[corev1.LabelOSStable]; known && os != string(corev1.Linux) {
 		return refuse(a, unsupportedPlatform, fmt.Errorf("pod resize is only supported on linux nodes, node %q is %q", node.Name, os))

@@ -1,5 +1,5 @@
 // Package podtopologylabels has the PodTopologyLabels plugin (KEP-4742): a pod gets the zone and the
-// region of its node as labels, when it is bound or created on a node.
+// region of its node as labels, whatever it had, when it is bound or created on a node.
 package podtopologylabels
 
 import (
@@ -70,7 +70,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// label copies the labels that the object doesn't have. A node that doesn't exist has none.
+// label copies the labels over those that the object has. A node that doesn't exist has none.
 func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
 	if nodeName == "" {
 		return nil
@@ -84,7 +84,7 @@ func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName 
 	}
 	for _, key := range copied {
 		value, known := node.Labels[key]
-		if _, own := object.Labels[key]; own || !known {
+		if !known {
 			continue
 		}
 		if object.Labels == nil {

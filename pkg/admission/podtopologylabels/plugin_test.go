@@ -29,7 +29,7 @@ func TestPlugin(t *testing.T) {
 	}{
 		{name: "binding", reason: "the pod learns where it will be", subresource: "binding", object: &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, want: map[string]string{zone: "a", region: "b"}},
 		{name: "created on a node", reason: "nothing binds it", object: pod("n", nil), want: map[string]string{zone: "a", region: "b"}},
-		{name: "own label", reason: "what the user says stays", object: pod("n", map[string]string{zone: "x"}), want: map[string]string{zone: "x", region: "b"}},
+		{name: "own label", reason: "the node knows better than the user", object: pod("n", map[string]string{zone: "x", "other": "y"}), want: map[string]string{zone: "a", region: "b", "other": "y"}},
 		{name: "no node yet", reason: "nothing is known", object: pod("", nil)},
 		{name: "unknown node", reason: "pods may come before their node", object: pod("gone", nil)},
 	}

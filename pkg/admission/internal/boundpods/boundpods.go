@@ -1,0 +1,45 @@
+// Package boundpods is what plugins have in common that judge changes of pods by the nodes they are on.
+package boundpods
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Change returns the pod as it will be and as it was, if the request changes the spec of one that is on a
+// node, and nil if it doesn't.
+func Change(a admission.Attributes) (pod, old *corev1.Pod, err error) {
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("expected a pod but got a %T", a.GetObject()))
+	}
+	if pod.Spec.NodeName == "" {
+		return nil, nil, nil
+	}
+	old, ok = a.GetOldObject().(*corev1.Pod)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("expected an old pod but got a %T", a.GetOldObject()))
+	}
+	if pod.Generation == old.Generation { // which counts changes of the spec
+		return nil, nil, nil
+	}
+	return pod, old, nil
+}
+
+// Node reads a pod's node, without which the request is refused.
+func Node(ctx context.Context, client kubernetes.Interface, a admission.Attributes, name string) (*corev1.Node, error) {
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, admission.NewForbidden(a, fmt.Errorf("node %q not found", name))
+	case err != nil:
+		return nil, admission.NewForbidden(a, fmt.Errorf("failed to get node %q: %w", name, err))
+	}
+	return node, nil
+}
