@@ -99,6 +99,7 @@ plugins:
 		{"configuration of a plugin", []string{"serve", "--secure-port=0", "--admission-control-config-file=" + podSecurity}, exitFailed, []string{"PodSecurity", "enforce", "baseline"}, "there is no such level"},
 		{"plugin", []string{"serve", "--enable-admission-plugins=Nope"}, exitUsage, []string{"--enable-admission-plugins", `"Nope"`, "NamespaceLifecycle"}, "nobody has it"},
 
+		{"empty argument", []string{"kube-apiserver", ""}, exitUsage, []string{"--etcd-servers"}, "it is no argument, so what is missing is told"},
 		{"manifest", []string{"serve", "--apply=" + brackets}, exitUsage, []string{"--apply", brackets, "document 1", "line 1"}, "it is no YAML"},
 		{"no manifest", []string{"serve", "--apply=" + missing}, exitUsage, []string{"--apply", missing}, "it isn't there"},
 		{"manifest of an unknown kind", []string{"serve", "--secure-port=0", "--apply=" + unknownKind}, exitFailed, []string{"--apply", unknownKind, "document 2", "Nope"}, "nothing serves it"},
