@@ -8,13 +8,16 @@ import (
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
 
 // lenientGates passes on the feature gates that this process knows, and notes those
 // that exist in kube-apiserver alone.
 type lenientGates struct {
 	pflag.Value
-	inert *inertFlags
+	inert     *inertFlags
+	admission *admission.Options
 }
 
 // groupGates stand for all gates of a stage: those of kube-apiserver too.
@@ -34,8 +37,12 @@ func (g *lenientGates) Set(value string) error {
 			name = after
 		}
 		name = strings.TrimSpace(name)
-		if _, err := strconv.ParseBool(strings.TrimSpace(setting)); err != nil {
+		on, err := strconv.ParseBool(strings.TrimSpace(setting))
+		if err != nil {
 			return fmt.Errorf("%q: must be %s=true or %s=false", pair, name, name)
+		}
+		if name == admission.ExcludeReviewsGate {
+			g.admission.ExcludeReviews = on
 		}
 		_, here := known[featuregate.Feature(name)]
 		switch {

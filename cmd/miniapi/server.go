@@ -44,7 +44,7 @@ func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
 	}
 	o.inert.addTo(cmd.Flags())
 	gates := cmd.Flags().Lookup("feature-gates")
-	gates.Value = &lenientGates{gates.Value, o.inert}
+	gates.Value = &lenientGates{gates.Value, o.inert, o.server.Admission}
 	o.server.Flagz = flagz.NamedFlagSetsReader{FlagSets: sections}
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.DisableFlagsInUseLine = true

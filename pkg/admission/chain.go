@@ -57,8 +57,7 @@ type Dependencies struct {
 }
 
 // notIntercepted are resources that policies never see: reviews of who may do what aren't stored.
-// Webhooks do see them, as they always have; the library's gate for excluding them there,
-// ExcludeAdmissionWebhookVirtualResources, changes nothing.
+// Webhooks do see them, as they always have, unless they are excluded there too.
 var notIntercepted = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -123,7 +122,7 @@ func (c *chain) initializers() admission.PluginInitializers {
 // initialize gives a plugin what the library's initializers have no value for.
 func (c *chain) initialize(plugin admission.Interface) {
 	_, webhooks := plugin.(webhookinitializer.WantsServiceResolver)
-	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok && !webhooks {
+	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok && (!webhooks || c.options.ExcludeReviews) {
 		wants.SetExcludedAdmissionResources(notIntercepted)
 	}
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {

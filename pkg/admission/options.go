@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/features"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
 )
@@ -19,6 +20,9 @@ type Options struct {
 	Only []string
 	// ConfigFile is the path of an AdmissionConfiguration, which configures plugins one by one.
 	ConfigFile string
+	// ExcludeReviews keeps webhooks away from reviews of who somebody is and what they may do, as policies
+	// are. It is what the feature gate [ExcludeReviewsGate] says when it is set.
+	ExcludeReviews bool
 	// Services says where services are that webhooks name, whatever the API says of them.
 	Services ServiceAddresses
 
@@ -26,6 +30,10 @@ type Options struct {
 	// in that condition, unless they say something else.
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
 }
+
+// ExcludeReviewsGate is the feature gate that counts for [Options.ExcludeReviews] alone if somebody sets it:
+// on by default since 1.37, it would take from webhooks what they were always sent.
+const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
 
 // NewOptions returns the options that kube-apiserver has by default.
 func NewOptions() *Options {

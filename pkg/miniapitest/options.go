@@ -99,6 +99,9 @@ func WithoutAdmissionPlugins(names ...string) Option {
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		maps.Copy(o.featureGates, gates)
+		if on, set := gates[admission.ExcludeReviewsGate]; set {
+			o.server.Admission.ExcludeReviews = on
+		}
 		return nil
 	}
 }
