@@ -5,7 +5,6 @@ import (
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // coordination is leader election and heartbeats.
@@ -23,10 +22,7 @@ var coordination = Group{
 			CreateOnUpdate:    true,
 			ConditionalUpdate: true,
 			Printer:           &printers.Lease,
-			Hooks: HooksOf[*coordinationv1.Lease]{
-				Validate:       validation.Lease,
-				ValidateUpdate: validation.LeaseUpdate,
-			},
+			Hooks:             leaseHooks,
 		},
 	},
 }

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -182,6 +183,22 @@ func TestPrepareForCreate(t *testing.T) {
 				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("example.com"), Kind: "Populator", Name: "p"},
 			}},
 			want: &corev1.PersistentVolumeClaim{},
+		},
+		{
+			name: "claim from another namespace", reason: "the gate CrossNamespaceVolumeDataSource is off",
+			resource: "persistentvolumeclaims",
+			obj: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSourceRef: &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "c", Namespace: ptr.To("other")},
+			}},
+			want: &corev1.PersistentVolumeClaim{},
+		},
+		{
+			name: "coordinated lease", reason: "the gate CoordinatedLeaderElection is off",
+			group: "coordination.k8s.io", resource: "leases",
+			obj: &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: ptr.To("a"), PreferredHolder: ptr.To("b"), Strategy: ptr.To(coordinationv1.OldestEmulationVersion),
+			}},
+			want: &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a")}},
 		},
 		{
 			name: "endpoint slice", reason: "v1 has no topology",

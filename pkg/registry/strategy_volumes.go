@@ -31,11 +31,15 @@ var persistentVolumeHooks = HooksOf[*corev1.PersistentVolume]{
 var persistentVolumeClaimHooks = HooksOf[*corev1.PersistentVolumeClaim]{
 	PrepareForCreate: func(_ context.Context, c *corev1.PersistentVolumeClaim) {
 		dropUnknownDataSource(&c.Spec)
+		dropOtherNamespace(&c.Spec)
 		sameDataSources(&c.Spec)
 	},
 	PrepareForUpdate: func(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
 		if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
 			dropUnknownDataSource(&c.Spec)
+		}
+		if old.Spec.DataSourceRef == nil {
+			dropOtherNamespace(&c.Spec)
 		}
 		sameDataSources(&c.Spec)
 		// The old claim may be from before there was a dataSourceRef.
@@ -62,6 +66,14 @@ func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	snapshot := source.Kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io"
 	if !claim && !snapshot {
 		spec.DataSource = nil
+	}
+}
+
+// dropOtherNamespace drops a dataSourceRef that names a namespace, which is alpha and off
+// (KEP-3294).
+func dropOtherNamespace(spec *corev1.PersistentVolumeClaimSpec) {
+	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" {
+		spec.DataSourceRef = nil
 	}
 }
 
