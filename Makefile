@@ -60,7 +60,7 @@ verify: verify-words verify-format verify-tidy verify-build verify-vet lint veri
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
-	$(GOLANGCI_LINT) run
+	$(GOLANGCI_LINT) run --allow-parallel-runners
 
 .PHONY: verify-words
 verify-words: ## Check that nothing unfinished and no machine's path is committed
