@@ -33,19 +33,25 @@ func withoutStaticNames[T interface {
 	hooks.Through, hooks.Validate = through, checked(hooks.Validate)
 	hooks.Warnings = func(_ context.Context, obj, old T) []string {
 		var none T
-		switch on := staticManifests(); {
-		case !strings.HasSuffix(obj.GetName(), manifest.StaticConfigSuffix) || on && old == none:
-			return nil
-		case on:
-			return []string{"metadata.name: " + reservedName}
-		}
-		return []string{fmt.Sprintf("metadata.name: names ending with %q will be reserved for static manifest-based configurations when the %s feature gate is enabled",
-			manifest.StaticConfigSuffix, features.ManifestBasedAdmissionControlConfig)}
+		return staticNameWarnings(obj.GetName(), old == none, staticManifests())
 	}
 	return hooks
 }
 
 const reservedName = `names ending with "` + manifest.StaticConfigSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`
+
+// staticNameWarnings are for names that are refused only when something is created, and only
+// where there are static manifests.
+func staticNameWarnings(name string, created, manifests bool) []string {
+	switch {
+	case !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created:
+		return nil
+	case manifests:
+		return []string{"metadata.name: " + reservedName}
+	}
+	return []string{fmt.Sprintf("metadata.name: names ending with %q will be reserved for static manifest-based configurations when the %s feature gate is enabled",
+		manifest.StaticConfigSuffix, features.ManifestBasedAdmissionControlConfig)}
+}
 
 func staticManifests() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ManifestBasedAdmissionControlConfig)
