@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
@@ -80,10 +81,15 @@ func (s *Server) ensureObjectsLater(ctx context.Context) {
 	})
 }
 
-// isRefusal says whether a request was answered, if not as it should have been.
+// isRefusal says whether a request was refused, or judged by a webhook that can't. A store
+// that fails is none of it: nothing is known of what is there then.
 func isRefusal(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status)
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	status := answer.Status()
+	return status.Code < http.StatusInternalServerError || status.Reason == metav1.StatusReasonInternalError
 }
 
 // checkBootstrapped is a health check: it fails until what every cluster has is there.
