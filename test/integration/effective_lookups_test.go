@@ -176,7 +176,7 @@ func TestEffectiveLookups(t *testing.T) {
 }
 
 // A definition that changes is what admission goes by: its versions are equivalent to those
-// before, its schema is that of mutating policies, and it is counted by quotas.
+// before, and it is counted by quotas.
 func TestEffectiveDefinitions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -199,24 +199,6 @@ func TestEffectiveDefinitions(t *testing.T) {
 			must(resources(srv, "example.com/"+version, "gadgets").Create(t.Context(), object("example.com/"+version, "Gadget", version, nil), metav1.CreateOptions{}))(t)
 			if diff := cmp.Diff([]string{"gadgets"}, called(recorder)); diff != "" {
 				t.Errorf("calls for %s (-want +got):\n%s", version, diff)
-			}
-		}
-	})
-	t.Run("schema", func(t *testing.T) {
-		t.Parallel()
-		define(t, srv, "gizmos", "Gizmo", "v1")
-		const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec"
-		for i := range 5 {
-			field := fmt.Sprintf("field%d", i)
-			change(t, "gizmos", miniapitest.Replace(spec, map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "integer"}}}))
-			mutate(t, srv, field, admissionregistrationv1.MutatingAdmissionPolicySpec{
-				MatchConstraints: matchResources("CREATE", "example.com/v1", "gizmos"),
-				Mutations:        []admissionregistrationv1.Mutation{applies(`Object{spec: Object.spec{` + field + `: 1}}`)},
-				MatchConditions:  []admissionregistrationv1.MatchCondition{{Name: "own", Expression: "object.metadata.name == '" + field + "'"}},
-			}, nil)
-			created := must(resources(srv, "example.com/v1", "gizmos").Create(t.Context(), object("example.com/v1", "Gizmo", field, nil), metav1.CreateOptions{}))(t)
-			if diff := cmp.Diff(any(map[string]any{field: int64(1)}), fieldOf(created, "spec")); diff != "" {
-				t.Errorf("spec (-want +got):\n%s", diff)
 			}
 		}
 	})
