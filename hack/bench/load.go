@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -134,12 +136,14 @@ func (l *load) parallel(ctx context.Context) error {
 	return nil
 }
 
-// watch measures how fast events reach many watchers, when there are more than they can take.
+// watch measures how fast events reach many watchers. They come in bursts, of an object a client: a
+// watcher that falls far behind is cut off by the server.
 func (l *load) watch(ctx context.Context) error {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
+	var pending sync.WaitGroup // events that are still to come
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range watchers {
 		events, err := l.configMaps.Watch(groupCtx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
@@ -153,19 +157,40 @@ func (l *load) watch(ctx context.Context) error {
 				if !open || event.Type != watch.Added {
 					return fmt.Errorf("a watch ended, or sent %q, before all objects had come", event.Type)
 				}
+				pending.Done()
 			}
 			return nil
 		})
 	}
 	began := time.Now()
-	if err := l.inParallel(ctx, watchedCreates); err != nil {
-		return err
+	for range watchedCreates / parallelClients {
+		pending.Add(watchers * parallelClients)
+		if err := l.inParallel(groupCtx, parallelClients); err != nil {
+			return errors.Join(err, group.Wait())
+		}
+		if err := await(groupCtx, &pending); err != nil {
+			return errors.Join(err, group.Wait())
+		}
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	l.column.set(&eventRate, watchers*watchedCreates/time.Since(began).Seconds())
 	return nil
+}
+
+func await(ctx context.Context, pending *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pending.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // deleteAll measures deletecollection, of as many objects.

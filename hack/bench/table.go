@@ -42,7 +42,7 @@ var (
 	admitted   = row{name: "create, 3 mutating and 3 validating webhooks, p50", format: milliseconds, target: 1.5, ofReference: true}
 	deleteRate = row{name: "deletecollection", format: perSecond, higher: true, target: 1.5, ofReference: true}
 	deleteHook = row{name: "deletecollection, 3 validating webhooks", format: perSecond, higher: true, target: 1.5, ofReference: true}
-	eventRate  = row{name: "events to 100 watchers, of 32 clients' creates", format: perSecond, higher: true, target: 1.5, ofReference: true}
+	eventRate  = row{name: "events to 100 watchers", format: perSecond, higher: true, target: 1.5, ofReference: true}
 
 	rows = []*row{
 		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset, &execReady, &resident,
