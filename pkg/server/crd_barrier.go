@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -46,7 +47,9 @@ type crdBarrier struct {
 	mu         sync.Mutex
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
 	discovered map[schema.GroupVersion]map[string]bool
-	changed    chan struct{}
+	// ending are the resource versions at which deletions have begun, until that is seen.
+	ending  map[string]string
+	changed chan struct{}
 }
 
 func newCRDBarrier(life context.Context) *crdBarrier {
@@ -55,6 +58,7 @@ func newCRDBarrier(life context.Context) *crdBarrier {
 		resourcesChanged: func() {},
 		seen:             map[string]*apiextensionsv1.CustomResourceDefinition{},
 		discovered:       map[schema.GroupVersion]map[string]bool{},
+		ending:           map[string]string{},
 		changed:          make(chan struct{}),
 	}
 }
@@ -153,6 +157,37 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 	}
 }
 
+// ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
+// controllers then do, and webhooks are asked about, would come before it.
+func (b *crdBarrier) ends(name, resourceVersion string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ending[name] = resourceVersion
+}
+
+// settled is a handler whose requests wait until the deletions before them are in effect: no
+// more of what is defined can be created then.
+func (b *crdBarrier) settled(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		b.settle()
+		next.ServeHTTP(w, req)
+	})
+}
+
+func (b *crdBarrier) settle() {
+	b.mu.Lock()
+	ending := maps.Clone(b.ending)
+	b.mu.Unlock()
+	for name, resourceVersion := range ending {
+		b.updated(name, resourceVersion)
+		b.mu.Lock()
+		if b.ending[name] == resourceVersion {
+			delete(b.ending, name)
+		}
+		b.mu.Unlock()
+	}
+}
+
 // deleted waits until the definition is gone.
 func (b *crdBarrier) deleted(name, uid string) {
 	b.await(name, func() bool { return b.seen[name] == nil || string(b.seen[name].UID) != uid })
@@ -221,7 +256,10 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		s.barrier.created(m.GetName(), m.GetUID())
 		return nil
 	}
-	// A deletion is in effect when no more can be created; what it begins, the controllers end.
+	if m.GetDeletionTimestamp() != nil {
+		s.barrier.ends(m.GetName(), m.GetResourceVersion())
+		return nil
+	}
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
 	return nil
 }

@@ -22,7 +22,7 @@ type groupHandler struct {
 
 // buildHandlerChain is the library's, with the groups before its own mux.
 func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	return genericapiserver.DefaultBuildHandlerChain(&groupHandler{next, &c.groups}, config)
+	return genericapiserver.DefaultBuildHandlerChain(&groupHandler{c.crdBarrier.settled(next), &c.groups}, config)
 }
 
 func (g *groupHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
