@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"go.opentelemetry.io/otel/trace"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -42,6 +43,8 @@ type Dependencies struct {
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
 	// types; nil makes the plugin fetch the schemas from the server.
 	TypeConverter managedfields.TypeConverter
+	// Definition finds the definition of a custom resource's kind; see [policy.Environment].
+	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
 	// Loopback is how the server is reached when a webhook names it, as service default/kubernetes.
 	Loopback *rest.Config
@@ -138,6 +141,7 @@ func (c *chain) policyEnvironment() policy.Environment {
 		Observe:       c.Informers.Barrier().Observe,
 		Started:       c.Informers.follow,
 		TypeConverter: c.TypeConverter,
+		Definition:    c.Definition,
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 func (c *Config) buildAdmission(context.Context) error {
 	loopback := c.generic.LoopbackClientConfig
-	// What custom resources there are changes while the server runs: groupDiscovery
-	// resets the mapper.
+	// What custom resources there are changes while the server runs: the barrier of
+	// their definitions resets the mapper.
 	c.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(c.client.Discovery()))
 	chain, err := admission.New(c.options.Admission, admission.Dependencies{
 		Client:           c.client,
@@ -25,6 +25,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		EffectiveVersion: c.generic.EffectiveVersion,
 		ServerID:         c.generic.APIServerID,
 		TypeConverter:    typeConverter{},
+		Definition:       c.crdBarrier.served.definition,
 		Loopback:         loopback,
 		ServiceCA:        c.authority.pem,
 		Dial:             c.webhookConnections.dial,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,23 @@ type servedDefinitions struct {
 type madeOf struct {
 	uid        types.UID
 	generation int64
+}
+
+// definition is the definition of a kind, nil if there is none.
+func (s *servedDefinitions) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	if s.lister == nil {
+		return nil // the server is being made
+	}
+	definitions, err := s.lister.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	for _, crd := range definitions {
+		if crd.Spec.Group == kind.Group && crd.Status.AcceptedNames.Kind == kind.Kind && apihelpers.HasServedCRDVersion(crd, kind.Version) {
+			return crd
+		}
+	}
+	return nil
 }
 
 // RESTOptionsGetter notes what stores are made of.

@@ -176,7 +176,7 @@ func TestEffectiveLookups(t *testing.T) {
 }
 
 // A definition that changes is what admission goes by: its versions are equivalent to those
-// before, and it is counted by quotas.
+// before, policies apply configurations by its schema, and it is counted by quotas.
 func TestEffectiveDefinitions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -199,6 +199,21 @@ func TestEffectiveDefinitions(t *testing.T) {
 			must(resources(srv, "example.com/"+version, "gadgets").Create(t.Context(), object("example.com/"+version, "Gadget", version, nil), metav1.CreateOptions{}))(t)
 			if diff := cmp.Diff([]string{"gadgets"}, called(recorder)); diff != "" {
 				t.Errorf("calls for %s (-want +got):\n%s", version, diff)
+			}
+		}
+	})
+	t.Run("schema", func(t *testing.T) {
+		t.Parallel()
+		define(t, srv, "forms", "Form", "v1")
+		for i := range 5 {
+			field := fmt.Sprintf("field%d", i)
+			change(t, "forms", miniapitest.Add("/spec/versions/0/schema/openAPIV3Schema/properties/"+field, map[string]any{"type": "string"}))
+			spec := mutations(applies(fmt.Sprintf("Object{%s: 'set'}", field)))
+			spec.MatchConstraints = matchResources("CREATE", "example.com/v1", "forms")
+			mutate(t, srv, field, spec, nil)
+			created := must(resources(srv, "example.com/v1", "forms").Create(t.Context(), object("example.com/v1", "Form", field, nil), metav1.CreateOptions{}))(t)
+			if got := created.Object[field]; got != "set" {
+				t.Errorf("%s is %v, want what the policy applies by the definition as it has become", field, got)
 			}
 		}
 	})

@@ -7,9 +7,12 @@ import (
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
@@ -18,16 +21,27 @@ import (
 )
 
 // converters find the type converter that merges apply configurations into objects of a kind. The
-// library's own asks the server for its schemas every few seconds; this one asks when a custom resource
-// is to be mutated, and so knows one that has just been defined.
+// library's own asks the server for its schemas every few seconds; this one makes those of custom
+// resources of their definitions, and so knows one that has just been written.
 type converters struct {
 	// builtin converts the types that are known at build time; nil knows none.
 	builtin managedfields.TypeConverter
-	// openAPI is the server's, found late: it isn't serving yet when the plugin is made.
+	// definition finds the definition of a custom resource's kind, nil if there is none.
+	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
+	// openAPI is the server's, for everything else. It is found late: the server isn't serving yet when
+	// the plugin is made.
 	openAPI func() openapi.Client
 
-	mu     sync.Mutex
-	custom map[schema.GroupVersion]converter
+	mu      sync.Mutex
+	custom  map[schema.GroupVersion]converter
+	defined map[schema.GroupVersionKind]definedConverter
+}
+
+// definedConverter is made of a definition at one of its generations.
+type definedConverter struct {
+	uid        types.UID
+	generation int64
+	managedfields.TypeConverter
 }
 
 // converter is made of a schema, which its URL identifies.
@@ -50,12 +64,44 @@ func (c *converters) GetTypeConverter(kind schema.GroupVersionKind) managedfield
 			return c.builtin
 		}
 	}
-	found, err := c.find(kind.GroupVersion())
+	found, err := c.define(kind)
+	if found == nil && err == nil {
+		found, err = c.find(kind.GroupVersion())
+	}
 	if err != nil {
 		utilruntime.HandleError(fmt.Errorf("no schema for %v: %w", kind, err))
 		return nil
 	}
 	return found
+}
+
+// define returns the converter of a custom resource, nil if its kind isn't defined.
+func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	if c.definition == nil {
+		return nil, nil
+	}
+	definition := c.definition(kind)
+	if definition == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.defined[kind]; ok && known.uid == definition.UID && known.generation == definition.Generation {
+		return known.TypeConverter, nil
+	}
+	document, err := builder.BuildOpenAPIV3(definition, kind.Version, builder.Options{})
+	if err != nil {
+		return nil, err
+	}
+	made, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
+	if err != nil {
+		return nil, err
+	}
+	if c.defined == nil {
+		c.defined = map[schema.GroupVersionKind]definedConverter{}
+	}
+	c.defined[kind] = definedConverter{definition.UID, definition.Generation, made}
+	return made, nil
 }
 
 // find returns the converter of a group's version, made anew if its schema has changed.

@@ -3,6 +3,7 @@ package policy
 import (
 	"io"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -31,6 +32,9 @@ type Environment struct {
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
 	// types. Without it their schemas are fetched from the server, as those of custom resources are.
 	TypeConverter managedfields.TypeConverter
+	// Definition finds the definition of a custom resource's kind, nil if there is none: apply
+	// configurations are merged by its schema. Without it, the schema is fetched from the server.
+	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 
 // NewValidating returns the ValidatingAdmissionPolicy plugin.
@@ -93,8 +97,9 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, client kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
 			return mutating.NewDispatcher(a, m, &converters{
-				builtin: environment.TypeConverter,
-				openAPI: func() openapi.Client { return client.Discovery().OpenAPIV3() },
+				builtin:    environment.TypeConverter,
+				definition: environment.Definition,
+				openAPI:    func() openapi.Client { return client.Discovery().OpenAPIV3() },
 			})
 		},
 	)}
