@@ -23,6 +23,7 @@ const (
 	parallelCreates = 8000
 	watchers        = 100
 	watchedCreates  = 3200
+	watchedBurst    = 8
 	deletedObjects  = 2000
 	hookedDeletes   = 500
 )
@@ -111,11 +112,11 @@ func (l *load) serial(ctx context.Context, r *row, n int) error {
 }
 
 // inParallel creates objects by many clients at once.
-func (l *load) inParallel(ctx context.Context, n int) error {
+func (l *load) inParallel(ctx context.Context, clients, n int) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	for range parallelClients {
+	for range clients {
 		group.Go(func() error {
-			for range n / parallelClients {
+			for range n / clients {
 				if err := l.create(groupCtx); err != nil {
 					return err
 				}
@@ -129,15 +130,15 @@ func (l *load) inParallel(ctx context.Context, n int) error {
 // parallel measures the throughput of many clients.
 func (l *load) parallel(ctx context.Context) error {
 	began := time.Now()
-	if err := l.inParallel(ctx, parallelCreates); err != nil {
+	if err := l.inParallel(ctx, parallelClients, parallelCreates); err != nil {
 		return err
 	}
 	l.column.set(&createRate, parallelCreates/time.Since(began).Seconds())
 	return nil
 }
 
-// watch measures how fast events reach many watchers. They come in bursts, of an object a client: a
-// watcher that falls far behind is cut off by the server.
+// watch measures how fast events reach many watchers. They come in bursts that fit what a server
+// keeps for a watcher: one that falls further behind is cut off.
 func (l *load) watch(ctx context.Context) error {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -163,9 +164,9 @@ func (l *load) watch(ctx context.Context) error {
 		})
 	}
 	began := time.Now()
-	for range watchedCreates / parallelClients {
-		pending.Add(watchers * parallelClients)
-		if err := l.inParallel(groupCtx, parallelClients); err != nil {
+	for range watchedCreates / watchedBurst {
+		pending.Add(watchers * watchedBurst)
+		if err := l.inParallel(groupCtx, watchedBurst, watchedBurst); err != nil {
 			return errors.Join(err, group.Wait())
 		}
 		if err := await(groupCtx, &pending); err != nil {
@@ -198,7 +199,7 @@ func (l *load) deleteAll(ctx context.Context, r *row, n int) error {
 	if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return err
 	}
-	if err := l.inParallel(ctx, n); err != nil {
+	if err := l.inParallel(ctx, parallelClients, n); err != nil {
 		return err
 	}
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{})
