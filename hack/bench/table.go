@@ -66,7 +66,7 @@ func (c column) set(r *row, v float64) {
 
 func (t *table) print(w io.Writer) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer out.Flush()
+	defer func() { _ = out.Flush() }() // nobody is left to be told
 	header := "\nwhat\tminiapi\ttarget"
 	if len(t.reference) > 0 {
 		header += "\treference\ttimes as good"
