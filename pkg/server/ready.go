@@ -24,9 +24,8 @@ const startTimeout = time.Minute
 func (s *Server) syncInformers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	life := s.config.life.Done()
 	s.config.informers.StartWithContext(s.config.life)
-	s.crds.Informers.Start(life)
+	s.crds.Informers.StartWithContext(s.config.life)
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
 		return fmt.Errorf("waiting for informers: %w", err)
 	}
