@@ -23,9 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	ministorage "github.com/miniapi-dev/miniapi/pkg/storage"
@@ -176,7 +174,10 @@ func (b *crdBarrier) settled(next http.Handler) http.Handler {
 
 func (b *crdBarrier) settle() {
 	b.mu.Lock()
-	ending := maps.Clone(b.ending)
+	var ending map[string]string
+	if len(b.ending) > 0 {
+		ending = maps.Clone(b.ending)
+	}
 	b.mu.Unlock()
 	for name, resourceVersion := range ending {
 		b.updated(name, resourceVersion)
@@ -195,27 +196,9 @@ func (b *crdBarrier) deleted(name, uid string) {
 
 // RESTOptionsGetter puts the barrier behind the writes of definitions.
 func (b *crdBarrier) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return &barredOptions{inner, b}
-}
-
-type barredOptions struct {
-	inner   generic.RESTOptionsGetter
-	barrier *crdBarrier
-}
-
-// GetRESTOptions implements generic.RESTOptionsGetter.
-func (o *barredOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := o.inner.GetRESTOptions(resource, example)
-	if err != nil {
-		return options, err
-	}
-	decorate := options.Decorator
-	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
-		attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-		store, destroy, err := decorate(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
-		return &barredStorage{store, o.barrier}, destroy, err
-	}
-	return options, nil
+	return &decoratedOptions{inner, func(_ schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
+		return &barredStorage{store, b}, destroy
+	}}
 }
 
 // barredStorage holds each write until it is in effect.

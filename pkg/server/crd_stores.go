@@ -10,9 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/tools/cache"
 )
 
 // teardownTimeout bounds what a stop waits for; the library's own delay is a second.
@@ -30,7 +28,7 @@ type customStores struct {
 
 // RESTOptionsGetter counts the stores that are made with what inner says.
 func (s *customStores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return &customOptions{inner, s}
+	return &decoratedOptions{inner, s.decorate}
 }
 
 // wait waits until they are all destroyed.
@@ -50,32 +48,14 @@ func (s *customStores) wait() error {
 	}
 }
 
-type customOptions struct {
-	inner  generic.RESTOptionsGetter
-	stores *customStores
-}
-
-// GetRESTOptions implements generic.RESTOptionsGetter.
-func (o *customOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := o.inner.GetRESTOptions(resource, example)
-	if err != nil {
-		return options, err
+// decorate counts a store until it is destroyed, and tells of its writes.
+func (s *customStores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
+	s.open.Add(1)
+	done := sync.OnceFunc(s.open.Done)
+	return &customStore{store, resource, s.written}, func() {
+		defer done()
+		destroy()
 	}
-	decorate := options.Decorator
-	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
-		attributes storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-		store, destroy, err := decorate(config, prefix, keyFunc, newFunc, newListFunc, attributes, trigger, indexers)
-		if err != nil {
-			return nil, nil, err
-		}
-		o.stores.open.Add(1)
-		done := sync.OnceFunc(o.stores.open.Done)
-		return &customStore{store, resource, o.stores.written}, func() {
-			defer done()
-			destroy()
-		}, nil
-	}
-	return options, nil
 }
 
 // customStore tells what it has written before the answer does.
