@@ -64,6 +64,8 @@ func (o serverOptions) begin(errOut, log io.Writer) error {
 func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
 	memory := newMemory(os.Getenv)
 	defer runtime.KeepAlive(memory)
+	processors := newProcessors(os.Getenv)
+	o.server.WrapHandler = processors.handler
 	s, err := o.build(ctx, errOut)
 	if err != nil {
 		return unlessSignalled(ctx, err)
@@ -83,6 +85,7 @@ func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready fu
 			stop(readyErr)
 		}
 		memory.settle()
+		processors.regulate()
 	}
 	return errors.Join(readyErr, <-done)
 }

@@ -22,7 +22,11 @@ type groupHandler struct {
 
 // buildHandlerChain is the library's, with the groups before its own mux.
 func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	return genericapiserver.DefaultBuildHandlerChain(&groupHandler{c.crdBarrier.settled(next), &c.groups}, config)
+	var served http.Handler = &groupHandler{c.crdBarrier.settled(next), &c.groups}
+	if wrap := c.options.WrapHandler; wrap != nil {
+		served = wrap(served)
+	}
+	return genericapiserver.DefaultBuildHandlerChain(served, config)
 }
 
 func (g *groupHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {

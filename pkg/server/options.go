@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,9 @@ type Options struct {
 	EnableAggregatorRouting bool
 	// Kubelet is how kubelets are reached.
 	Kubelet KubeletOptions
+	// WrapHandler, if there is one, is put around what serves a request once it is known who asks,
+	// and that they may.
+	WrapHandler func(next http.Handler) http.Handler
 	// Flagz is what /flagz tells of, for a program that has flags.
 	Flagz flagz.Reader
 }
