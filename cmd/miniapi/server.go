@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,7 +62,7 @@ func (o serverOptions) begin(errOut, log io.Writer) error {
 // the server is stopped. A signal before that is no failure, whatever it interrupts.
 func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
 	memory := newMemory(os.Getenv)
-	defer runtime.KeepAlive(memory)
+	defer memory.release()
 	processors := newProcessors(os.Getenv)
 	o.server.WrapHandler = processors.handler
 	s, err := o.build(ctx, errOut)
