@@ -10,10 +10,11 @@ const (
 	// At Go's default alone, a server of few objects would collect after every few requests, which is
 	// a sixth of the work of its start and of its requests.
 	reserveSize = 32 << 20
-	// stackSize is how much stack one goroutine holds. Go starts goroutines with as much as those that
-	// there are use on average, and an idle server's use next to nothing; a request's would grow theirs
-	// three times each, which is a tenth of its work. This makes it 32 KiB for some two hundred.
-	stackSize = 3 << 20
+	// averageStack is what the goroutines of a server that is ready use of stack on average, with
+	// those that hold some. Go starts goroutines with the average, rounded up to a power of two. An
+	// idle server's use next to nothing, and those of a request would have to grow their stacks three
+	// times each, which is a tenth of its work.
+	averageStack = 20 << 10
 )
 
 // memory is what the process does for memory, and with it.
@@ -23,42 +24,46 @@ type memory struct {
 	released chan struct{}
 }
 
-// newMemory makes the reserve, unless the environment (GOGC) says how much garbage there may be, and
-// the stack. Both are there until release.
+// newMemory makes the reserve, unless the environment (GOGC) says how much garbage there may be.
 func newMemory(environ func(string) string) *memory {
 	m := &memory{released: make(chan struct{})}
 	if environ("GOGC") == "" {
 		m.reserve = make([]byte, reserveSize)
 	}
-	held := make(chan struct{})
-	go holdStack(stackSize, func() {
-		close(held)
-		<-m.released
-	})
-	<-held
 	return m
 }
 
-// holdStack calls hold with as much stack in use as size, in bytes. What it returns only keeps the
-// compiler from leaving the frames out.
-func holdStack(size int, hold func()) byte {
-	var frame [64 << 10]byte
-	if size <= len(frame) {
-		hold()
-	} else {
-		frame[size%len(frame)] = holdStack(size-len(frame), hold)
+// settle is for when the server is ready: it holds stack for as many goroutines as there are, and
+// gives back what only the start needed, of the heap and of the program's own pages.
+func (m *memory) settle() {
+	const frameSize = len(frame{})
+	for range max(1, (runtime.NumGoroutine()*averageStack+frameSize/2)/frameSize) {
+		held := make(chan struct{})
+		go holdStack(func() {
+			close(held)
+			<-m.released
+		}, nil)
+		<-held
 	}
-	return frame[0]
+	debug.FreeOSMemory()
+	dropProgramPages()
 }
 
+// release gives back what is held.
 func (m *memory) release() {
 	close(m.released)
 	runtime.KeepAlive(m)
 }
 
-// settle is for when the server is ready: it gives back what only the start needed, of the heap and
-// of the program's own pages.
-func (m *memory) settle() {
-	debug.FreeOSMemory()
-	dropProgramPages()
+type frame [1 << 20]byte
+
+// holdStack calls hold with as much stack in use as a frame has. It is never touched, and so never
+// resident: it is there to pass a frame to use, which is nil.
+//
+//go:noinline
+func holdStack(hold func(), use func(frame)) {
+	hold()
+	if use != nil {
+		use(frame{})
+	}
 }

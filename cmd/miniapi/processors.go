@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -72,12 +73,16 @@ func (p *processors) crowd() {
 	}
 }
 
-// handler counts the requests that next serves.
+// handler counts the requests that next serves, but for the server's own.
 func (p *processors) handler(next http.Handler) http.Handler {
 	if p == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if who, ok := request.UserFrom(req.Context()); ok && who.GetName() == user.APIServerUser {
+			next.ServeHTTP(w, req) // the server's own
+			return
+		}
 		if info, ok := request.RequestInfoFrom(req.Context()); ok && info.Verb == "watch" {
 			p.began(&p.watches, fewWatches)
 			defer p.watches.Add(-1)
