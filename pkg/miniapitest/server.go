@@ -72,6 +72,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	if err := processGates.acquire(o.featureGates); err != nil {
 		return nil, err
 	}
+	defer reserveHeap(&firstReserved)()
 	log := &serverLog{}
 	s, err := o.start(log.context(ctx))
 	if err != nil {
