@@ -20,7 +20,7 @@ type row struct {
 	ofReference bool
 }
 
-func milliseconds(v float64) string { return fmt.Sprintf("%.1f ms", v) }
+func milliseconds(v float64) string { return fmt.Sprintf("%.3g ms", v) }
 func perSecond(v float64) string    { return fmt.Sprintf("%.0f /s", v) }
 func megabytes(v float64) string    { return fmt.Sprintf("%.1f MB", v) }
 func number(v float64) string       { return fmt.Sprintf("%.0f", v) }
