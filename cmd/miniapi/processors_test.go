@@ -53,6 +53,12 @@ func (r *regulated) serve(verb string, n int) (release func()) {
 	}
 }
 
+// pass lets the bubble's time pass, and then whatever was due.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
 func TestProcessors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -74,20 +80,17 @@ func TestProcessors(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRegulated()
 				r.regulate()
-				time.Sleep(2 * lull)
-				synctest.Wait()
+				pass(2 * lull)
 				if r.now != "one" {
 					t.Fatalf("before any request: want one processor, got %s", r.now)
 				}
 				release := r.serve(tc.verb, tc.requests)
-				time.Sleep(tc.during)
-				synctest.Wait()
+				pass(tc.during)
 				if r.now != tc.want {
 					t.Errorf("while they are served: want %s, got %s (%s)", tc.want, r.now, tc.reason)
 				}
 				release()
-				time.Sleep(3 * lull)
-				synctest.Wait()
+				pass(3 * lull)
 				if r.now != "one" {
 					t.Errorf("after them: want one processor, got %s", r.now)
 				}
@@ -102,8 +105,7 @@ func TestProcessorsBeforeTheServerIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRegulated()
 		r.serve("get", 1)()
-		time.Sleep(10 * lull)
-		synctest.Wait()
+		pass(10 * lull)
 		if r.now != "all" {
 			t.Errorf("want all processors, got %s", r.now)
 		}
