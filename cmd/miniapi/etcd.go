@@ -17,10 +17,16 @@ func newEtcdCommand() *cobra.Command {
 		Short:              "Run etcd, with etcd's own flags",
 		DisableFlagParsing: true,
 		Run: func(_ *cobra.Command, args []string) {
+			memory := newMemory(os.Getenv)
+			defer memory.release()
+			memory.holdStacks(etcdGoroutines)
 			etcdmain.Main(append([]string{"etcd"}, electAtOnce(args, os.Getenv)...))
 		},
 	}
 }
+
+// etcdGoroutines are what etcd has for one kube-apiserver, which opens a connection for each resource.
+const etcdGoroutines = 500
 
 // ownPace are etcd's flags by which a member has peers to keep in step with, or says
 // itself at which pace.

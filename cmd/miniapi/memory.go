@@ -36,8 +36,15 @@ func newMemory(environ func(string) string) *memory {
 // settle is for when the server is ready: it holds stack for as many goroutines as there are, and
 // gives back what only the start needed, of the heap and of the program's own pages.
 func (m *memory) settle() {
+	m.holdStacks(runtime.NumGoroutine())
+	debug.FreeOSMemory()
+	dropProgramPages()
+}
+
+// holdStacks holds as much stack as makes the average for goroutines that use none.
+func (m *memory) holdStacks(goroutines int) {
 	const frameSize = len(frame{})
-	for range max(1, (runtime.NumGoroutine()*averageStack+frameSize/2)/frameSize) {
+	for range max(1, (goroutines*averageStack+frameSize/2)/frameSize) {
 		held := make(chan struct{})
 		go holdStack(func() {
 			close(held)
@@ -45,8 +52,6 @@ func (m *memory) settle() {
 		}, nil)
 		<-held
 	}
-	debug.FreeOSMemory()
-	dropProgramPages()
 }
 
 // release gives back what is held.
