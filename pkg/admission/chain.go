@@ -52,7 +52,7 @@ type Dependencies struct {
 	ServiceCA []byte
 	// Dial makes the connections to webhooks; see [NewWebhookAuthentication].
 	Dial Dial
-	// TracerProvider traces calls of webhooks; nil doesn't.
+	// TracerProvider traces calls of webhooks; see [NewWebhookAuthentication].
 	TracerProvider trace.TracerProvider
 
 	// Drained is closed when no more requests come: the plugins' goroutines end then.

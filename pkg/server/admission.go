@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"go.opentelemetry.io/otel/trace"
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 
@@ -30,7 +31,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		ServiceCA:        c.authority.pem,
 		Dial:             c.webhookConnections.dial,
 		Drained:          c.life.Done(),
-		TracerProvider:   c.generic.TracerProvider,
+		TracerProvider:   c.tracer(),
 	})
 	if err != nil {
 		return fmt.Errorf("admission: %w", err)
@@ -38,6 +39,14 @@ func (c *Config) buildAdmission(context.Context) error {
 	c.generic.AdmissionControl = chain
 	// Webhooks that convert custom resources are reached as those of admission are.
 	c.services = admission.NewServiceResolver(c.options.Admission.Services, c.client, c.informers)
-	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, c.webhookConnections.dial, c.generic.TracerProvider)
+	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, c.webhookConnections.dial, c.tracer())
 	return nil
+}
+
+// tracer is nil unless requests are traced.
+func (c *Config) tracer() trace.TracerProvider {
+	if c.options.Tracing.ConfigFile == "" {
+		return nil
+	}
+	return c.generic.TracerProvider
 }
