@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -140,6 +141,33 @@ func TestResetDefinitions(t *testing.T) {
 		}
 		if _, err := dynamic.Get(ctx, "kept", metav1.GetOptions{}); err != nil {
 			t.Fatalf("want the resource to be back: %v", err)
+		}
+	}
+}
+
+// A definition that has changed is in force again as it was, although it is of an earlier generation.
+func TestResetChangedDefinition(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/widgets"))
+	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	create := func() error {
+		_, err := srv.DynamicClient().Resource(widgets).Namespace("default").Create(ctx, widget("small"), metav1.CreateOptions{})
+		return err
+	}
+	for range 20 { // it was right most of the time
+		const minimum = `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/minimum","value":2}]`
+		if _, err := definitions.Patch(ctx, "widgets.example.com", types.JSONPatchType, []byte(minimum), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := create(); !apierrors.IsInvalid(err) {
+			t.Fatalf("by the changed definition: want a small widget to be refused, got %v", err)
+		}
+		if err := srv.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		if err := create(); err != nil {
+			t.Fatalf("by the definition as it was: want a small widget to be created, got %v", err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -37,6 +38,15 @@ type servedDefinitions struct {
 type madeOf struct {
 	uid        types.UID
 	generation int64
+	revision   uint64 // a restored definition has an earlier generation, and a later revision
+}
+
+func newMadeOf(crd *apiextensionsv1.CustomResourceDefinition) madeOf {
+	revision, err := strconv.ParseUint(crd.ResourceVersion, 10, 64)
+	if err != nil {
+		revision = 0 // older than any other
+	}
+	return madeOf{crd.UID, crd.Generation, revision}
 }
 
 // definition is the definition of a kind, nil if there is none.
@@ -73,7 +83,7 @@ func (o *notedOptions) GetRESTOptions(resource schema.GroupResource, example run
 		if o.served.made == nil {
 			o.served.made = map[schema.GroupResource]madeOf{}
 		}
-		o.served.made[resource] = madeOf{crd.UID, crd.Generation}
+		o.served.made[resource] = newMadeOf(crd)
 		o.served.mu.Unlock()
 	}
 	return o.inner.GetRESTOptions(resource, example)
@@ -103,7 +113,8 @@ func (s *servedDefinitions) stale(crd *apiextensionsv1.CustomResourceDefinition)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	made, ok := s.made[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}]
-	return ok && made.uid == crd.UID && made.generation < crd.Generation
+	now := newMadeOf(crd)
+	return ok && made.uid == now.uid && made.generation != now.generation && made.revision < now.revision
 }
 
 // ask makes a request that the handler refuses, once it has what it would serve it by: for a
