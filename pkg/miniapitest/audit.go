@@ -1,6 +1,7 @@
 package miniapitest
 
 import (
+	"errors"
 	"fmt"
 
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
@@ -15,6 +16,9 @@ import (
 // goroutine, before or after the answer to their request as their stage says.
 func WithAudit(policy *auditv1.Policy, sink func(*auditv1.Event)) Option {
 	return func(o *options) error {
+		if sink == nil {
+			return errors.New("audit: the function that takes the events is nil")
+		}
 		o.auditSink = auditSink(sink)
 		if policy == nil {
 			return nil

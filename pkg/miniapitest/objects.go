@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,16 +44,26 @@ func WithCRDs(paths ...string) Option {
 // WithManifests applies the manifests of files, globs or folders, in order: custom
 // resources may follow their definitions.
 func WithManifests(paths ...string) Option {
-	return WithManifestsFS(nil, paths...)
+	return func(o *options) error { return o.addManifests(manifests.Reader{}, paths) }
 }
 
 // WithManifestsFS is WithManifests for the files of fsys, such as an embed.FS.
 func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
-		objects, err := manifests.Reader{FS: fsys}.Load(paths...)
-		o.objects = append(o.objects, objects...)
-		return err
+		if fsys == nil {
+			return errors.New("the file system of manifests is nil: WithManifests reads the machine's")
+		}
+		return o.addManifests(manifests.Reader{FS: fsys}, paths)
 	}
+}
+
+func (o *options) addManifests(reader manifests.Reader, paths []string) error {
+	if len(paths) == 0 {
+		return errors.New("manifests need a path: a file, a glob or a folder")
+	}
+	objects, err := reader.Load(paths...)
+	o.objects = append(o.objects, objects...)
+	return err
 }
 
 // WithObjects applies objects, in order with those of WithManifests: of the types of
@@ -60,6 +71,9 @@ func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {
+			if value := reflect.ValueOf(object); object == nil || value.Kind() == reflect.Pointer && value.IsNil() {
+				return fmt.Errorf("object %d, %T, is nil", i+1, object)
+			}
 			u, err := asUnstructured(object)
 			if err != nil {
 				return fmt.Errorf("object %d, %T: %w", i+1, object, err)

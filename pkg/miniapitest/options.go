@@ -1,6 +1,7 @@
 package miniapitest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -50,6 +51,9 @@ func newOptions() *options {
 // WithServerOptions changes what flags of "miniapi serve" would set.
 func WithServerOptions(change func(*server.Options)) Option {
 	return func(o *options) error {
+		if change == nil {
+			return errors.New("the function that changes the server's options is nil")
+		}
 		change(o.server)
 		return nil
 	}
@@ -121,6 +125,9 @@ func WithUser(name string, groups ...string) Option {
 // WithDataDir keeps the data in a folder, for a server that is started there again.
 func WithDataDir(dir string) Option {
 	return func(o *options) error {
+		if dir == "" {
+			return errors.New("a data folder needs a path: without one, leave the option out")
+		}
 		o.server.DataDir = dir
 		return nil
 	}

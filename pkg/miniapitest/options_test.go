@@ -169,7 +169,15 @@ func TestFailedStart(t *testing.T) {
 		{"refused", "the server knows", miniapitest.WithManifests(broken), `broken.yaml, document 1: ConfigMap Not Valid: `},
 		{"unknown plugin", "all of them are known", miniapitest.WithAdmissionPlugins("None"), `plugin "None" is unknown`},
 		{"unknown gate", "so are gates", miniapitest.WithFeatureGates(map[string]bool{"None": true}), "feature gate None is unknown"},
-		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, nil), "audit policy: "},
+		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, func(*auditv1.Event) {}), "audit policy: "},
+		{"nil option", "it is one that wasn't made", nil, "option 1 is nil"},
+		{"nil audit sink", "every request would panic", miniapitest.WithAudit(nil, nil), "audit: the function that takes the events is nil"},
+		{"nil object", "there is nothing to apply", miniapitest.WithObjects(&corev1.ConfigMap{}, (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
+		{"nil file system", "it isn't the machine's", miniapitest.WithManifestsFS(nil, "x.yaml"), "the file system of manifests is nil"},
+		{"no path", "it was meant to be there", miniapitest.WithManifests(), "manifests need a path"},
+		{"nil change", "it would be called", miniapitest.WithServerOptions(nil), "the function that changes the server's options is nil"},
+		{"no data folder", "a variable isn't set", miniapitest.WithDataDir(""), "a data folder needs a path"},
+		{"no service", "nothing could name it", miniapitest.WithWebhookService("default", ""), `needs a namespace and a name: "default/"`},
 		{"data folder in use", "one process holds it", miniapitest.WithDataDir(filepath.Join(data, "held")), "in use by process"},
 	}
 	for _, test := range tests {

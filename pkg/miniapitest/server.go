@@ -3,6 +3,7 @@ package miniapitest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -58,7 +59,10 @@ var starts = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 // else there is no testing.TB. The context bounds the start alone.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o := newOptions()
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("option %d is nil", i+1)
+		}
 		if err := opt(o); err != nil {
 			return nil, err
 		}

@@ -36,8 +36,8 @@ func (s *Server) Snapshot() (*Snapshot, error) {
 
 // Restore is Reset to a snapshot of this server.
 func (s *Server) Restore(snapshot *Snapshot) error {
-	if snapshot == nil {
-		return errors.New("there is nothing to restore: a server with an external etcd takes no snapshot")
+	if snapshot == nil || snapshot.stored == nil {
+		return errors.New("there is nothing to restore: the snapshot isn't one that Server.Snapshot has taken, and a server with an external etcd takes none")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
 	defer cancel()

@@ -61,6 +61,9 @@ func WithWebhookManifests(paths ...string) Option {
 // configurations that the test itself creates.
 func WithWebhookService(namespace, name string) Option {
 	return func(o *options) error {
+		if namespace == "" || name == "" {
+			return fmt.Errorf("the service of webhooks needs a namespace and a name: %q", namespace+"/"+name)
+		}
 		o.services = append(o.services, admission.ServicePort{Namespace: namespace, Name: name})
 		return nil
 	}
