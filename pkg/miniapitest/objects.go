@@ -24,7 +24,7 @@ func WithCRDs(paths ...string) Option {
 	return func(o *options) error {
 		objects, err := manifests.Reader{Wanted: isDefinition}.Load(paths...)
 		if err != nil {
-			return err
+			return fmt.Errorf("custom resource definitions: %w", err)
 		}
 		if len(objects) == 0 {
 			return fmt.Errorf("no CustomResourceDefinition in %q", paths)
@@ -62,8 +62,11 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 		return errors.New("manifests need a path: a file, a glob or a folder")
 	}
 	objects, err := reader.Load(paths...)
+	if err != nil {
+		return fmt.Errorf("manifests: %w", err)
+	}
 	o.objects = append(o.objects, objects...)
-	return err
+	return nil
 }
 
 // WithObjects applies objects, in order with those of WithManifests: of the types of

@@ -22,7 +22,7 @@ func TestStartFails(t *testing.T) {
 		t.Error("the test goes on")
 	}()
 	<-ended
-	if want := "miniapitest: stat testdata/none: no such file or directory"; test.said != want {
+	if want := "miniapitest: manifests: stat testdata/none: no such file or directory"; test.said != want {
 		t.Errorf("want %q, got %q", want, test.said)
 	}
 }

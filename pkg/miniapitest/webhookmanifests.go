@@ -35,7 +35,7 @@ func WithWebhookManifests(paths ...string) Option {
 	return func(o *options) error {
 		objects, err := manifests.Load(paths...)
 		if err != nil {
-			return err
+			return fmt.Errorf("webhook configurations: %w", err)
 		}
 		found := false
 		for _, object := range objects {
