@@ -21,7 +21,7 @@ const (
 
 // processors leaves the process one processor (GOMAXPROCS) while requests come one at a time. A
 // request passes through some thirty goroutines, one after the other; for each, Go wakes a
-// processor that is idle, which finds nothing left to do. That is a quarter of a small request.
+// processor that is idle, which finds nothing left to do. That is a fifth of a small request.
 type processors struct {
 	one, all func() // set GOMAXPROCS
 

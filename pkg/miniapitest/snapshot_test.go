@@ -145,30 +145,50 @@ func TestResetDefinitions(t *testing.T) {
 	}
 }
 
-// A definition that has changed is in force again as it was, although it is of an earlier generation.
-func TestResetChangedDefinition(t *testing.T) {
+// A definition that has changed is in force again as it was, although its generation goes back, or
+// stays what it is of another.
+func TestRestoreChangedDefinition(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/widgets"))
 	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	create := func() error {
-		_, err := srv.DynamicClient().Resource(widgets).Namespace("default").Create(ctx, widget("small"), metav1.CreateOptions{})
-		return err
+	change := func(constraint string) {
+		t.Helper()
+		patch := fmt.Sprintf(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/%s","value":2}]`, constraint)
+		if _, err := definitions.Patch(ctx, "widgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for range 20 { // it was right most of the time
-		const minimum = `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/minimum","value":2}]`
-		if _, err := definitions.Patch(ctx, "widgets.example.com", types.JSONPatchType, []byte(minimum), metav1.PatchOptions{}); err != nil {
+	check := func(when string, refused bool) {
+		t.Helper()
+		_, err := srv.DynamicClient().Resource(widgets).Namespace("default").
+			Create(ctx, widget("small"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsInvalid(err) != refused || !refused && err != nil {
+			t.Fatalf("%s: want a widget of size 1 to be refused: %t, got %v", when, refused, err)
+		}
+	}
+	restore := func(snapshot *miniapitest.Snapshot) {
+		t.Helper()
+		if err := srv.Restore(snapshot); err != nil {
 			t.Fatal(err)
 		}
-		if err := create(); !apierrors.IsInvalid(err) {
-			t.Fatalf("by the changed definition: want a small widget to be refused, got %v", err)
-		}
-		if err := srv.Reset(); err != nil {
-			t.Fatal(err)
-		}
-		if err := create(); err != nil {
-			t.Fatalf("by the definition as it was: want a small widget to be created, got %v", err)
-		}
+	}
+	start, err := srv.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	change("minimum")
+	least, err := srv.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // each was right most of the time
+		check("with a minimum", true)
+		restore(start)
+		check("as it was at the start", false)
+		change("maximum")
+		check("with a maximum", false)
+		restore(least)
 	}
 }
 

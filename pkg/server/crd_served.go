@@ -3,17 +3,17 @@ package server
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 )
@@ -31,22 +31,7 @@ type servedDefinitions struct {
 	lister  crdlisters.CustomResourceDefinitionLister
 
 	mu   sync.Mutex
-	made map[schema.GroupResource]madeOf
-}
-
-// madeOf is the definition that stores were made of last.
-type madeOf struct {
-	uid        types.UID
-	generation int64
-	revision   uint64 // a restored definition has an earlier generation, and a later revision
-}
-
-func newMadeOf(crd *apiextensionsv1.CustomResourceDefinition) madeOf {
-	revision, err := strconv.ParseUint(crd.ResourceVersion, 10, 64)
-	if err != nil {
-		revision = 0 // older than any other
-	}
-	return madeOf{crd.UID, crd.Generation, revision}
+	made map[schema.GroupResource]*apiextensionsv1.CustomResourceDefinition // what stores were made of last
 }
 
 // definition is the definition of a kind, nil if there is none.
@@ -81,9 +66,9 @@ func (o *notedOptions) GetRESTOptions(resource schema.GroupResource, example run
 	if crd, err := o.served.lister.Get(resource.String()); err == nil {
 		o.served.mu.Lock()
 		if o.served.made == nil {
-			o.served.made = map[schema.GroupResource]madeOf{}
+			o.served.made = map[schema.GroupResource]*apiextensionsv1.CustomResourceDefinition{}
 		}
-		o.served.made[resource] = newMadeOf(crd)
+		o.served.made[resource] = crd
 		o.served.mu.Unlock()
 	}
 	return o.inner.GetRESTOptions(resource, example)
@@ -108,13 +93,17 @@ func (s *servedDefinitions) await(ctx context.Context, crd *apiextensionsv1.Cust
 	}
 }
 
-// stale tells whether there are stores of an earlier state of the definition.
+// stale tells whether there are stores of an earlier state of the definition. Its generation doesn't
+// tell: what is restored has the one that it had.
 func (s *servedDefinitions) stale(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	made, ok := s.made[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}]
-	now := newMadeOf(crd)
-	return ok && made.uid == now.uid && made.generation != now.generation && made.revision < now.revision
+	made := s.made[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}]
+	s.mu.Unlock()
+	if made == nil || made.UID != crd.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(made.ResourceVersion, crd.ResourceVersion)
+	return err == nil && order < 0 && !apiequality.Semantic.DeepEqual(made.Spec, crd.Spec)
 }
 
 // ask makes a request that the handler refuses, once it has what it would serve it by: for a

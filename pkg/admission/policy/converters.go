@@ -37,10 +37,11 @@ type converters struct {
 	defined map[schema.GroupVersionKind]definedConverter
 }
 
-// definedConverter is made of a definition at one of its generations.
+// definedConverter is made of a definition at one of its versions: one that was restored has the
+// generation that it had.
 type definedConverter struct {
-	uid        types.UID
-	generation int64
+	uid             types.UID
+	resourceVersion string
 	managedfields.TypeConverter
 }
 
@@ -86,7 +87,7 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known, ok := c.defined[kind]; ok && known.uid == definition.UID && known.generation == definition.Generation {
+	if known, ok := c.defined[kind]; ok && known.uid == definition.UID && known.resourceVersion == definition.ResourceVersion {
 		return known.TypeConverter, nil
 	}
 	document, err := builder.BuildOpenAPIV3(definition, kind.Version, builder.Options{})
@@ -100,7 +101,7 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 	if c.defined == nil {
 		c.defined = map[schema.GroupVersionKind]definedConverter{}
 	}
-	c.defined[kind] = definedConverter{definition.UID, definition.Generation, made}
+	c.defined[kind] = definedConverter{definition.UID, definition.ResourceVersion, made}
 	return made, nil
 }
 
