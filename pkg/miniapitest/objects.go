@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,28 +21,35 @@ import (
 // convert between their versions are the handlers of WithWebhook, as those of
 // WithWebhookManifests are; Start fails unless each of them is reached.
 func WithCRDs(paths ...string) Option {
+	return func(o *options) error { return o.addDefinitions(manifests.Reader{}, paths) }
+}
+
+// WithCRDsFS is WithCRDs for the files of fsys, such as an embed.FS.
+func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
-		objects, err := manifests.Reader{Wanted: isDefinition}.Load(paths...)
-		if err != nil {
-			return fmt.Errorf("custom resource definitions: %w", err)
+		if fsys == nil {
+			return errors.New("the file system of definitions is nil: WithCRDs reads the machine's")
 		}
-		if len(objects) == 0 {
-			return fmt.Errorf("no CustomResourceDefinition in %q", paths)
-		}
-		for _, object := range objects {
-			conversion, err := conversionOf(object)
-			if err != nil {
-				return err
-			}
-			o.conversions = append(o.conversions, conversion...)
-		}
-		o.definitions = append(o.definitions, objects...)
-		return nil
+		return o.addDefinitions(manifests.Reader{FS: fsys}, paths)
 	}
 }
 
+func (o *options) addDefinitions(reader manifests.Reader, paths []string) error {
+	reader.Wanted = isDefinition
+	objects, err := reader.Load(paths...)
+	if err != nil {
+		return fmt.Errorf("custom resource definitions: %w", err)
+	}
+	if len(objects) == 0 {
+		return fmt.Errorf("no CustomResourceDefinition in %q", paths)
+	}
+	return add(&o.definitions, objects)
+}
+
 // WithManifests applies the manifests of files, globs or folders, in order: custom
-// resources may follow their definitions.
+// resources may follow their definitions. Start fails unless each webhook among them is
+// reached; services that they name are where the server finds them, or where
+// WithWebhookService says.
 func WithManifests(paths ...string) Option {
 	return func(o *options) error { return o.addManifests(manifests.Reader{}, paths) }
 }
@@ -65,23 +72,22 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	if err != nil {
 		return fmt.Errorf("manifests: %w", err)
 	}
-	o.objects = append(o.objects, objects...)
-	return nil
+	return add(&o.objects, objects)
 }
 
-// WithObjects applies objects, in order with those of WithManifests: of the types of
-// k8s.io/api and apiextensions/v1, or others that say their apiVersion and kind.
+// WithObjects applies objects, in order with those of WithManifests and as these: of the
+// types of k8s.io/api and apiextensions/v1, or others that say their apiVersion and kind.
+// A list stands for its items.
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {
-			if value := reflect.ValueOf(object); object == nil || value.Kind() == reflect.Pointer && value.IsNil() {
-				return fmt.Errorf("object %d, %T, is nil", i+1, object)
-			}
-			u, err := asUnstructured(object)
+			found, err := asManifests(object, fmt.Sprintf("object %d", i+1))
 			if err != nil {
-				return fmt.Errorf("object %d, %T: %w", i+1, object, err)
+				return err
 			}
-			o.objects = append(o.objects, manifests.Object{Unstructured: u, Source: fmt.Sprintf("object %d", i+1)})
+			if err := add(&o.objects, found); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -93,11 +99,58 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	if err != nil {
 		return err
 	}
-	return manifests.Apply(ctx, s.config, objects)
+	return explainUnknown(manifests.Apply(ctx, s.config, objects))
+}
+
+// explainUnknown says what to do when a kind isn't served.
+func explainUnknown(err error) error {
+	if !meta.IsNoMatchError(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the definition of a custom resource must come before it, and WithCRDs installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 
 func isDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
+}
+
+// asManifests are the object, or the items of a list.
+func asManifests(object runtime.Object, source string) ([]manifests.Object, error) {
+	if isNil(object) {
+		return nil, fmt.Errorf("%s, %T, is nil", source, object)
+	}
+	switch o := object.(type) {
+	case *runtime.Unknown: // an item of a v1 List that nobody has read
+		return manifests.Reader{}.Decode(source, o.Raw)
+	case *unstructured.Unstructured:
+		if o.IsList() {
+			list, err := o.ToList()
+			if err != nil {
+				return nil, fmt.Errorf("%s, %T: %w", source, object, err)
+			}
+			object = list
+		}
+	}
+	if !meta.IsListType(object) {
+		u, err := asUnstructured(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %T: %w", source, object, err)
+		}
+		return []manifests.Object{{Unstructured: u, Source: source}}, nil
+	}
+	items, err := meta.ExtractListWithAlloc(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %T: %w", source, object, err)
+	}
+	var objects []manifests.Object
+	for i, item := range items {
+		found, err := asManifests(item, fmt.Sprintf("%s, item %d", source, i+1))
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
 }
 
 func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
-	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
 // Option changes how a server is started.
@@ -24,14 +24,11 @@ type options struct {
 	featureGates map[string]bool
 	users        []user
 
-	// What is applied, in this order: definitions before anything that may need them,
-	// webhooks when nothing that Start writes is in their way.
-	definitions, objects, configurations []manifests.Object
+	// What is applied: see steps.
+	definitions, objects, configurations []installed
 
 	handlers map[string]http.Handler
-	// conversions are the webhooks of definitions, webhooks those of configurations: all must be reached.
-	conversions, webhooks []utilwebhook.ClientConfig
-	services              []admission.ServicePort
+	services []admission.ServicePort // of WithWebhookService
 
 	auditPolicy *auditinternal.Policy
 	auditSink   audit.Backend
@@ -46,6 +43,12 @@ func newOptions() *options {
 	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, featureGates: map[string]bool{}}
 	o.server.Serving.BindPort = 0
 	return o
+}
+
+// isNil also knows a nil pointer or function in an interface.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
 }
 
 // WithServerOptions changes what flags of "miniapi serve" would set.
@@ -82,7 +85,7 @@ func WithAPIs(groupVersions ...string) Option {
 func WithAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
 		o.server.Admission.Enable = append(o.server.Admission.Enable, names...)
-		return nil
+		return o.checkPlugins("WithAdmissionPlugins", names)
 	}
 }
 
@@ -90,8 +93,23 @@ func WithAdmissionPlugins(names ...string) Option {
 func WithoutAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
 		o.server.Admission.Disable = append(o.server.Admission.Disable, names...)
-		return nil
+		return o.checkPlugins("WithoutAdmissionPlugins", names)
 	}
+}
+
+// checkPlugins says what the server would, by the name of the option rather than the flag.
+func (o *options) checkPlugins(option string, names []string) error {
+	for _, name := range names {
+		if slices.Contains(o.server.Admission.Enable, name) && slices.Contains(o.server.Admission.Disable, name) {
+			return fmt.Errorf("admission plugin %q is in both WithAdmissionPlugins and WithoutAdmissionPlugins", name)
+		}
+	}
+	plugins := admission.NewOptions()
+	plugins.Enable = names
+	for _, err := range plugins.Validate() {
+		return fmt.Errorf("%s: %s", option, strings.TrimPrefix(err.Error(), "--enable-admission-plugins: "))
+	}
+	return nil
 }
 
 // WithFeatureGates turns feature gates on or off.
@@ -102,6 +120,11 @@ func WithoutAdmissionPlugins(names ...string) Option {
 // they were.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
+		for _, name := range slices.Sorted(maps.Keys(gates)) {
+			if earlier, given := o.featureGates[name]; given && earlier != gates[name] {
+				return fmt.Errorf("feature gate %s is given as %t and as %t: a server has it one way", name, earlier, gates[name])
+			}
+		}
 		maps.Copy(o.featureGates, gates)
 		if on, set := gates[admission.ExcludeReviewsGate]; set {
 			o.server.Admission.ExcludeReviews = on
@@ -115,7 +138,12 @@ func WithFeatureGates(gates map[string]bool) Option {
 func WithUser(name string, groups ...string) Option {
 	return func(o *options) error {
 		if name == "" {
-			return fmt.Errorf("a user needs a name")
+			return errNoUserName
+		}
+		for _, earlier := range o.users {
+			if earlier.name == name && !slices.Equal(earlier.groups, groups) {
+				return fmt.Errorf("user %q is given with groups %q and with groups %q: name all of them at once", name, earlier.groups, groups)
+			}
 		}
 		o.users = append(o.users, user{name, groups})
 		return nil

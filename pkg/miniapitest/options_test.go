@@ -14,13 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -56,63 +55,28 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Users are who they say they are, and may do what RBAC lets them.
-func TestUsers(t *testing.T) {
+// A list among the objects stands for its items, in whatever type it comes.
+func TestLists(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t,
-		miniapitest.WithUser("alice", "readers"),
-		miniapitest.WithObjects(&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "readers"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "readers"}},
-		}),
-	)
-	list := func(config *rest.Config) error {
-		t.Helper()
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-		return err
-	}
-	context := func(name string) *rest.Config {
-		t.Helper()
-		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-			&clientcmd.ClientConfigLoadingRules{ExplicitPath: srv.KubeconfigFile()}, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return config
-	}
-	if err := list(srv.AddUser("bob", "readers")); err != nil {
-		t.Error(err)
-	}
-	if err := list(srv.AddUser("mallory")); !apierrors.IsForbidden(err) {
-		t.Errorf("want mallory to be forbidden, got %v", err)
-	}
-	kubeconfig, err := srv.Kubeconfig(srv.User("bob"))
+	raw := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "raw"}}`)}
+	unread := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMapList", "items": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "untyped"}},
+	}}}
+	srv := miniapitest.Start(t, miniapitest.WithObjects(
+		&corev1.ConfigMapList{Items: []corev1.ConfigMap{*configMap("typed"), *configMap("typed2")}},
+		&corev1.List{Items: []runtime.RawExtension{{Object: configMap("object")}, raw, {Object: &corev1.List{Items: []runtime.RawExtension{{Object: unread}}}}}},
+		&corev1.SecretList{},
+	))
+	list, err := srv.Client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bob, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Name)
 	}
-	if err := list(bob); err != nil {
-		t.Error(err)
-	}
-	bob.Impersonate.UserName = "mallory"
-	if err := list(bob); !apierrors.IsForbidden(err) {
-		t.Errorf("want bob not to be an admin, got %v", err)
-	}
-	for _, config := range []*rest.Config{srv.User("alice"), srv.User("bob"), context("alice"), context("")} {
-		if err := list(config); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := list(srv.User("nobody")); err == nil || !strings.Contains(err.Error(), `there is no user "nobody"`) {
-		t.Errorf("want it said that there is no such user, got %v", err)
+	if diff := cmp.Diff([]string{"object", "raw", "typed", "typed2", "untyped"}, names); diff != "" {
+		t.Errorf("config maps (-want +got):\n%s", diff)
 	}
 }
 
@@ -166,14 +130,25 @@ func TestFailedStart(t *testing.T) {
 		{"no webhook", "so it is here", miniapitest.WithWebhookManifests("testdata/widgets"), "no webhook configuration in"},
 		{"relative path", "a server is asked for absolute ones", miniapitest.WithWebhook("validate", http.NotFoundHandler()), "must begin with a slash"},
 		{"nil handler", "it would be missed at the first request only", miniapitest.WithWebhook("/validate", nil), "webhook /validate: the handler is nil"},
+		{"nil function as a handler", "so would it", miniapitest.WithWebhook("/validate", http.HandlerFunc(nil)), "webhook /validate: the handler is nil"},
+		{"nil mux", "so would it", miniapitest.WithWebhook("/validate", (*http.ServeMux)(nil)), "webhook /validate: the handler is nil"},
 		{"refused", "the server knows", miniapitest.WithManifests(broken), `broken.yaml, document 1: ConfigMap Not Valid: `},
-		{"unknown plugin", "all of them are known", miniapitest.WithAdmissionPlugins("None"), `plugin "None" is unknown`},
+		{"unknown plugin", "all of them are known", miniapitest.WithAdmissionPlugins("None"), `WithAdmissionPlugins: plugin "None" is unknown; known are `},
+		{"unknown plugin to turn off", "so they are", miniapitest.WithoutAdmissionPlugins("None"), `WithoutAdmissionPlugins: plugin "None" is unknown; known are `},
 		{"unknown gate", "so are gates", miniapitest.WithFeatureGates(map[string]bool{"None": true}), "feature gate None is unknown"},
 		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, func(*auditv1.Event) {}), "audit policy: "},
 		{"nil option", "it is one that wasn't made", nil, "option 1 is nil"},
 		{"nil audit sink", "every request would panic", miniapitest.WithAudit(nil, nil), "audit: the function that takes the events is nil"},
 		{"nil object", "there is nothing to apply", miniapitest.WithObjects(&corev1.ConfigMap{}, (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
 		{"nil file system", "it isn't the machine's", miniapitest.WithManifestsFS(nil, "x.yaml"), "the file system of manifests is nil"},
+		{"nil file system of definitions", "nor this one", miniapitest.WithCRDsFS(nil, "x.yaml"), "the file system of definitions is nil"},
+		{"nil file system of webhooks", "nor this one", miniapitest.WithWebhookManifestsFS(nil, "x.yaml"), "the file system of webhook configurations is nil"},
+		{"no definition in a file system", "nothing found is a mistake there, too", miniapitest.WithCRDsFS(testdata, "testdata/webhooks"), "no CustomResourceDefinition in"},
+		{"no webhook in a file system", "so it is here", miniapitest.WithWebhookManifestsFS(testdata, "testdata/widgets"), "no webhook configuration in"},
+		{"no definition yet", "its place is the option's before", miniapitest.WithManifests("testdata/widgets/widgets.yaml", "testdata/widgets/crd.yaml"), "widgets.yaml, document 1: Widget kept: no matches for kind"},
+		{"where definitions go", "the server doesn't know the options", miniapitest.WithObjects(widget("lost")), "WithCRDs installs definitions before everything else"},
+		{"nil item of a list", "there is nothing to apply", miniapitest.WithObjects(&corev1.List{Items: []runtime.RawExtension{{}}}), "object 1, item 1, <nil>, is nil"},
+		{"user without a name", "nobody would be known by it", miniapitest.WithUser(""), "a user needs a name"},
 		{"no path", "it was meant to be there", miniapitest.WithManifests(), "manifests need a path"},
 		{"nil change", "it would be called", miniapitest.WithServerOptions(nil), "the function that changes the server's options is nil"},
 		{"no data folder", "a variable isn't set", miniapitest.WithDataDir(""), "a data folder needs a path"},
@@ -319,38 +294,3 @@ func TestDataDir(t *testing.T) {
 		}
 	}
 }
-
-// Main gives the tests of a package one server.
-func TestMainRuns(t *testing.T) {
-	t.Parallel()
-	var srv *miniapitest.Server
-	code := miniapitest.Main(runs(func() int {
-		if _, err := srv.Client().CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
-			t.Error(err)
-		}
-		return 7
-	}), &srv)
-	if code != 7 {
-		t.Errorf("want the code of the tests, got %d", code)
-	}
-	if _, err := os.Stat(srv.KubeconfigFile()); !os.IsNotExist(err) {
-		t.Errorf("want the server's files to be gone, got %v", err)
-	}
-}
-
-// Main runs no test without its server.
-func TestMainFails(t *testing.T) {
-	t.Parallel()
-	var srv *miniapitest.Server
-	code := miniapitest.Main(runs(func() int {
-		t.Error("the tests were run")
-		return 0
-	}), &srv, miniapitest.WithManifests("testdata/none"))
-	if code != 1 || srv != nil {
-		t.Errorf("want code 1 and no server, got %d and %v", code, srv)
-	}
-}
-
-type runs func() int
-
-func (r runs) Run() int { return r() }

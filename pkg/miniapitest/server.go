@@ -9,11 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
 // Server is a running API server.
@@ -154,18 +152,8 @@ func (s *Server) prepare(ctx context.Context, o *options) error {
 	if err := s.writeKubeconfig(); err != nil {
 		return err
 	}
-	for _, step := range []struct {
-		objects  []manifests.Object
-		webhooks []utilwebhook.ClientConfig
-	}{{o.definitions, o.conversions}, {objects: o.objects}, {o.configurations, o.webhooks}} {
-		if err := manifests.Apply(ctx, s.config, step.objects); err != nil {
-			return err
-		}
-		for _, webhook := range step.webhooks {
-			if err := reach(ctx, s.server, webhook); err != nil {
-				return err
-			}
-		}
+	if err := s.install(ctx, o); err != nil {
+		return err
 	}
 	if len(o.server.Etcd.StorageConfig.Transport.ServerList) > 0 {
 		return nil

@@ -1,6 +1,7 @@
 package miniapitest
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -22,9 +23,19 @@ func (s *Server) Client() kubernetes.Interface {
 // DynamicClient is a dynamic client of the admin.
 func (s *Server) DynamicClient() dynamic.Interface { return dynamic.NewForConfigOrDie(s.Config()) }
 
+// errNoUserName is of a certificate that nobody would be known by.
+var errNoUserName = errors.New("a user needs a name")
+
 // AddUser makes a user and returns its client configuration, with a certificate. What
-// the user may do is for RBAC objects to say; members of system:masters may do all.
+// the user may do is for RBAC objects to say; members of system:masters may do all. One
+// whom there is already is made anew, with these groups: tests that share a server ask
+// for the users they need.
+//
+// Requests of a user without a name fail, and say why.
 func (s *Server) AddUser(name string, groups ...string) *rest.Config {
+	if name == "" {
+		return failing(errNoUserName)
+	}
 	config, err := s.server.UserConfig(name, groups...)
 	if err != nil {
 		// It takes a machine without randomness.

@@ -9,6 +9,8 @@ import (
 	"log" //nolint:depguard // net/http logs to it
 	"net"
 	"net/http"
+	"net/url"
+	"path"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -31,19 +33,49 @@ type Webhook struct {
 	path   string
 }
 
-// Webhook serves a handler at a path, in place of one that was there before; a path that
-// ends in a slash stands for all below it. It returns what a webhook configuration says
-// to have it called.
+// Webhook serves a handler at a path, in place of one that was there before: tests that
+// share a server give it theirs. A path that ends in a slash stands for all below it, too.
+// It returns what a webhook configuration says to have it called.
 //
 // Any handler will do: see AdmissionHandler for one to write in a test. The WebhookMux of
 // a controller-runtime webhook server is mounted at "/".
+//
+// Calls of a webhook whose path or handler WithWebhook would refuse fail, and say why.
 func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
+	if err := checkWebhook(path, handler); err != nil {
+		path = refusedPath + cleaned(path) // nobody else's
+		handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		})
+	}
 	s.webhooks.handle(path, handler)
 	return &Webhook{server: s.webhooks, path: path}
 }
 
+// refusedPath is where webhooks are that can't be served.
+const refusedPath = "/refused"
+
+// checkWebhook says what is wrong with a webhook.
+func checkWebhook(path string, handler http.Handler) error {
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return fmt.Errorf("the path of a webhook must begin with a slash, as /validate does: %q", path)
+	case path != cleaned(path) && path != cleaned(path)+"/":
+		return fmt.Errorf("webhook %s: the server calls no such path, but %s in its place", path, cleaned(path))
+	case isNil(handler):
+		return fmt.Errorf("webhook %s: the handler is nil", path)
+	}
+	return nil
+}
+
+// cleaned is the path that the server calls.
+func cleaned(p string) string { return path.Join("/", p) }
+
 // URL is where the handler is.
-func (w *Webhook) URL() string { return "https://" + w.server.address() + w.path }
+func (w *Webhook) URL() string {
+	u := url.URL{Scheme: "https", Host: w.server.address(), Path: w.path}
+	return u.String()
+}
 
 // CABundle is what verifies it, in PEM.
 func (w *Webhook) CABundle() []byte { return w.server.ca }
@@ -148,12 +180,15 @@ func (s *webhookServer) handle(path string, handler http.Handler) {
 	s.handlers[path] = handler
 }
 
-// find gives the handler of the path, or else of the longest path above it.
+// find gives the handler of the path, with a slash at its end if there is none without,
+// which the server leaves out, or else of the longest path above it.
 func (s *webhookServer) find(path string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if handler := s.handlers[path]; handler != nil {
-		return handler
+	for _, exact := range []string{path, path + "/"} {
+		if handler := s.handlers[exact]; handler != nil {
+			return handler
+		}
 	}
 	for end := len(path); end > 0; {
 		end = strings.LastIndexByte(path[:end], '/')

@@ -1,26 +1,27 @@
 package miniapitest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-// WithWebhook serves a handler at a path from the start, as Server.Webhook does later.
+// WithWebhook serves a handler at a path from the start, as Server.Webhook does later. Each
+// path has one handler.
 func WithWebhook(path string, handler http.Handler) Option {
 	return func(o *options) error {
-		if path == "" || path[0] != '/' {
-			return fmt.Errorf("the path of a webhook must begin with a slash, as /validate does: %q", path)
+		if err := checkWebhook(path, handler); err != nil {
+			return err
 		}
-		if handler == nil {
-			return fmt.Errorf("webhook %s: the handler is nil", path)
+		if _, given := o.handlers[path]; given {
+			return fmt.Errorf("webhook %s: it has a handler already: give each path to one WithWebhook", path)
 		}
 		o.handlers[path] = handler
 		return nil
@@ -32,33 +33,33 @@ func WithWebhook(path string, handler http.Handler) Option {
 // handlers of WithWebhook, and trusted without a caBundle; no Service object is needed.
 // Start fails unless each of the webhooks is reached.
 func WithWebhookManifests(paths ...string) Option {
+	return func(o *options) error { return o.addConfigurations(manifests.Reader{}, paths) }
+}
+
+// WithWebhookManifestsFS is WithWebhookManifests for the files of fsys, such as an embed.FS.
+func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
-		objects, err := manifests.Load(paths...)
-		if err != nil {
-			return fmt.Errorf("webhook configurations: %w", err)
+		if fsys == nil {
+			return errors.New("the file system of webhook configurations is nil: WithWebhookManifests reads the machine's")
 		}
-		found := false
-		for _, object := range objects {
-			if object.GroupVersionKind().Group != admissionregistrationv1.GroupName || !isWebhookConfiguration[object.GetKind()] {
-				continue
-			}
-			webhooks, err := webhooksOf(object)
-			if err != nil {
-				return err
-			}
-			found = true
-			o.configurations = append(o.configurations, object)
-			o.webhooks = append(o.webhooks, webhooks...)
-		}
-		if !found {
-			return fmt.Errorf("no webhook configuration in %q", paths)
-		}
-		return nil
+		return o.addConfigurations(manifests.Reader{FS: fsys}, paths)
 	}
 }
 
+func (o *options) addConfigurations(reader manifests.Reader, paths []string) error {
+	objects, err := reader.Load(paths...)
+	if err != nil {
+		return fmt.Errorf("webhook configurations: %w", err)
+	}
+	objects = slices.DeleteFunc(objects, func(object manifests.Object) bool { return !isConfiguration(object.GroupVersionKind()) })
+	if len(objects) == 0 {
+		return fmt.Errorf("no webhook configuration in %q", paths)
+	}
+	return add(&o.configurations, objects)
+}
+
 // WithWebhookService makes a service that webhooks name the handlers of WithWebhook, for
-// configurations that the test itself creates.
+// configurations that the test itself creates, or that come by WithManifests or WithObjects.
 func WithWebhookService(namespace, name string) Option {
 	return func(o *options) error {
 		if namespace == "" || name == "" {
@@ -69,73 +70,15 @@ func WithWebhookService(namespace, name string) Option {
 	}
 }
 
-var isWebhookConfiguration = map[string]bool{"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true}
-
-// webhooksOf reads how the webhooks of a configuration are called, which all versions
-// of the API say alike.
-func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
-	configuration := struct {
-		Webhooks []struct {
-			Name         string                                      `json:"name"`
-			ClientConfig admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
-		} `json:"webhooks"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &configuration); err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
-	}
-	var webhooks []utilwebhook.ClientConfig
-	for _, w := range configuration.Webhooks {
-		webhooks = append(webhooks, called(w.Name, w.ClientConfig))
-	}
-	return webhooks, nil
-}
-
-// conversionOf reads how the webhook of a definition is called, if it has one.
-func conversionOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
-	definition := struct {
-		Spec struct {
-			Conversion struct {
-				Webhook struct {
-					// Field by field the type of apiextensions is this one.
-					ClientConfig *admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
-				} `json:"webhook"`
-			} `json:"conversion"`
-		} `json:"spec"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
-	}
-	if c := definition.Spec.Conversion.Webhook.ClientConfig; c != nil {
-		return []utilwebhook.ClientConfig{called(object.GetName(), *c)}, nil
-	}
-	return nil, nil
-}
-
-// called is how the server calls a webhook.
-func called(name string, c admissionregistrationv1.WebhookClientConfig) utilwebhook.ClientConfig {
-	webhook := utilwebhook.ClientConfig{Name: name, CABundle: c.CABundle}
-	if c.URL != nil {
-		webhook.URL = *c.URL
-	}
-	if service := c.Service; service != nil {
-		webhook.Service = &utilwebhook.ClientConfigService{Namespace: service.Namespace, Name: service.Name, Port: 443}
-		if service.Path != nil {
-			webhook.Service.Path = *service.Path
-		}
-		if service.Port != nil {
-			webhook.Service.Port = *service.Port
-		}
-	}
-	return webhook
-}
-
 // resolveServices sends the services that webhooks name to the fixture's own handlers,
 // but for those that are said to be elsewhere.
 func (o *options) resolveServices(address string) {
 	services := o.services
-	for _, webhook := range slices.Concat(o.conversions, o.webhooks) {
-		if s := webhook.Service; s != nil {
-			services = append(services, admission.ServicePort{Namespace: s.Namespace, Name: s.Name})
+	for _, object := range slices.Concat(o.definitions, o.configurations) {
+		for _, webhook := range object.webhooks {
+			if s := webhook.Service; s != nil {
+				services = append(services, admission.ServicePort{Namespace: s.Namespace, Name: s.Name})
+			}
 		}
 	}
 	addresses := o.server.Admission.Services
@@ -148,4 +91,11 @@ func (o *options) resolveServices(address string) {
 			addresses[service] = address
 		}
 	}
+}
+
+// placed says that a service is somewhere whatever the API says of it.
+func (o *options) placed(service *utilwebhook.ClientConfigService) bool {
+	_, port := o.server.Admission.Services[admission.ServicePort{Namespace: service.Namespace, Name: service.Name, Port: service.Port}]
+	_, all := o.server.Admission.Services[admission.ServicePort{Namespace: service.Namespace, Name: service.Name}]
+	return port || all
 }

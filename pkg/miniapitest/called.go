@@ -1,0 +1,127 @@
+package miniapitest
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+)
+
+func isConfiguration(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == admissionregistrationv1.GroupName &&
+		(gvk.Kind == "MutatingWebhookConfiguration" || gvk.Kind == "ValidatingWebhookConfiguration")
+}
+
+// webhooksOf reads how the webhooks of a configuration or a definition are called.
+func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+	read := func(manifests.Object) ([]utilwebhook.ClientConfig, error) { return nil, nil }
+	switch gvk := object.GroupVersionKind(); {
+	case isConfiguration(gvk):
+		read = configured
+	case isDefinition(gvk):
+		read = converting
+	}
+	webhooks, err := read(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
+	}
+	return webhooks, nil
+}
+
+// clientConfig is what all versions of the API say alike.
+type clientConfig struct {
+	URL      string                                    `json:"url"`
+	Service  *admissionregistrationv1.ServiceReference `json:"service"`
+	CABundle any                                       `json:"caBundle"` // for an error that names it
+}
+
+// configured are the webhooks of a configuration.
+func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+	configuration := struct {
+		Webhooks []struct {
+			Name         string       `json:"name"`
+			ClientConfig clientConfig `json:"clientConfig"`
+		} `json:"webhooks"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &configuration); err != nil {
+		return nil, err
+	}
+	var webhooks []utilwebhook.ClientConfig
+	for _, w := range configuration.Webhooks {
+		webhook, err := called(w.Name, w.ClientConfig)
+		if err != nil {
+			return nil, err
+		}
+		webhooks = append(webhooks, webhook)
+	}
+	return webhooks, nil
+}
+
+// converting is the webhook of a definition, if it has one.
+func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+	definition := struct {
+		Spec struct {
+			Conversion struct {
+				Webhook struct {
+					ClientConfig *clientConfig `json:"clientConfig"`
+				} `json:"webhook"`
+			} `json:"conversion"`
+		} `json:"spec"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
+		return nil, err
+	}
+	c := definition.Spec.Conversion.Webhook.ClientConfig
+	if c == nil {
+		return nil, nil
+	}
+	webhook, err := called(object.GetName(), *c)
+	if err != nil {
+		return nil, err
+	}
+	return []utilwebhook.ClientConfig{webhook}, nil
+}
+
+// called is how the server calls a webhook.
+func called(name string, c clientConfig) (utilwebhook.ClientConfig, error) {
+	webhook := utilwebhook.ClientConfig{Name: name, URL: c.URL}
+	if service := c.Service; service != nil {
+		webhook.Service = &utilwebhook.ClientConfigService{Namespace: service.Namespace, Name: service.Name, Port: 443}
+		if service.Path != nil {
+			webhook.Service.Path = *service.Path
+		}
+		if service.Port != nil {
+			webhook.Service.Port = *service.Port
+		}
+	}
+	var err error
+	if webhook.CABundle, err = authorities(c.CABundle); err != nil {
+		return webhook, fmt.Errorf("webhook %q: clientConfig.caBundle must be certificates in PEM, encoded in base64, or be left out for services of the fixture: %w", name, err)
+	}
+	return webhook, nil
+}
+
+// authorities reads a caBundle.
+func authorities(caBundle any) ([]byte, error) {
+	if caBundle == nil {
+		return nil, nil
+	}
+	text, ok := caBundle.(string)
+	if !ok {
+		return nil, fmt.Errorf("%v is not text", caBundle)
+	}
+	pem, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(pem) > 0 && !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("there is no certificate in %.40q", pem)
+	}
+	return pem, nil
+}

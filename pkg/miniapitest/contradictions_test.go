@@ -1,0 +1,43 @@
+package miniapitest_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// Of options that contradict each other, none is passed over.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	webhook := func(path string) miniapitest.Option { return miniapitest.WithWebhook(path, http.NotFoundHandler()) }
+	gate := func(on bool) miniapitest.Option {
+		return miniapitest.WithFeatureGates(map[string]bool{"AllowUnsafeMalformedObjectDeletion": on})
+	}
+	for _, test := range []struct {
+		name, reason string
+		options      []miniapitest.Option
+		want         string // or none
+	}{
+		{"user", "one certificate has the groups of one", []miniapitest.Option{miniapitest.WithUser("alice", "readers"), miniapitest.WithUser("alice", "writers")},
+			`user "alice" is given with groups ["readers"] and with groups ["writers"]`},
+		{"user, the same", "a suite's options and a test's may both name it", []miniapitest.Option{miniapitest.WithUser("alice", "readers"), miniapitest.WithUser("alice", "readers")}, ""},
+		{"webhook", "one of the handlers would never be asked", []miniapitest.Option{webhook("/validate"), webhook("/validate")}, "webhook /validate: it has a handler already"},
+		{"webhook, below", "it is another path", []miniapitest.Option{webhook("/"), webhook("/validate"), webhook("/validate/")}, ""},
+		{"gate", "it is on or off", []miniapitest.Option{gate(true), gate(false)}, "feature gate AllowUnsafeMalformedObjectDeletion is given as true and as false"},
+		{"plugin", "it is on or off", []miniapitest.Option{miniapitest.WithoutAdmissionPlugins("AlwaysPullImages"), miniapitest.WithAdmissionPlugins("AlwaysPullImages")},
+			`admission plugin "AlwaysPullImages" is in both WithAdmissionPlugins and WithoutAdmissionPlugins`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := miniapitest.New(t.Context(), test.options...)
+			if err == nil {
+				_ = srv.Stop()
+			}
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want %q because %s, got %v", test.want, test.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package miniapitest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+)
+
+// installed is an object that Start installs, and the webhooks that the server calls for it.
+type installed struct {
+	manifests.Object
+	webhooks []utilwebhook.ClientConfig
+}
+
+// add appends objects to those that Start installs.
+func add(to *[]installed, objects []manifests.Object) error {
+	for _, object := range objects {
+		webhooks, err := webhooksOf(object)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, installed{object, webhooks})
+	}
+	return nil
+}
+
+// step is what is applied together, and the webhooks that are reached then.
+type step struct {
+	objects  []manifests.Object
+	webhooks []utilwebhook.ClientConfig
+}
+
+// steps are definitions before anything that may need them, objects, and configurations
+// when nothing that Start writes is in their way. A webhook among the objects is reached
+// before the next object is written, which it may be asked about.
+func (o *options) steps() []step {
+	var late []utilwebhook.ClientConfig
+	steps := []step{together(o.definitions), {}}
+	for _, object := range o.objects {
+		last := &steps[len(steps)-1]
+		last.objects = append(last.objects, object.Object)
+		for _, webhook := range object.webhooks {
+			if o.isLate(webhook) {
+				late = append(late, webhook)
+			} else {
+				last.webhooks = append(last.webhooks, webhook)
+			}
+		}
+		if len(last.webhooks) > 0 {
+			steps = append(steps, step{})
+		}
+	}
+	return append(steps, step{webhooks: late}, together(o.configurations))
+}
+
+func together(objects []installed) step {
+	var s step
+	for _, object := range objects {
+		s.objects = append(s.objects, object.Object)
+		s.webhooks = append(s.webhooks, object.webhooks...)
+	}
+	return s
+}
+
+// isLate says that the objects have an address of a webhook's service, which can't be
+// reached before all of them are there.
+func (o *options) isLate(webhook utilwebhook.ClientConfig) bool {
+	service := webhook.Service
+	return service != nil && !o.placed(service) && slices.ContainsFunc(o.objects, func(object installed) bool {
+		name := object.GetName()
+		switch gvk := object.GroupVersionKind(); {
+		case gvk == corev1.SchemeGroupVersion.WithKind("Service"):
+			if kind, _, _ := unstructured.NestedString(object.Object.Object, "spec", "type"); kind != string(corev1.ServiceTypeExternalName) {
+				return false
+			}
+		case gvk == corev1.SchemeGroupVersion.WithKind("Endpoints"):
+		case gvk.Group == discoveryv1.GroupName && gvk.Kind == "EndpointSlice":
+			name = object.GetLabels()[discoveryv1.LabelServiceName]
+		default:
+			return false
+		}
+		namespace := object.GetNamespace()
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		return namespace == service.Namespace && name == service.Name
+	})
+}
+
+// install applies what the options have, and reaches each webhook once.
+func (s *Server) install(ctx context.Context, o *options) error {
+	reached := map[string]bool{}
+	for _, step := range o.steps() {
+		if err := manifests.Apply(ctx, s.config, step.objects); err != nil {
+			return explainUnknown(err)
+		}
+		for _, webhook := range step.webhooks {
+			address := addressOf(webhook)
+			if reached[address] {
+				continue
+			}
+			if err := reach(ctx, s.server, webhook); err != nil {
+				return o.explainUnreached(webhook, err)
+			}
+			reached[address] = true
+		}
+	}
+	return nil
+}
+
+// addressOf tells webhooks apart that are called differently.
+func addressOf(webhook utilwebhook.ClientConfig) string {
+	service := utilwebhook.ClientConfigService{}
+	if webhook.Service != nil {
+		service = *webhook.Service
+	}
+	return fmt.Sprintf("%q %q %q", webhook.URL, service, webhook.CABundle)
+}
+
+// explainUnreached says what makes the service of a webhook somebody's, if it is nobody's.
+func (o *options) explainUnreached(webhook utilwebhook.ClientConfig, err error) error {
+	service := webhook.Service
+	if service == nil || o.placed(service) {
+		return err
+	}
+	return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with those that they find, and WithServerOptions says where else it is, in o.Admission.Services",
+		err, service.Namespace, service.Name)
+}

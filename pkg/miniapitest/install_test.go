@@ -1,0 +1,229 @@
+package miniapitest_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// parse reads the one object of a file into its Go type.
+func parse[T any](t *testing.T, file string) *T {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := new(T)
+	if err := yaml.UnmarshalStrict(content, object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func refusingBy(namespace, name string, port int32) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return refusing(admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+		Namespace: namespace, Name: name, Path: new("/validate"), Port: new(port),
+	}})
+}
+
+// Definitions and webhook configurations come from a file system as from the machine's.
+func TestFileSystems(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t,
+		miniapitest.WithWebhookManifestsFS(testdata, "testdata/webhooks"),
+		miniapitest.WithManifestsFS(testdata, "testdata/widgets/widgets.yaml"),
+		miniapitest.WithCRDsFS(testdata, "testdata/widgets", "testdata/conversion/*.yaml"),
+		miniapitest.WithWebhook("/convert", http.HandlerFunc(convert)),
+		miniapitest.WithWebhook("/", miniapitest.AdmissionHandler(refuseBad)),
+	)
+	if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("want the webhook's refusal, got %v", err)
+	}
+	if _, err := srv.DynamicClient().Resource(widgets).Namespace("default").Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	gears := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "gears"}
+	if _, err := srv.DynamicClient().Resource(gears).List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whichever way a webhook comes, Start reaches it or fails.
+func TestInstalledWebhooks(t *testing.T) {
+	t.Parallel()
+	definition := parse[apiextensionsv1.CustomResourceDefinition](t, "testdata/conversion/gears.yaml")
+	for _, test := range []struct {
+		name, service string
+		option        miniapitest.Option
+		path, webhook string
+	}{
+		{"configuration as an object", "webhook-service", miniapitest.WithObjects(refusingBy("system", "webhook-service", 443)), "/validate", "refuse.example.com"},
+		{"configurations of a list", "webhook-service", miniapitest.WithObjects(&admissionregistrationv1.ValidatingWebhookConfigurationList{
+			Items: []admissionregistrationv1.ValidatingWebhookConfiguration{*refusingBy("system", "webhook-service", 443)},
+		}), "/validate", "refuse.example.com"},
+		{"configurations of manifests", "webhook-service", miniapitest.WithManifests("testdata/webhooks/*.yaml"), "/", "label.example.com"},
+		{"configurations of a file system", "webhook-service", miniapitest.WithManifestsFS(testdata, "testdata/webhooks"), "/", "label.example.com"},
+		{"definition as an object", "gears", miniapitest.WithObjects(definition), "/convert", "gears.example.com"},
+		{"definition of a manifest", "gears", miniapitest.WithManifests("testdata/conversion"), "/convert", "gears.example.com"},
+		{"definition of a file system", "gears", miniapitest.WithManifestsFS(testdata, "testdata/conversion"), "/convert", "gears.example.com"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			handler := miniapitest.WithWebhook(test.path, miniapitest.AdmissionHandler(allow))
+			service := miniapitest.WithWebhookService("system", test.service)
+			system := miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "system"}})
+			written := miniapitest.WithObjects(configMap("after"))
+			for _, start := range []struct {
+				reason  string
+				options []miniapitest.Option
+				want    []string
+			}{
+				{"the service is nobody's, which is said before a write fails for it", []miniapitest.Option{handler, system, test.option, written},
+					[]string{fmt.Sprintf("webhook %q can't be reached", test.webhook), fmt.Sprintf("WithWebhookService(%q, %q) makes the service the fixture's", "system", test.service)}},
+				{"nobody serves the path", []miniapitest.Option{service, system, test.option, written},
+					[]string{fmt.Sprintf("webhook %q can't be reached: the fixture has no handler for", test.webhook)}},
+				{"all is there", []miniapitest.Option{service, system, test.option, handler, written}, nil},
+			} {
+				srv, err := miniapitest.New(t.Context(), start.options...)
+				if err == nil {
+					if err := srv.Stop(); err != nil {
+						t.Error(err)
+					}
+				}
+				if (err == nil) != (start.want == nil) {
+					t.Errorf("want an error %t because %s, got %v", start.want != nil, start.reason, err)
+					continue
+				}
+				for _, want := range start.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("want %q because %s, got %v", want, start.reason, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A webhook is called where its service is, and once for all that name it.
+func TestWebhookPlaces(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(elsewhere.Close)
+	byURL := refusing(admissionregistrationv1.WebhookClientConfig{
+		URL:      new(elsewhere.URL + "/anywhere"),
+		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: elsewhere.Certificate().Raw}),
+	})
+	byURL.TypeMeta = metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"}
+	again := byURL.DeepCopy()
+	again.Name, again.Webhooks[0].Name = "again", "again.example.com"
+	miniapitest.Start(t, miniapitest.WithObjects(byURL, again), miniapitest.WithWebhookManifests(manifest(t, byURL)))
+	if got := reached.Load(); got != 1 {
+		t.Errorf("want one request to the one webhook of three configurations, got %d", got)
+	}
+
+	// Another server's webhooks have certificates for any service.
+	other := miniapitest.Start(t).Webhook("/validate", miniapitest.AdmissionHandler(refuseBad))
+	place, err := url.Parse(other.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.ParseInt(place.Port(), 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configuration := refusingBy("default", "other", int32(port))
+	configuration.Webhooks[0].ClientConfig.CABundle = other.CABundle()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "other"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "127.0.0.1"},
+	}
+	for _, test := range []struct {
+		name, reason string
+		options      []miniapitest.Option
+	}{
+		{"an address among the objects", "it may come after the configuration", []miniapitest.Option{miniapitest.WithObjects(configuration, service)}},
+		{"a service that is placed", "nobody else says where it is", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
+			o.Admission.Services[admission.ServicePort{Namespace: "default", Name: "other"}] = place.Host
+		})}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := miniapitest.New(t.Context(), test.options...)
+			if err != nil {
+				t.Fatalf("though %s: %v", test.reason, err)
+			}
+			if _, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("bad"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+				t.Errorf("want the webhook's refusal, got %v", err)
+			}
+			if err := srv.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A caBundle that verifies nobody is refused with its place.
+func TestCABundles(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, bundle, want string
+	}{
+		{"not base64", "a PEM file was pasted as it is", "'-----BEGIN CERTIFICATE-----'", "illegal base64 data"},
+		{"not a certificate", "what is left of another tool's template verifies nobody", "Cg==", `there is no certificate in "\n"`},
+		{"not text", "an encoding may look like a number", "12345", "12345 is not text"},
+	} {
+		for _, install := range []struct {
+			file    string
+			option  func(...string) miniapitest.Option
+			webhook string
+		}{
+			{"testdata/webhooks/manifests.yaml", miniapitest.WithWebhookManifests, "MutatingWebhookConfiguration mutating: webhook \"label.example.com\""},
+			{"testdata/webhooks/manifests.yaml", miniapitest.WithManifests, "MutatingWebhookConfiguration mutating: webhook \"label.example.com\""},
+			{"testdata/conversion/gears.yaml", miniapitest.WithCRDs, "CustomResourceDefinition gears.example.com: webhook \"gears.example.com\""},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				content, err := os.ReadFile(install.file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file := filepath.Join(t.TempDir(), "bundled.yaml")
+				bundled := regexp.MustCompile(`( *)clientConfig:\n`).ReplaceAllString(string(content), "${0}${1}  caBundle: "+test.bundle+"\n")
+				if err := os.WriteFile(file, []byte(bundled), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				srv, err := miniapitest.New(t.Context(), install.option(file))
+				if err == nil {
+					_ = srv.Stop()
+				}
+				for _, want := range []string{"bundled.yaml, document 1: " + install.webhook + ": clientConfig.caBundle must be", test.want} {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("want %q because %s, got %v", want, test.reason, err)
+					}
+				}
+			})
+		}
+	}
+}
