@@ -1,6 +1,7 @@
 package miniapitest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,7 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// adminContext is the kubeconfig's context, cluster and user of the admin.
+// adminContext is the cluster of a kubeconfig, and the context and user of the admin.
 const adminContext = "miniapi"
 
 // KubeconfigFile is a kubeconfig, for kubectl and other programs. Its current context is
@@ -22,7 +23,13 @@ func (s *Server) KubeconfigFile() string { return filepath.Join(s.folder, "kubec
 
 // Kubeconfig is a kubeconfig for a configuration of this server, such as that of AddUser.
 func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
-	return clientcmd.Write(*kubeconfig(map[string]*rest.Config{adminContext: config}))
+	if config == nil {
+		return nil, errors.New("the configuration of a kubeconfig is nil: Config, AddUser and User give one")
+	}
+	if failed, ok := config.Transport.(failedTransport); ok {
+		return nil, failed.err
+	}
+	return clientcmd.Write(*kubeconfig(adminContext, map[string]*rest.Config{adminContext: config}))
 }
 
 // writeKubeconfig makes the folder of the server's files.
@@ -34,15 +41,18 @@ func (s *Server) writeKubeconfig() error {
 	s.folder = folder
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	contexts := maps.Clone(s.users)
-	contexts[adminContext] = s.config
-	if err := clientcmd.WriteToFile(*kubeconfig(contexts), s.KubeconfigFile()); err != nil {
+	contexts, admin := maps.Clone(s.users), adminContext
+	for contexts[admin] != nil {
+		admin += "-admin" // a user has the name, and so the context
+	}
+	contexts[admin] = s.config
+	if err := clientcmd.WriteToFile(*kubeconfig(admin, contexts), s.KubeconfigFile()); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	return nil
 }
 
-func kubeconfig(contexts map[string]*rest.Config) *clientcmdapi.Config {
+func kubeconfig(current string, contexts map[string]*rest.Config) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	for _, name := range slices.Sorted(maps.Keys(contexts)) {
 		c := contexts[name]
@@ -50,6 +60,6 @@ func kubeconfig(contexts map[string]*rest.Config) *clientcmdapi.Config {
 		config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
 		config.Contexts[name] = &clientcmdapi.Context{Cluster: adminContext, AuthInfo: name, Namespace: "default"}
 	}
-	config.CurrentContext = adminContext
+	config.CurrentContext = current
 	return config
 }

@@ -17,6 +17,10 @@ import (
 // It saves tests that don't disturb each other the start of a server. Those that do
 // better Start their own, or call Reset, one after the other.
 func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
+	if isNil(m) || srv == nil {
+		fmt.Fprintln(os.Stderr, "miniapitest: Main needs the tests and a variable for their server, as Main(m, &srv) has: one is nil")
+		return 1
+	}
 	s, err := New(context.Background(), opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "miniapitest:", err)
