@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -168,9 +169,11 @@ func (s *Server) prepare(ctx context.Context, o *options) error {
 func (s *Server) Stop() error { return s.stopOnce() }
 
 // stopAll goes from the outside in: the server calls webhooks until its last request is
-// answered.
+// answered, but the fixture's don't hold it up for as long as their configurations let them.
 func (s *Server) stopAll() error {
 	s.stop()
+	calls := time.AfterFunc(callTimeout, func() { _ = s.webhooks.hangUp() }) // close has the error
 	<-s.ended
+	calls.Stop()
 	return errors.Join(s.runErr, s.webhooks.close(), os.RemoveAll(s.folder))
 }

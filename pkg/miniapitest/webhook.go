@@ -22,9 +22,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// handlerTimeout bounds how long a stop waits for webhook handlers, whose contexts have
-// ended.
-const handlerTimeout = 5 * time.Second
+const (
+	// callTimeout bounds how long a stop leaves webhook handlers to calls that the server
+	// waits for.
+	callTimeout = time.Second
+	// handlerTimeout bounds how long a stop waits for handlers whose contexts have ended.
+	handlerTimeout = 5 * time.Second
+)
 
 // Webhook is an http.Handler that a Server serves to itself, over TLS on a loopback
 // address.
@@ -91,6 +95,8 @@ type webhookServer struct {
 	http     *http.Server
 	served   chan struct{}
 	inFlight sync.WaitGroup
+	// hangUp ends connections, and the contexts of the requests.
+	hangUp func() error
 
 	ca    []byte
 	issue func(hosts []string, ips []net.IP) (cert, key []byte, err error)
@@ -115,11 +121,18 @@ func newWebhookServer(handlers map[string]http.Handler) (*webhookServer, error) 
 // serve answers with certificates of the server whose webhooks these are.
 func (s *webhookServer) serve(config *server.Config) {
 	s.ca, s.issue = config.CA(), config.ServingCertificate
+	// A request whose body isn't read wouldn't notice the end of its connection.
+	requests, end := context.WithCancel(context.Background())
 	s.http = &http.Server{
-		Handler:   s,
-		ErrorLog:  log.New(io.Discard, "", 0), // the server answers with what went wrong
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
+		Handler:     s,
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ErrorLog:    log.New(io.Discard, "", 0), // the server answers with what went wrong
+		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
 	}
+	s.hangUp = sync.OnceValue(func() error {
+		defer end()
+		return s.http.Close()
+	})
 	go func() {
 		defer close(s.served)
 		_ = s.http.ServeTLS(s.listener, "", "") // ends with close
@@ -133,7 +146,7 @@ func (s *webhookServer) close() error {
 	if s.http == nil {
 		return s.listener.Close()
 	}
-	err := s.http.Close()
+	err := s.hangUp()
 	<-s.served
 	idle := make(chan struct{})
 	go func() {
