@@ -43,6 +43,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/admission/storageobjectinuseprotection"
 	"github.com/miniapi-dev/miniapi/pkg/admission/taintnodesbycondition"
+	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
 // plugin is one link of the chain.
@@ -102,9 +103,9 @@ var order = []plugin{
 
 	// What users add comes after what changes or completes their objects …
 	{mutatingpolicy.PluginName, on, newMutatingPolicy},
-	{mutatingwebhook.PluginName, on, configured(mutatingwebhook.NewMutatingWebhook)},
+	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating)},
 	{validatingpolicy.PluginName, on, newValidatingPolicy},
-	{validatingwebhook.PluginName, on, configured(validatingwebhook.NewValidatingAdmissionWebhook)},
+	{validatingwebhook.PluginName, on, configured(webhook.NewValidating)},
 	// … and what counts comes last, so that nothing refuses a request that was counted.
 	{resourcequota.Name, on, configured(resourcequota.New)},
 	{"AlwaysDeny", off, unconfigured(always.Deny)},

@@ -419,3 +419,48 @@ func TestMatchPolicyCustomResources(t *testing.T) {
 		t.Errorf("want it patched, in the version of the request, got %v", created.Object)
 	}
 }
+
+// However the versions alternate in a chain, each webhook sees what those before it have made of the custom
+// resource, those that change nothing among them.
+func TestMatchPolicyCustomVersionsInOneChain(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
+	chain := []struct {
+		version string
+		adds    string
+	}{{"v1", ""}, {"v1", ""}, {"v1", "a"}, {"v1beta1", ""}, {"v1", ""}, {"v1beta1", "b"}, {"v1", ""}, {"v1", "c"}, {"v1", ""}, {"v1beta1", ""}}
+	var hooks []hook
+	var want []asked
+	var wantSpecs []map[string]any
+	spec := map[string]any{}
+	for i, link := range chain {
+		handler := allow()
+		wantSpecs = append(wantSpecs, maps.Clone(spec))
+		if link.adds != "" {
+			handler = patch(miniapitest.Add("/spec/"+link.adds, true))
+			spec[link.adds] = true
+		}
+		version := "example.com/" + link.version
+		hooks = append(hooks, mutating(string(rune('a'+i)), handler, matchPolicy(equivalent), on("CREATE", version, "widgets")))
+		want = append(want, asked{
+			Operation: admissionv1.Create,
+			Resource:  version + " widgets", Kind: version + " Widget", Object: version + " Widget",
+			RequestResource: "example.com/v1 widgets", RequestKind: "example.com/v1 Widget",
+		})
+	}
+	recorder := install(t, srv, hooks...)
+	must(resources(srv, "example.com/v1", "widgets").Create(t.Context(), object("example.com/v1", "Widget", "w", map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{}))(t)
+	var got []asked
+	var gotSpecs []map[string]any
+	for _, review := range recorder.Reviews() {
+		got = append(got, askedOf(t, review.Request))
+		gotSpecs = append(gotSpecs, decode[struct{ Spec map[string]any }](t, review.Request.Object.Raw).Spec)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the webhooks were asked (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantSpecs, gotSpecs); diff != "" {
+		t.Errorf("what they saw (-want +got):\n%s", diff)
+	}
+}

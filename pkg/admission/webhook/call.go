@@ -1,0 +1,130 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/tracing"
+	"k8s.io/klog/v2"
+)
+
+// slowCall is how long a call takes that is worth a trace in the log.
+const slowCall = 500 * time.Millisecond
+
+// caller calls webhooks for one of the plugins.
+type caller struct {
+	step
+	clients *webhookutil.ClientManager
+}
+
+// call asks a webhook. What it answers beside the verdict, annotations and warnings, is added to the request;
+// then a response that allows the request is handed to allowed.
+//
+// The error is a *webhookutil.ErrCallingWebhook where the webhook's failurePolicy decides, a
+// *webhookutil.ErrWebhookRejection where the webhook has refused, and any other where the request fails in
+// any case.
+func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation, attributes *admission.VersionedAttributes, reviews *reviews, allowed func(context.Context, *webhookrequest.AdmissionResponse) error) error {
+	hook := invocation.Webhook
+	if attributes.IsDryRun() {
+		if err := supportsDryRun(hook.GetName(), hook.GetSideEffects()); err != nil {
+			return err
+		}
+	}
+	review, err := reviews.encode(attributes, invocation)
+	if err != nil {
+		return failed(hook.GetName(), apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
+	}
+	client, err := hook.GetRESTClient(c.clients)
+	if err != nil {
+		return failed(hook.GetName(), apierrors.NewInternalError(err), "could not get REST client: %w", err)
+	}
+
+	ctx, span := tracing.Start(ctx, c.span,
+		attribute.String("configuration", hook.GetConfigurationName()),
+		attribute.String("webhook", hook.GetName()),
+		attribute.Stringer("resource", attributes.GetResource()),
+		attribute.String("subresource", attributes.GetSubresource()),
+		attribute.String("operation", string(attributes.GetOperation())),
+		attribute.String("UID", string(review.uid)))
+	defer span.End(slowCall)
+
+	if err := c.exchange(ctx, client, hook.GetTimeoutSeconds(), review); err != nil {
+		status, ok := err.(*apierrors.StatusError) //nolint:errorlint // of the webhook, not of the service it is behind
+		if !ok {
+			status = apierrors.NewServiceUnavailable("error calling webhook")
+		}
+		return failed(hook.GetName(), status, "failed to call webhook: %w", err)
+	}
+	span.AddEvent("Request completed")
+
+	response, err := webhookrequest.VerifyAdmissionResponse(review.uid, c.mutating, review.response)
+	if err != nil {
+		return failed(hook.GetName(), apierrors.NewServiceUnavailable("error validating webhook response"), "received invalid webhook response: %w", err)
+	}
+	for key, value := range response.AuditAnnotations {
+		annotate(ctx, attributes, hook.GetName()+"/"+key, value)
+	}
+	for _, text := range response.Warnings {
+		warning.AddWarning(ctx, "", text)
+	}
+	if !response.Allowed {
+		return &webhookutil.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(hook.GetName(), response.Result)}
+	}
+	if allowed == nil {
+		return nil
+	}
+	return allowed(ctx, response)
+}
+
+// exchange sends a review, and waits for its response as long as the webhook and the request have.
+func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutSeconds *int32, review *review) (err error) {
+	if timeoutSeconds != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*timeoutSeconds)*time.Second)
+		defer cancel()
+	}
+	exchange := func() { err = review.exchange(ctx, client) }
+	if trackers, ok := request.LatencyTrackersFrom(ctx); ok {
+		c.tracker(trackers).Track(exchange)
+	} else {
+		exchange()
+	}
+	return err
+}
+
+// supportsDryRun returns an error unless a webhook says that it may be called in a dry run.
+func supportsDryRun(name string, sideEffects *admissionregistrationv1.SideEffectClass) error {
+	if sideEffects == nil {
+		const reason = "Webhook SideEffects is nil"
+		return failed(name, apierrors.NewBadRequest(reason), reason)
+	}
+	switch *sideEffects {
+	case admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun:
+		return nil
+	}
+	return webhookerrors.NewDryRunUnsupportedErr(name)
+}
+
+// failed is the error of a call that came to no verdict.
+func failed(name string, status *apierrors.StatusError, reason string, args ...any) error {
+	return &webhookutil.ErrCallingWebhook{WebhookName: name, Reason: fmt.Errorf(reason, args...), Status: status}
+}
+
+// annotate adds an annotation to the request's audit event.
+func annotate(ctx context.Context, attributes *admission.VersionedAttributes, key, value string) {
+	if err := attributes.Attributes.AddAnnotation(key, value); err != nil {
+		klog.FromContext(ctx).Error(err, "audit annotation not added", "key", key)
+	}
+}

@@ -1,0 +1,78 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
+	"k8s.io/component-base/tracing"
+)
+
+// mutatingDispatcher calls the webhooks that match a request, one after the other, each with what the ones
+// before made of the object.
+type mutatingDispatcher struct {
+	caller
+	plugin *mutating.Plugin
+}
+
+// Dispatch implements generic.Dispatcher.
+func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) error {
+	reinvocation := reinvocationOf(attributes)
+	defer reinvocation.end(attributes)
+
+	object := &versionedObject{original: attributes, objects: objects}
+	for i, hook := range hooks {
+		invocation, status := d.plugin.ShouldCallHook(ctx, hook, object.attributes(), objects, object)
+		if status != nil {
+			return status
+		}
+		if invocation == nil || !reinvocation.includes(hook) {
+			continue
+		}
+		if _, err := object.VersionedAttribute(invocation.Kind); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		if err := d.ask(ctx, invocation, object, reinvocation, newAnnotator(object.versioned, invocation, reinvocation.round, i)); err != nil {
+			return err
+		}
+	}
+	return object.writeBack()
+}
+
+// ask calls a webhook, and returns why the request is refused, if it is.
+func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, object *versionedObject, reinvocation *reinvocation, annotator annotator) error {
+	hook := invocation.Webhook
+	started := time.Now()
+	mutated := false
+	err := d.call(ctx, invocation, object.versioned, &object.reviews, func(ctx context.Context, response *webhookrequest.AdmissionResponse) error {
+		patch, err := decodePatch(hook.GetName(), response)
+		if err != nil || len(patch) == 0 {
+			return err
+		}
+		if mutated, err = object.patch(hook.GetName(), response, patch); err != nil {
+			return err
+		}
+		tracing.SpanFromContext(ctx).AddEvent("Patch applied")
+		annotator.patched(ctx, patch)
+		return nil
+	})
+	annotator.mutated(ctx, mutated)
+	outcome := outcomeOf(hook, err)
+	outcome.record(ctx, d.step, hook, object.versioned, time.Since(started))
+	reinvocation.called(hook, mutated)
+	if !outcome.ignored {
+		return outcome.err
+	}
+	if !outcome.canceled {
+		annotate(ctx, object.versioned, mutating.MutationAuditAnnotationFailedOpenKeyPrefix+annotator.place, hook.GetName())
+	}
+	if ctx.Err() != nil {
+		return errRequestTimeout()
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/klog/v2"
+)
+
+// outcome is what came of a call.
+type outcome struct {
+	err error
+	// code is that of the response or the error, 0 for an error of this server.
+	code int
+	// kind says for the metrics what err is.
+	kind admissionmetrics.WebhookRejectionErrorType
+	// canceled says that the call ended because the request did.
+	canceled bool
+	// ignored says that the webhook's failurePolicy lets the request pass.
+	ignored bool
+}
+
+func outcomeOf(hook webhook.WebhookAccessor, err error) outcome {
+	var failure *webhookutil.ErrCallingWebhook
+	var rejection *webhookutil.ErrWebhookRejection
+	switch {
+	case err == nil:
+		return outcome{code: http.StatusOK}
+	case errors.As(err, &failure):
+		policy := hook.GetFailurePolicy()
+		return outcome{
+			err:      apierrors.NewInternalError(err),
+			code:     int(failure.Status.ErrStatus.Code),
+			kind:     admissionmetrics.WebhookRejectionCallingWebhookError,
+			canceled: errors.Is(failure.Reason, context.Canceled),
+			ignored:  policy != nil && *policy == admissionregistrationv1.Ignore,
+		}
+	case errors.As(err, &rejection):
+		return outcome{
+			err:  rejection.Status,
+			code: int(rejection.Status.ErrStatus.Code),
+			kind: admissionmetrics.WebhookRejectionNoError,
+		}
+	}
+	return outcome{err: err, kind: admissionmetrics.WebhookRejectionAPIServerInternalError}
+}
+
+// record tells the metrics and the log what came of a call.
+func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccessor, attributes admission.Attributes, took time.Duration) {
+	rejected := o.err != nil && !o.ignored
+	metrics := admissionmetrics.Metrics
+	metrics.ObserveWebhook(ctx, hook.GetName(), took, rejected, attributes, s.label, o.code)
+	if o.err == nil {
+		return
+	}
+	logger := klog.FromContext(ctx).WithValues("webhook", hook.GetName(), "configuration", hook.GetConfigurationName(), "err", o.err)
+	switch {
+	case o.canceled:
+		logger.Info("the request ended before its webhook answered")
+	case o.ignored:
+		metrics.ObserveWebhookFailOpen(ctx, hook.GetName(), s.label)
+		logger.Info("calling a webhook failed, and its failurePolicy ignores it")
+	default:
+		metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
+		logger.Info("a webhook let the request fail")
+	}
+}

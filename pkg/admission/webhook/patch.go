@@ -1,0 +1,76 @@
+package webhook
+
+import (
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
+)
+
+// decodePatch returns the patch of a webhook's response, nil if it has none.
+func decodePatch(hook string, response *webhookrequest.AdmissionResponse) (jsonpatch.Patch, error) {
+	if len(response.Patch) == 0 {
+		return nil, nil
+	}
+	patch, err := jsonpatch.DecodePatch(response.Patch)
+	if err != nil {
+		return nil, failed(hook, apierrors.NewServiceUnavailable("error decoding patch in webhook response"), "received undecodable patch in webhook response: %w", err)
+	}
+	return patch, nil
+}
+
+// patch applies the patch of a webhook's response, then the defaults of the version, and says whether the patch
+// has changed anything.
+func (o *versionedObject) patch(hook string, response *webhookrequest.AdmissionResponse, patch jsonpatch.Patch) (mutated bool, err error) {
+	before := o.versioned.VersionedObject.Object()
+	if before == nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", hook))
+	}
+	if response.PatchType != admissionv1.PatchTypeJSONPatch {
+		return false, failed(hook, webhookerrors.ToStatusErr(hook, response.Result), "unsupported patch type %q", response.PatchType)
+	}
+	after, err := o.patched(before, patch)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	mutated = !apiequality.Semantic.DeepEqual(before, after)
+	o.versioned.UpdateObject(after)
+	o.reviews.forget()
+	o.objects.GetObjectDefaulter().Default(after)
+	return mutated, nil
+}
+
+// patched returns a patched copy.
+func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) (runtime.Object, error) {
+	serializer := o.serializer()
+	encoded, err := runtime.Encode(serializer, before)
+	if err != nil {
+		return nil, err
+	}
+	if encoded, err = patch.Apply(encoded); err != nil {
+		return nil, err
+	}
+	var after runtime.Object = &unstructured.Unstructured{} // what custom resources are
+	if _, custom := before.(*unstructured.Unstructured); !custom {
+		if after, err = o.objects.GetObjectCreater().New(o.versioned.VersionedKind); err != nil {
+			return nil, err
+		}
+	}
+	after, _, err = serializer.Decode(encoded, nil, after)
+	return after, err
+}
+
+// serializer returns what encodes and decodes the object.
+func (o *versionedObject) serializer() runtime.Serializer {
+	if o.codec == nil {
+		o.codec = json.NewSerializerWithOptions(json.DefaultMetaFactory, o.objects.GetObjectCreater(), o.objects.GetObjectTyper(), json.SerializerOptions{})
+	}
+	return o.codec
+}

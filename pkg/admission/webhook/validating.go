@@ -1,0 +1,102 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/klog/v2"
+)
+
+// validatingDispatcher calls the webhooks that match a request, all at once.
+type validatingDispatcher struct {
+	caller
+	plugin *validating.Plugin
+}
+
+// Dispatch implements generic.Dispatcher. Of several webhooks that refuse, the first to answer counts.
+func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) error {
+	versions := versions{attributes: attributes, objects: objects, converted: map[schema.GroupVersionKind]*admission.VersionedAttributes{}}
+	var invocations []*generic.WebhookInvocation
+	for _, hook := range hooks {
+		invocation, status := d.plugin.ShouldCallHook(ctx, hook, attributes, objects, versions)
+		if status != nil {
+			return status
+		}
+		if invocation == nil {
+			continue
+		}
+		if _, err := versions.VersionedAttribute(invocation.Kind); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		invocations = append(invocations, invocation)
+	}
+	if len(invocations) == 0 {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return errRequestTimeout()
+	}
+
+	refusals := make(chan error, len(invocations))
+	reviews := &reviews{}
+	ask := func(i int) {
+		if err := d.ask(ctx, invocations[i], i, versions.converted[invocations[i].Kind], reviews); err != nil {
+			refusals <- err
+		}
+	}
+	var others sync.WaitGroup
+	for i := range invocations[1:] {
+		others.Go(func() { ask(i + 1) })
+	}
+	ask(0)
+	others.Wait()
+	select {
+	case err := <-refusals:
+		return err
+	default:
+		return nil
+	}
+}
+
+// ask calls a webhook, and returns why the request is refused, if it is.
+func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, index int, attributes *admission.VersionedAttributes, reviews *reviews) error {
+	hook := invocation.Webhook
+	started := time.Now()
+	outcome := outcomeOf(hook, recovered(ctx, hook, func() error {
+		return d.call(ctx, invocation, attributes, reviews, nil)
+	}))
+	outcome.record(ctx, d.step, hook, attributes, time.Since(started))
+	if !outcome.ignored {
+		return outcome.err
+	}
+	if !outcome.canceled {
+		annotate(ctx, attributes, fmt.Sprintf("%sround_0_index_%d", validating.ValidatingAuditAnnotationFailedOpenKeyPrefix, index), hook.GetName())
+	}
+	return nil
+}
+
+// recovered makes an error of a panic, which would end the process: a call has a goroutine of its own.
+func recovered(ctx context.Context, hook webhook.WebhookAccessor, call func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			klog.FromContext(ctx).Error(nil, "panic while calling a webhook", "webhook", hook.GetName(), "panic", cause, "stack", string(debug.Stack()))
+			panicked := fmt.Errorf("%s/%s has panicked: %v", validating.PluginName, hook.GetName(), cause)
+			err = failed(hook.GetName(), apierrors.NewInternalError(panicked), "%w", panicked)
+		}
+	}()
+	return call()
+}
+
+// errRequestTimeout is the error of a request that has ended before all of its webhooks were called.
+func errRequestTimeout() error {
+	return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+}
