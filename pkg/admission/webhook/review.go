@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
 	"k8s.io/client-go/rest"
-	kjson "sigs.k8s.io/json"
 )
 
 // review is an AdmissionReview for one webhook.
@@ -119,7 +119,7 @@ func (r *review) decode(body []byte) bool {
 		return false
 	}
 	decoded := admissionv1.AdmissionReview{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &decoded); err != nil || decoded.GroupVersionKind() != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
+	if err := utiljson.Unmarshal(body, &decoded); err != nil || decoded.GroupVersionKind() != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
 		return false
 	}
 	*response = decoded
