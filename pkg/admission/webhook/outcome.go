@@ -61,15 +61,19 @@ func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccesso
 	if o.err == nil {
 		return
 	}
-	logger := klog.FromContext(ctx).WithValues("webhook", hook.GetName(), "configuration", hook.GetConfigurationName(), "err", o.err)
+	logger := klog.FromContext(ctx).WithValues("webhook", hook.GetName(), "configuration", hook.GetConfigurationName())
 	switch {
 	case o.canceled:
-		logger.Info("the request ended before its webhook answered")
+		logger.Info("the request ended before its webhook answered", "err", o.err)
+		return
 	case o.ignored:
 		metrics.ObserveWebhookFailOpen(ctx, hook.GetName(), s.label)
-		logger.Info("calling a webhook failed, and its failurePolicy ignores it")
+		logger.Error(o.err, "a failed call of a webhook is ignored, as its failurePolicy says")
+		return
+	case o.kind == admissionmetrics.WebhookRejectionNoError:
+		logger.Info("a webhook has refused a request", "err", o.err)
 	default:
-		metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
-		logger.Info("a webhook let the request fail")
+		logger.Error(o.err, "a request is refused since the call of a webhook failed")
 	}
+	metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
 }
