@@ -36,7 +36,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"allowed", "nothing to tell", nil, &fail, "", false, 200, ""},
 		{"unreachable", "the policy is Fail", unreachable, &fail, "Internal error occurred: failed calling webhook", false, 503, "a request is refused since the call of a webhook failed"},
-		{"unreachable, without a policy", "configurations of v1beta1 may have none until they are defaulted", unreachable, nil, "Internal error occurred: failed calling webhook", false, 503, "a request is refused since"},
+		{"unreachable, without a policy", "none counts as Fail", unreachable, nil, "Internal error occurred: failed calling webhook", false, 503, "a request is refused since"},
 		{"unreachable and ignored", "the answer doesn't tell, so the log does", unreachable, &ignore, "Internal error occurred: failed calling webhook", true, 503, "a failed call of a webhook is ignored"},
 		{"canceled", "that isn't the webhook's fault", canceled, &fail, "context canceled", false, 503, "the request ended before its webhook answered"},
 		{"refused", "failurePolicy doesn't matter", refused, &ignore, `admission webhook "hook.example.com" denied the request: no`, false, 400, "a webhook has refused a request"},
