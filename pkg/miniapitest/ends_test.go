@@ -15,7 +15,8 @@ import (
 // endsBy tells the test binary that it is the one to end, and how.
 const endsBy = "MINIAPITEST_ENDS_BY"
 
-// A test that doesn't end well leaves no file, but for temporary ones if it has no time for them.
+// A test that doesn't end well leaves no file, but for temporary ones if it has no time for
+// them, which the next server removes.
 func TestEnds(t *testing.T) {
 	switch os.Getenv(endsBy) {
 	case "panic":
@@ -25,61 +26,78 @@ func TestEnds(t *testing.T) {
 		select {}
 	}
 	t.Parallel()
-	for _, test := range []struct {
-		name, reason string
-		kill         bool // then temporary files may stay
-	}{
-		{"panic", "package testing cleans up first", false},
-		{"kill", "nobody is asked; the next server removes what stays", true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			home, temporary := t.TempDir(), t.TempDir()
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEnds$")
-			child.Dir = home
-			child.Env = append(os.Environ(), endsBy+"="+test.name, "HOME="+home, "TMPDIR="+temporary)
-			out, err := child.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			child.Stderr = child.Stdout
-			if err := child.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var log strings.Builder
-			started := false
-			for lines := bufio.NewScanner(out); lines.Scan(); {
-				fmt.Fprintln(&log, lines.Text())
-				if strings.Contains(lines.Text(), filepath.Join(temporary, "miniapitest-")) {
-					started = true
-					if test.kill {
-						_ = child.Process.Kill()
-					}
-				}
-			}
-			if err := child.Wait(); err == nil || !started {
-				t.Fatalf("want a server, and then the end of the process, got %v:\n%s", err, &log)
-			}
-			folders := []string{home, temporary}
-			if test.kill {
-				folders = folders[:1]
-			}
-			var left []string
-			for _, folder := range folders {
-				found, err := filepath.Glob(filepath.Join(folder, "*"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				left = append(left, found...)
-			}
-			if !test.kill {
-				left = append(left, inMemory(t, child.Process.Pid)...)
-			}
-			if len(left) > 0 {
-				t.Errorf("though %s, there are %q", test.reason, left)
+	t.Run("panic", func(t *testing.T) {
+		t.Parallel()
+		home, temporary := t.TempDir(), t.TempDir()
+		pid := runToEnd(t, "panic", home, temporary, nil)
+		if left := append(filesIn(t, home, temporary), inMemory(t, pid)...); len(left) > 0 {
+			t.Errorf("though package testing cleans up first, there are %q", left)
+		}
+	})
+	t.Run("kill", func(t *testing.T) {
+		t.Parallel()
+		home, temporary := t.TempDir(), t.TempDir()
+		runToEnd(t, "kill", home, temporary, func(kubeconfig string) {
+			runToEnd(t, "panic", home, temporary, nil)
+			if _, err := os.Stat(kubeconfig); err != nil {
+				t.Errorf("the next server has removed what another one uses: %v", err)
 			}
 		})
+		if left := filesIn(t, home); len(left) > 0 {
+			t.Errorf("want nothing but temporary files, there are %q", left)
+		}
+		runToEnd(t, "panic", home, temporary, nil)
+		if left := filesIn(t, home, temporary); len(left) > 0 {
+			t.Errorf("though the next server removes what is left, there are %q", left)
+		}
+	})
+}
+
+// runToEnd runs a test with a server to its end. One that doesn't end is killed once running
+// has been called with its kubeconfig.
+func runToEnd(t *testing.T, by, home, temporary string, running func(kubeconfig string)) (pid int) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEnds$")
+	child.Dir = home
+	child.Env = append(os.Environ(), endsBy+"="+by, "HOME="+home, "TMPDIR="+temporary)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	child.Stderr = child.Stdout
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	started := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		fmt.Fprintln(&log, lines.Text())
+		if !strings.Contains(lines.Text(), filepath.Join(temporary, "miniapitest-")) {
+			continue
+		}
+		started = true
+		if running != nil {
+			running(lines.Text())
+			_ = child.Process.Kill()
+		}
+	}
+	if err := child.Wait(); err == nil || !started {
+		t.Fatalf("want a server, and then the end of the process, got %v:\n%s", err, &log)
+	}
+	return child.Process.Pid
+}
+
+func filesIn(t *testing.T, folders ...string) []string {
+	t.Helper()
+	var files []string
+	for _, folder := range folders {
+		found, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
 }
 
 // inMemory are the folders of a process in /dev/shm.

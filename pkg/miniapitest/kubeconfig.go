@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -19,7 +17,7 @@ const adminContext = "miniapi"
 // KubeconfigFile is a kubeconfig, for kubectl and other programs. Its current context is
 // the admin's; each user of WithUser has a context of that name. The file is gone when
 // the server has stopped.
-func (s *Server) KubeconfigFile() string { return filepath.Join(s.folder, "kubeconfig") }
+func (s *Server) KubeconfigFile() string { return s.folder.kubeconfig() }
 
 // Kubeconfig is a kubeconfig for a configuration of this server, such as that of AddUser.
 func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
@@ -34,9 +32,9 @@ func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 
 // writeKubeconfig makes the folder of the server's files.
 func (s *Server) writeKubeconfig() error {
-	folder, err := os.MkdirTemp("", "miniapitest-")
+	folder, err := newFolder()
 	if err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
+		return err
 	}
 	s.folder = folder
 	s.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -20,7 +19,7 @@ type Server struct {
 	server   *server.Server
 	webhooks *webhookServer
 	config   *rest.Config
-	folder   string    // of KubeconfigFile
+	folder   *folder   // of KubeconfigFile; nil before prepare
 	started  *Snapshot // for Reset; nil with an external etcd
 
 	stop     context.CancelFunc
@@ -175,5 +174,9 @@ func (s *Server) stopAll() error {
 	calls := time.AfterFunc(callTimeout, func() { _ = s.webhooks.hangUp() }) // close has the error
 	<-s.ended
 	calls.Stop()
-	return errors.Join(s.runErr, s.webhooks.close(), os.RemoveAll(s.folder))
+	err := errors.Join(s.runErr, s.webhooks.close())
+	if s.folder != nil {
+		err = errors.Join(err, s.folder.remove())
+	}
+	return err
 }

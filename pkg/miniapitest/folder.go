@@ -1,0 +1,73 @@
+package miniapitest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+const (
+	folderPrefix   = "miniapitest-"
+	folderLock     = "lock"
+	kubeconfigName = "kubeconfig"
+)
+
+// folder is where a server's files are. The lock tells other processes that it is in use.
+type folder struct {
+	path string
+	lock *os.File // nil where there are no locks
+}
+
+// removeOnce removes what others have left, once a process: they die with theirs.
+var removeOnce sync.Once
+
+func newFolder() (*folder, error) {
+	removeOnce.Do(removeAbandoned)
+	path, err := os.MkdirTemp("", folderPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("folder of the kubeconfig: %w", err)
+	}
+	name := filepath.Join(path, folderLock)
+	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
+	}
+	if !tryLock(lock) {
+		// Without the file, nobody takes the folder for abandoned.
+		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
+			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
+		}
+		lock = nil
+	}
+	return &folder{path, lock}, nil
+}
+
+func (f *folder) kubeconfig() string { return filepath.Join(f.path, kubeconfigName) }
+
+// remove removes the folder while it is locked.
+func (f *folder) remove() error {
+	err := os.RemoveAll(f.path)
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+	}
+	return err
+}
+
+// removeAbandoned removes the folders of processes that died without Stop. One without a
+// kubeconfig is just being made.
+func removeAbandoned() {
+	kubeconfigs, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", kubeconfigName))
+	for _, kubeconfig := range kubeconfigs {
+		path := filepath.Dir(kubeconfig)
+		lock, err := os.OpenFile(filepath.Join(path, folderLock), os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if tryLock(lock) {
+			_ = os.RemoveAll(path) // the next process tries again
+		}
+		_ = lock.Close()
+	}
+}
