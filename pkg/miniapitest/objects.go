@@ -107,6 +107,10 @@ func explainUnknown(err error) error {
 	if !meta.IsNoMatchError(err) {
 		return err
 	}
+	unknown := &meta.NoKindMatchError{}
+	if errors.As(err, &unknown) && isDefinition(unknown.GroupKind.WithVersion("")) {
+		return fmt.Errorf("%w: definitions are %s alone", err, apiextensionsv1.SchemeGroupVersion)
+	}
 	return fmt.Errorf("%w: the definition of a custom resource must come before it, and WithCRDs installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 

@@ -63,7 +63,8 @@ func WithServerOptions(change func(*server.Options)) Option {
 }
 
 // Legacy serves the API versions that today's kube-apiserver no longer serves, such as
-// extensions/v1beta1 and admissionregistration.k8s.io/v1beta1.
+// extensions/v1beta1 and admissionregistration.k8s.io/v1beta1. It doesn't serve
+// apiextensions.k8s.io/v1beta1: definitions are v1 alone.
 func Legacy() Option { return WithAPIs("api/legacy") }
 
 // WithAPIs serves further group versions, as --runtime-config does:

@@ -120,6 +120,9 @@ func TestFailedStart(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not Valid}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	oldDefinition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.example.com"},
+	}}
 	tests := []struct {
 		name, reason string
 		option       miniapitest.Option
@@ -147,6 +150,7 @@ func TestFailedStart(t *testing.T) {
 		{"no webhook in a file system", "so it is here", miniapitest.WithWebhookManifestsFS(testdata, "testdata/widgets"), "no webhook configuration in"},
 		{"no definition yet", "its place is the option's before", miniapitest.WithManifests("testdata/widgets/widgets.yaml", "testdata/widgets/crd.yaml"), "widgets.yaml, document 1: Widget kept: no matches for kind"},
 		{"where definitions go", "the server doesn't know the options", miniapitest.WithObjects(widget("lost")), "WithCRDs installs definitions before everything else"},
+		{"old definition", "no option would help", miniapitest.WithObjects(oldDefinition), "definitions are apiextensions.k8s.io/v1 alone"},
 		{"nil item of a list", "there is nothing to apply", miniapitest.WithObjects(&corev1.List{Items: []runtime.RawExtension{{}}}), "object 1, item 1, <nil>, is nil"},
 		{"user without a name", "nobody would be known by it", miniapitest.WithUser(""), "a user needs a name"},
 		{"no path", "it was meant to be there", miniapitest.WithManifests(), "manifests need a path"},
