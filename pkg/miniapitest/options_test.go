@@ -80,6 +80,19 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// What is applied later needs its definition, too.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	const want = "WithCRDs installs definitions before everything else"
+	if err := srv.Apply(t.Context(), "testdata/widgets/widgets.yaml"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want %q, got %v", want, err)
+	}
+	if err := srv.Apply(t.Context(), "testdata/widgets/crd.yaml", "testdata/widgets/widgets.yaml"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Audit events come as the policy asks.
 func TestAudit(t *testing.T) {
 	t.Parallel()
