@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -52,6 +53,8 @@ type Config struct {
 	life   context.Context
 	end    context.CancelFunc
 	member *storage.Member
+	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
+	presence *storage.Presence
 
 	bootstrapped  chan struct{}
 	listener      *listener
@@ -109,6 +112,9 @@ func (c *Config) Close(ctx context.Context) error {
 	}
 	c.webhookConnections.close()
 	errs = append(errs, c.customStores.wait())
+	if c.presence != nil {
+		c.presence.Wait()
+	}
 	if c.member != nil {
 		errs = append(errs, c.member.Stop(context.WithoutCancel(ctx)))
 	}
@@ -169,6 +175,7 @@ func (c *Config) startStorage(ctx context.Context) error {
 			return err
 		}
 		c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
+		c.announce(ctx)
 		return nil
 	}
 	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx)})
@@ -190,6 +197,19 @@ func (c *Config) startStorage(ctx context.Context) error {
 	c.generic.ReadyzChecks = append(c.generic.ReadyzChecks, check)
 	c.generic.LivezChecks = append(c.generic.LivezChecks, check)
 	return nil
+}
+
+// announce marks the server in the external etcd. Without the mark it works all the same.
+func (c *Config) announce(ctx context.Context) {
+	var err error
+	if c.presence, err = storage.Announce(c.life, c.options.Etcd.StorageConfig.Transport, c.options.Etcd.StorageConfig.Prefix); err != nil {
+		klog.FromContext(ctx).Error(err, "other servers of the same etcd can't be told of this one: custom resources are served 2 seconds after their definition")
+	}
+}
+
+// alone says whether no other server has the same objects.
+func (c *Config) alone() bool {
+	return c.member != nil || c.presence != nil && c.presence.Alone(c.life)
 }
 
 // stored puts what a getter says to store onto the embedded member, if there is one.

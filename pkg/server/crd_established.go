@@ -12,21 +12,23 @@ import (
 // seen it yet.
 const otherServersDelay = 2 * time.Second
 
-// serveAtOnce spares the only server of a cluster that wait: its informer takes new
-// definitions for older ones. What is stored is as it is.
-func serveAtOnce(definitions cache.SharedIndexInformer) error {
+// serveAtOnce spares the only server of a cluster that wait: while it is alone, its informer
+// takes new definitions for older ones. What is stored is as it is.
+func serveAtOnce(definitions cache.SharedIndexInformer, alone func() bool) error {
 	return definitions.SetTransform(func(obj any) (any, error) {
-		crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-		if !ok {
-			return obj, nil
+		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			age(crd, time.Now().Add(-otherServersDelay), alone)
 		}
-		for i := range crd.Status.Conditions {
-			condition := &crd.Status.Conditions[i]
-			past := time.Now().Add(-otherServersDelay)
-			if condition.Type == apiextensionsv1.Established && condition.LastTransitionTime.After(past) {
-				condition.LastTransitionTime.Time = past.Truncate(time.Second)
-			}
-		}
-		return crd, nil
+		return obj, nil
 	})
+}
+
+// age makes a definition that is established later than the time established by then.
+func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone func() bool) {
+	for i := range crd.Status.Conditions {
+		condition := &crd.Status.Conditions[i]
+		if condition.Type == apiextensionsv1.Established && condition.LastTransitionTime.After(latest) && alone() {
+			condition.LastTransitionTime.Time = latest.Truncate(time.Second)
+		}
+	}
 }

@@ -58,10 +58,7 @@ func (s *Server) buildCustomResources() error {
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
 	served := &s.config.crdBarrier.served
 	served.handler, served.lister = s.crds.GenericAPIServer.UnprotectedHandler(), definitions.Lister()
-	if s.config.member == nil {
-		return nil // there may be other servers
-	}
-	return serveAtOnce(definitions.Informer())
+	return serveAtOnce(definitions.Informer(), s.config.alone)
 }
 
 func (s *Server) buildMain() error {

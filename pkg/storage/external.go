@@ -33,22 +33,9 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	if len(c.ServerList) == 0 {
 		return errors.New("no etcd servers given")
 	}
-	p := prober{dial: (&net.Dialer{}).DialContext}
-	if c.CertFile != "" || c.KeyFile != "" || c.TrustedCAFile != "" {
-		var err error
-		info := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.TrustedCAFile}
-		if p.tls, err = info.ClientConfig(); err != nil {
-			return fmt.Errorf("etcd client certificate: %w", err)
-		}
-	}
-	if c.EgressLookup != nil {
-		dial, err := c.EgressLookup(egressselector.Etcd.AsNetworkContext())
-		if err != nil {
-			return fmt.Errorf("etcd egress: %w", err)
-		}
-		if dial != nil {
-			p.dial = dial
-		}
+	p, err := newProber(c)
+	if err != nil {
+		return err
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, externalTimeout)
@@ -79,6 +66,38 @@ type prober struct {
 	tls  *tls.Config
 }
 
+func newProber(c storagebackend.TransportConfig) (prober, error) {
+	p := prober{dial: (&net.Dialer{}).DialContext}
+	if c.CertFile != "" || c.KeyFile != "" || c.TrustedCAFile != "" {
+		var err error
+		info := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.TrustedCAFile}
+		if p.tls, err = info.ClientConfig(); err != nil {
+			return p, fmt.Errorf("etcd client certificate: %w", err)
+		}
+	}
+	if c.EgressLookup != nil {
+		dial, err := c.EgressLookup(egressselector.Etcd.AsNetworkContext())
+		if err != nil {
+			return p, fmt.Errorf("etcd egress: %w", err)
+		}
+		if dial != nil {
+			p.dial = dial
+		}
+	}
+	return p, nil
+}
+
+// client returns a client of servers, whose calls end with ctx.
+func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{
+		Context:     ctx,
+		Endpoints:   servers,
+		TLS:         p.tls,
+		Logger:      zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(p.dialEndpoint)},
+	})
+}
+
 // probeUntil asks a server until it answers or ctx ends, and returns why it last didn't answer: that
 // the time is over is only a reason if there was no other.
 func (p prober) probeUntil(ctx context.Context, server string) error {
@@ -107,13 +126,7 @@ func (p prober) probe(ctx context.Context, server string) error {
 	}
 	_ = conn.Close()
 
-	client, err := clientv3.New(clientv3.Config{
-		Context:     ctx,
-		Endpoints:   []string{server},
-		TLS:         p.tls,
-		Logger:      zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(p.dialEndpoint)},
-	})
+	client, err := p.client(ctx, server)
 	if err != nil {
 		return err
 	}

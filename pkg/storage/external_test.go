@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// serveEtcd serves the part of etcd that says it is there, over a listener.
+// serveEtcd serves the part of etcd that says it is there, its keys and its leases, over a listener.
 func serveEtcd(t *testing.T, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -24,7 +24,10 @@ func serveEtcd(t *testing.T, network, address string) string {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer()
-	pb.RegisterMaintenanceServer(s, v3rpc.NewMaintenanceServer(startMember(t, Options{}).server, nil))
+	member := startMember(t, Options{}).server
+	pb.RegisterMaintenanceServer(s, v3rpc.NewMaintenanceServer(member, nil))
+	pb.RegisterKVServer(s, v3rpc.NewQuotaKVServer(member))
+	pb.RegisterLeaseServer(s, v3rpc.NewQuotaLeaseServer(member))
 	go s.Serve(l) //nolint:errcheck // ends with Stop
 	t.Cleanup(s.Stop)
 	return l.Addr().String()

@@ -1,0 +1,84 @@
+package storage
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+)
+
+// announce marks a server until leave is called, which returns when it is gone.
+func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := Announce(ctx, storagebackend.TransportConfig{ServerList: []string{"http://" + etcd}}, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave = func() { cancel(); p.Wait() }
+	t.Cleanup(leave)
+	return p, leave
+}
+
+// Servers of one etcd know whether they are alone.
+func TestPresence(t *testing.T) {
+	t.Parallel()
+	etcd := serveEtcd(t, "tcp", "127.0.0.1:0")
+	check := func(who string, p *Presence, want bool, reason string) {
+		t.Helper()
+		if got := p.Alone(t.Context()); got != want {
+			t.Errorf("%s: alone: want %t, got %t: %s", who, want, got, reason)
+		}
+	}
+	first, _ := announce(t, etcd, "/registry")
+	check("first", first, true, "nobody else is there")
+	elsewhere, _ := announce(t, etcd, "/another")
+	check("first", first, true, "the other has other objects")
+	check("elsewhere", elsewhere, true, "the other has other objects")
+
+	second, leave := announce(t, etcd, "registry")
+	check("first", first, false, "the second is there")
+	check("second", second, false, "the first is there")
+	leave()
+	check("first", first, true, "the second has left")
+	check("second", second, false, "it has left, and can't tell")
+
+	if _, err := first.client.Put(t.Context(), "/registry/masterleases/192.0.2.1", "its endpoints"); err != nil {
+		t.Fatal(err)
+	}
+	check("first", first, false, "a kube-apiserver is there")
+	check("elsewhere", elsewhere, true, "it has other objects")
+}
+
+// A mark that etcd has let go, because nobody renewed it, is made again.
+func TestPresenceComesBack(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := newPresence(ctx, storagebackend.TransportConfig{ServerList: []string{"http://" + serveEtcd(t, "tcp", "127.0.0.1:0")}}, "/registry")
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := p.announce(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go p.stay(ctx, session)
+	t.Cleanup(p.Wait)
+	t.Cleanup(cancel)
+
+	if _, err := p.client.Delete(t.Context(), p.mark); err != nil {
+		t.Fatal(err)
+	}
+	if p.Alone(t.Context()) {
+		t.Error("want a server without a mark not to know")
+	}
+	session.Orphan() // as when it expires
+	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		return p.Alone(ctx), nil
+	})
+	if err != nil {
+		t.Errorf("want the mark back: %v", err)
+	}
+}
