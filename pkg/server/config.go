@@ -50,8 +50,12 @@ type Config struct {
 	options CompletedOptions
 	generic *genericapiserver.Config
 	// life ends when the server has stopped, after its last request.
-	life   context.Context
-	end    context.CancelFunc
+	life context.Context
+	end  context.CancelFunc
+	// following is the part of life in which informers follow what is stored: until a stop begins.
+	following context.Context
+	unfollow  context.CancelFunc
+
 	member *storage.Member
 	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
 	presence *storage.Presence
@@ -82,12 +86,13 @@ type Config struct {
 func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Config{options: o, life: life, end: end, webhookConnections: newWebhookConnections()}
+	c.following, c.unfollow = context.WithCancel(life)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
-	c.crdBarrier = newCRDBarrier(life)
+	c.crdBarrier = newCRDBarrier(c.following)
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
 	checkLog(c.generic)
 	steps := []func(context.Context) error{
@@ -274,7 +279,7 @@ func (c *Config) buildClients(context.Context) error {
 		return err
 	}
 	c.client, c.dynamicClient = client, dynamicClient
-	c.informers = admission.NewInformers(client, admission.NewBarrier(c.life.Done()), c.newInformer)
+	c.informers = admission.NewInformers(client, admission.NewBarrier(c.following.Done()), c.newInformer)
 	return nil
 }
 

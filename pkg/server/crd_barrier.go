@@ -37,8 +37,8 @@ const crdBarrierTimeout = 10 * time.Second
 // request is served by it: the controllers have judged the names, and the resources
 // are served and discovered.
 type crdBarrier struct {
-	life   context.Context
-	served servedDefinitions
+	following context.Context // see Config
+	served    servedDefinitions
 	// resourcesChanged is called when others are discovered than before, and the answer waits for it.
 	resourcesChanged func()
 
@@ -50,9 +50,9 @@ type crdBarrier struct {
 	changed chan struct{}
 }
 
-func newCRDBarrier(life context.Context) *crdBarrier {
+func newCRDBarrier(following context.Context) *crdBarrier {
 	return &crdBarrier{
-		life:             life,
+		following:        following,
 		resourcesChanged: func() {},
 		seen:             map[string]*apiextensionsv1.CustomResourceDefinition{},
 		discovered:       map[schema.GroupVersion]map[string]bool{},
@@ -87,7 +87,7 @@ func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, dele
 
 // await waits until the condition holds.
 func (b *crdBarrier) await(what string, holds func() bool) {
-	ctx, cancel := context.WithTimeout(b.life, crdBarrierTimeout)
+	ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
 	defer cancel()
 	for {
 		b.mu.Lock()
@@ -99,7 +99,7 @@ func (b *crdBarrier) await(what string, holds func() bool) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if b.life.Err() == nil {
+			if b.following.Err() == nil {
 				klog.ErrorS(ctx.Err(), "a custom resource definition isn't in effect yet", "name", what)
 			}
 			return
@@ -149,7 +149,7 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 	crd := b.seen[name]
 	b.mu.Unlock()
 	if crd != nil {
-		ctx, cancel := context.WithTimeout(b.life, crdBarrierTimeout)
+		ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
 		defer cancel()
 		b.served.await(ctx, crd)
 	}

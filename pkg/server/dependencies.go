@@ -56,7 +56,7 @@ func (c *Config) customResource(gvk schema.GroupVersionKind) (schema.GroupVersio
 
 // written is the registry's hook: what was written is in effect when it returns.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
-	c.informers.Barrier().Wait(c.life, resource, obj)
+	c.informers.Barrier().Wait(c.following, resource, obj)
 }
 
 func (c *Config) kubelet() (registry.Kubelet, error) {

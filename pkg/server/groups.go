@@ -26,7 +26,7 @@ func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.C
 	if wrap := c.options.WrapHandler; wrap != nil {
 		served = wrap(served)
 	}
-	return genericapiserver.DefaultBuildHandlerChain(served, config)
+	return c.listener.serving(genericapiserver.DefaultBuildHandlerChain(served, config))
 }
 
 func (g *groupHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {

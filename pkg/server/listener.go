@@ -1,28 +1,42 @@
 package server
 
 import (
+	"context"
 	"net"
+	"net/http"
 	"sync"
+	"time"
 )
+
+// answerGrace is how long a connection may stay open after the last request on it was answered, for its
+// client to read the answer. The client of one that is told to go away closes it then.
+const answerGrace = 100 * time.Millisecond
 
 // listener knows its open connections, so that a server that has answered its last
 // request can end at once: HTTP/2 would give every idle client a second to react.
 type listener struct {
 	net.Listener
 
-	mu     sync.Mutex
-	open   map[*connection]struct{}
-	closed bool
+	mu sync.Mutex
+	// open has the connections by their clients' addresses.
+	open map[string]*connection
+	// stopping says that connections get no more requests but those they have.
+	stopping, closed bool
 }
 
 func newListener(l net.Listener) *listener {
-	return &listener{Listener: l, open: map[*connection]struct{}{}}
+	return &listener{Listener: l, open: map[string]*connection{}}
 }
 
 // connection takes itself off its listener's list when it is closed.
 type connection struct {
 	net.Conn
 	listener *listener
+	once     sync.Once
+	ended    chan struct{}
+	// requests are those being served, and answering says that there were any when the stop began or later.
+	requests  int
+	answering bool
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -30,31 +44,89 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{conn, l}
+	c := &connection{Conn: conn, listener: l, ended: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		_ = conn.Close()
 	} else {
-		l.open[c] = struct{}{}
+		l.open[conn.RemoteAddr().String()] = c
 	}
 	return c, nil
 }
 
-// closeConnections closes every connection, and those that are still to come.
+// serving counts the requests of each connection.
+func (l *listener) serving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if c := l.begin(req.RemoteAddr); c != nil {
+			defer l.finish(c)
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// begin returns the connection of a request, nil if it is one of the server's own.
+func (l *listener) begin(address string) *connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.open[address]
+	if c != nil {
+		c.requests++
+		c.answering = c.answering || l.stopping
+	}
+	return c
+}
+
+func (l *listener) finish(c *connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.requests--
+}
+
+// stop is called before the server tells clients to go away.
+func (l *listener) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopping = true
+	for _, c := range l.open {
+		c.answering = c.requests > 0
+	}
+}
+
+// closeConnections closes every connection, and those that are still to come. It is called when the last
+// request was handled; those whose answers may not be sent yet get a moment.
 func (l *listener) closeConnections() {
 	l.mu.Lock()
 	open := l.open
 	l.open, l.closed = nil, true
 	l.mu.Unlock()
-	for c := range open {
-		_ = c.Conn.Close()
+	grace, cancel := context.WithTimeout(context.Background(), answerGrace)
+	defer cancel()
+	var answering sync.WaitGroup
+	for _, c := range open {
+		if !c.answering {
+			_ = c.Conn.Close()
+			continue
+		}
+		answering.Go(func() {
+			select {
+			case <-c.ended:
+			case <-grace.Done():
+				_ = c.Conn.Close()
+			}
+		})
 	}
+	answering.Wait()
 }
 
 func (c *connection) Close() error {
-	c.listener.mu.Lock()
-	delete(c.listener.open, c)
-	c.listener.mu.Unlock()
+	c.once.Do(func() {
+		c.listener.mu.Lock()
+		defer c.listener.mu.Unlock()
+		if address := c.Conn.RemoteAddr().String(); c.listener.open[address] == c {
+			delete(c.listener.open, address)
+		}
+		close(c.ended)
+	})
 	return c.Conn.Close()
 }

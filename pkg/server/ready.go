@@ -24,8 +24,8 @@ const startTimeout = time.Minute
 func (s *Server) syncInformers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	s.config.informers.StartWithContext(s.config.life)
-	s.crds.Informers.StartWithContext(s.config.life)
+	s.config.informers.StartWithContext(s.config.following)
+	s.crds.Informers.StartWithContext(s.config.following)
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
 		return fmt.Errorf("waiting for informers: %w", err)
 	}

@@ -140,6 +140,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		case <-s.config.generic.DrainedNotify():
 		case <-finished:
 		}
+		s.config.end()
 		s.config.listener.closeConnections()
 	}()
 	if err := s.becomeReady(serving); err != nil {
@@ -153,7 +154,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	case err := <-stopped:
 		return err
 	}
-	s.config.end()
+	s.config.unfollow()
+	s.config.listener.stop()
 	stop()
 	return <-stopped
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -32,7 +31,13 @@ type Reader struct {
 	// Wanted picks the objects of certain kinds; what isn't an object at all is passed
 	// over then. Nil wants all, and every document must be an object.
 	Wanted func(schema.GroupVersionKind) bool
+	// Patch says what an object lacks that is only kustomize's patch of one. Where certain
+	// kinds are wanted of a folder or a glob, it is passed over; else it is an error.
+	Patch func(*unstructured.Unstructured) error
 }
+
+// instead is what to do about files that are kustomize's.
+const instead = `name the files of objects instead, or give what "kustomize build" makes`
 
 // Load is Reader.Load, of everything, from this machine.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
@@ -52,7 +57,7 @@ func (r Reader) Load(paths ...string) ([]Object, error) {
 			if err != nil {
 				return nil, err
 			}
-			read, err := r.Decode(file, data)
+			read, err := r.decode(file, data, file == name)
 			if err != nil {
 				return nil, err
 			}
@@ -140,19 +145,24 @@ func isManifest(file string) bool {
 // Decode reads the documents of one file, lists item by item. Source is what errors
 // call the file.
 func (r Reader) Decode(source string, data []byte) ([]Object, error) {
+	return r.decode(source, data, true)
+}
+
+// decode also knows whether the file is named, or was found in a folder or by a glob.
+func (r Reader) decode(source string, data []byte, named bool) ([]Object, error) {
 	var objects []Object
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 	for document := 1; ; document++ {
-		u := &unstructured.Unstructured{}
+		var content any
 		where := fmt.Sprintf("%s, document %d", source, document)
-		err := decoder.Decode(&u.Object)
+		err := decoder.Decode(&content)
 		if errors.Is(err, io.EOF) {
 			return objects, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		found, err := r.objects(u, where)
+		found, err := r.objects(content, where, named)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
@@ -160,28 +170,47 @@ func (r Reader) Decode(source string, data []byte) ([]Object, error) {
 	}
 }
 
-// objects are those of one document.
-func (r Reader) objects(u *unstructured.Unstructured, where string) ([]Object, error) {
-	if len(u.Object) == 0 {
+// objects are those of one document, or of one item of a list.
+func (r Reader) objects(content any, where string, named bool) ([]Object, error) {
+	fields, isObject := content.(map[string]any)
+	u := &unstructured.Unstructured{Object: fields}
+	switch {
+	case content == nil, isObject && len(fields) == 0:
 		return nil, nil
-	}
-	if u.GetAPIVersion() == "" || u.GetKind() == "" {
+	case !isObject || u.GetAPIVersion() == "" || u.GetKind() == "":
 		if r.Wanted != nil {
 			return nil, nil
 		}
-		return nil, errors.New("apiVersion and kind must be set, for example apiVersion: v1 and kind: ConfigMap")
-	}
-	if !u.IsList() {
-		if r.Wanted != nil && !r.Wanted(u.GroupVersionKind()) {
-			return nil, nil
+		return nil, notAnObject(isObject)
+	case u.IsList():
+		var objects []Object
+		for _, item := range fields["items"].([]any) {
+			found, err := r.objects(item, where, named)
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, found...)
 		}
-		return []Object{{u, where}}, nil
+		return objects, nil
+	case r.Wanted != nil && !r.Wanted(u.GroupVersionKind()):
+		return nil, nil
+	case u.GroupVersionKind().Group == "kustomize.config.k8s.io":
+		return nil, fmt.Errorf("kind %s is for kustomize, not for a server: %s", u.GetKind(), instead)
 	}
-	var objects []Object
-	err := u.EachListItem(func(item runtime.Object) error {
-		found, err := r.objects(item.(*unstructured.Unstructured), where)
-		objects = append(objects, found...)
-		return err
-	})
-	return objects, err
+	if r.Patch != nil {
+		if err := r.Patch(u); err != nil {
+			if r.Wanted != nil && !named {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("%s %s: %w; if this is kustomize's patch of one, %s", u.GetKind(), u.GetName(), err, instead)
+		}
+	}
+	return []Object{{u, where}}, nil
+}
+
+func notAnObject(isObject bool) error {
+	if isObject {
+		return fmt.Errorf("apiVersion and kind must be set, for example apiVersion: v1 and kind: ConfigMap; if this is a file of kustomize's, %s", instead)
+	}
+	return fmt.Errorf("it must be an object, with apiVersion and kind; if this is a file of kustomize's, %s", instead)
 }

@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
@@ -24,6 +26,12 @@ var tree = map[string]string{
 	"below/c.json":             `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c"}}]}`,
 	"below/kustomization.yaml": "resources: [c.json]",
 	"odd/d.yaml":               "resources: [c.json]\n---\n" + named("d"),
+	"changes/e.json":           `[{"op":"remove","path":"/data"}]`,
+	"changes/f.yaml":           "text\n---\n7\n---\n# nothing\n---\n" + named("f"),
+	"items/g.yaml":             "apiVersion: example.com/v1\nkind: Shelf\nitems: [7, {}, {kind: Box}]\n---\n" + named("g"),
+	"patches/h.yaml":           named("h") + "---\n" + named("patch"),
+	"unread/i.yaml":            named("i") + "---\na: {\n",
+	"kustomize/j.yaml":         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
 }
 
 // Manifests are read alike from the machine and from an fs.FS.
@@ -42,6 +50,12 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	configMaps := func(gvk schema.GroupVersionKind) bool { return gvk.Kind == "ConfigMap" }
+	patch := func(u *unstructured.Unstructured) error {
+		if u.GetName() == "patch" {
+			return errors.New("data must be set")
+		}
+		return nil
+	}
 	tests := []struct {
 		name, reason string
 		paths        []string
@@ -54,7 +68,18 @@ func TestLoad(t *testing.T) {
 		{name: "glob", reason: "a pattern is what no file is called", paths: []string{"*.y*ml"}, want: []string{"a", "b", "b2"}},
 		{name: "in order", reason: "the order of paths is the caller's", paths: []string{"below/c.json", "a.yml"}, want: []string{"c", "a"}},
 		{name: "wanted", reason: "what isn't an object is passed over by who wants certain ones", paths: []string{"odd", "below"}, wanted: configMaps, want: []string{"d"}},
+		{name: "wanted among no objects", reason: "and so is what isn't even a map", paths: []string{"changes"}, wanted: configMaps, want: []string{"f"}},
+		{name: "wanted among lists", reason: "what has items needn't be a list of objects", paths: []string{"items"}, wanted: configMaps, want: []string{"g"}},
+		{name: "wanted among patches", reason: "a folder has both", paths: []string{"patches"}, wanted: configMaps, want: []string{"h"}},
+		{name: "wanted among patches of a glob", reason: "and so does a glob", paths: []string{"patches/*.yaml"}, wanted: configMaps, want: []string{"h"}},
+		{name: "patch by name", reason: "nobody names a file to have it passed over", paths: []string{"patches/h.yaml"}, wanted: configMaps,
+			err: "h.yaml, document 2: ConfigMap patch: data must be set; if this is kustomize's patch of one, name the files of objects instead"},
+		{name: "patch among all", reason: "all is wanted, whole", paths: []string{"patches"}, err: "h.yaml, document 2: ConfigMap patch: data must be set"},
+		{name: "not read", reason: "what is wanted may be there", paths: []string{"unread"}, wanted: configMaps, err: "i.yaml, document 2: error converting YAML to JSON"},
 		{name: "no object", reason: "it must not be passed over in silence", paths: []string{"odd"}, err: "d.yaml, document 1: apiVersion and kind must be set"},
+		{name: "no map", reason: "nor must this", paths: []string{"changes"}, err: "e.json, document 1: it must be an object, with apiVersion and kind; if this is a file of kustomize's, name the files of objects instead"},
+		{name: "no map in a list", reason: "nor this", paths: []string{"items"}, err: "g.yaml, document 1: it must be an object"},
+		{name: "kustomize's", reason: "no server has the kind", paths: []string{"kustomize"}, err: "j.yaml, document 1: kind Component is for kustomize, not for a server"},
 		{name: "no match", reason: "a pattern is expected to match", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
 		{name: "no file", reason: "so is a name", paths: []string{"none.yaml"}, err: "none.yaml"},
 	}
@@ -84,8 +109,8 @@ func TestLoad(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 				}
 			}
-			check(manifests.Reader{Wanted: test.wanted}.Load(paths...))
-			check(manifests.Reader{Wanted: test.wanted, FS: memory}.Load(test.paths...))
+			check(manifests.Reader{Patch: patch, Wanted: test.wanted}.Load(paths...))
+			check(manifests.Reader{Patch: patch, Wanted: test.wanted, FS: memory}.Load(test.paths...))
 		})
 	}
 }

@@ -1,0 +1,81 @@
+package integration_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// What is being reviewed when a server stops is reviewed to its end, and the client learns of it.
+func TestStoppingAnswers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		protocols    []string
+	}{
+		{"HTTP/2", "answers of several requests share a connection, which the client is told to leave", []string{"h2"}},
+		{"HTTP/1.1", "the connection of an answered request would be kept otherwise", []string{"http/1.1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t)
+			asked, answer := make(chan struct{}), make(chan struct{})
+			hook := validating("wait", nil)
+			hook.ClientConfig = srv.Webhook("/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked <- struct{}{}
+				<-answer
+				allow().ServeHTTP(w, r)
+			})).ClientConfig()
+			configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+				ObjectMeta: metav1.ObjectMeta{Name: "wait"},
+				Webhooks:   []admissionregistrationv1.ValidatingWebhook{hook.validating()},
+			}
+			must(srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}))(t)
+
+			config := srv.Config()
+			config.NextProtos = test.protocols
+			client := must(kubernetes.NewForConfig(config))(t)
+			created := make(chan error)
+			names := []string{"a", "b", "c"}
+			for _, name := range names {
+				go func() {
+					object := thing()
+					object.Name = name
+					_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{})
+					created <- err
+				}()
+				<-asked
+			}
+			stopped := make(chan error, 1)
+			go func() { stopped <- srv.Stop() }()
+			ok(t, noLongerListening(t.Context(), config.Host[len("https://"):]))
+			close(answer)
+			for range names {
+				if err := <-created; err != nil {
+					t.Errorf("%s: want the object to be created, got %v", test.reason, err)
+				}
+			}
+			ok(t, <-stopped)
+		})
+	}
+}
+
+// noLongerListening waits until a server takes no more connections.
+func noLongerListening(ctx context.Context, address string) error {
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil, nil
+	})
+}
