@@ -17,9 +17,10 @@ import (
 )
 
 // WithCRDs installs the CustomResourceDefinitions among the manifests of files, globs or
-// folders, before all other objects; what else is there is passed over. Services that
-// convert between their versions are the handlers of WithWebhook, as those of
-// WithWebhookManifests are; Start fails unless each of them is reached.
+// folders, before all other objects; what else is there is passed over, and so are
+// kustomize's patches. Services that convert between their versions are the handlers of
+// WithWebhook, as those of WithWebhookManifests are; Start fails unless each of them is
+// reached.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) error { return o.addDefinitions(manifests.Reader{}, paths) }
 }
@@ -35,7 +36,7 @@ func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addDefinitions(reader manifests.Reader, paths []string) error {
-	reader.Wanted = isDefinition
+	reader.Wanted, reader.Patch = isDefinition, checkWholeDefinition
 	objects, err := reader.Load(paths...)
 	if err != nil {
 		return fmt.Errorf("custom resource definitions: %w", err)
@@ -68,6 +69,7 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	if len(paths) == 0 {
 		return errors.New("manifests need a path: a file, a glob or a folder")
 	}
+	reader.Patch = checkWholeDefinition
 	objects, err := reader.Load(paths...)
 	if err != nil {
 		return fmt.Errorf("manifests: %w", err)
@@ -116,6 +118,20 @@ func explainUnknown(err error) error {
 
 func isDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
+}
+
+// checkWholeDefinition tells a definition from kustomize's patch of one, as envtest does.
+func checkWholeDefinition(u *unstructured.Unstructured) error {
+	if !isDefinition(u.GroupVersionKind()) {
+		return nil
+	}
+	for _, field := range []string{"group", "names"} {
+		// What isn't a map is the server's to refuse.
+		if _, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", field); !found && err == nil {
+			return fmt.Errorf("spec.%s must be set", field)
+		}
+	}
+	return nil
 }
 
 // asManifests are the object, or the items of a list.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
@@ -29,8 +30,9 @@ func WithWebhook(path string, handler http.Handler) Option {
 }
 
 // WithWebhookManifests installs the webhook configurations among the manifests of files,
-// globs or folders, as they are, after all other objects. Services that they name are the
-// handlers of WithWebhook, and trusted without a caBundle; no Service object is needed.
+// globs or folders, as they are, after all other objects; what else is there is passed
+// over, and so are kustomize's patches. Services that they name are the handlers of
+// WithWebhook, and trusted without a caBundle; no Service object is needed.
 // Start fails unless each of the webhooks is reached.
 func WithWebhookManifests(paths ...string) Option {
 	return func(o *options) error { return o.addConfigurations(manifests.Reader{}, paths) }
@@ -47,15 +49,24 @@ func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addConfigurations(reader manifests.Reader, paths []string) error {
+	reader.Wanted, reader.Patch = isConfiguration, checkWholeConfiguration
 	objects, err := reader.Load(paths...)
 	if err != nil {
 		return fmt.Errorf("webhook configurations: %w", err)
 	}
-	objects = slices.DeleteFunc(objects, func(object manifests.Object) bool { return !isConfiguration(object.GroupVersionKind()) })
 	if len(objects) == 0 {
 		return fmt.Errorf("no webhook configuration in %q", paths)
 	}
 	return add(&o.configurations, objects)
+}
+
+// checkWholeConfiguration tells a configuration from kustomize's patch of one, which adds
+// an annotation for cert-manager: it would take the place of the configuration.
+func checkWholeConfiguration(u *unstructured.Unstructured) error {
+	if _, found := u.Object["webhooks"]; !found {
+		return errors.New("webhooks must be set")
+	}
+	return nil
 }
 
 // WithWebhookService makes a service that webhooks name the handlers of WithWebhook, for
