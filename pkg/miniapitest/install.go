@@ -2,6 +2,8 @@ package miniapitest
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -108,7 +110,7 @@ func (s *Server) install(ctx context.Context, o *options) error {
 				continue
 			}
 			if err := reach(ctx, s.server, webhook); err != nil {
-				return o.explainUnreached(webhook, err)
+				return o.explainUnreached(webhook, s.webhooks.address(), err)
 			}
 			reached[address] = true
 		}
@@ -125,12 +127,20 @@ func addressOf(webhook utilwebhook.ClientConfig) string {
 	return fmt.Sprintf("%q %q %q", webhook.URL, service, webhook.CABundle)
 }
 
-// explainUnreached says what makes the service of a webhook somebody's, if it is nobody's.
-func (o *options) explainUnreached(webhook utilwebhook.ClientConfig, err error) error {
+// explainUnreached says what makes the service of a webhook somebody's, if it is nobody's,
+// and what is in the way of the fixture's being trusted.
+func (o *options) explainUnreached(webhook utilwebhook.ClientConfig, fixture string, err error) error {
 	service := webhook.Service
-	if service == nil || o.placed(service) {
+	if service == nil {
 		return err
 	}
-	return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with those that they find, and WithServerOptions says where else it is, in o.Admission.Services",
-		err, service.Namespace, service.Name)
+	if !o.placed(service) {
+		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with those that they find, and WithServerOptions says where else it is, in o.Admission.Services",
+			err, service.Namespace, service.Name)
+	}
+	if unknown := (x509.UnknownAuthorityError{}); o.placeOf(service) == fixture && len(webhook.CABundle) > 0 && errors.As(err, &unknown) {
+		return fmt.Errorf("%w: the service %s/%s is the fixture's, and clientConfig.caBundle is of another authority: leave it out, the server trusts the fixture without",
+			err, service.Namespace, service.Name)
+	}
+	return err
 }

@@ -227,3 +227,57 @@ func TestCABundles(t *testing.T) {
 		}
 	}
 }
+
+// A caBundle counts alone, for the fixture too, which then isn't trusted.
+func TestOtherAuthorities(t *testing.T) {
+	t.Parallel()
+	// Another server's webhooks have certificates for any service.
+	elsewhere := miniapitest.Start(t).Webhook("/", http.NotFoundHandler())
+	place, err := url.Parse(elsewhere.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := miniapitest.Start(t).Webhook("/", http.NotFoundHandler()).CABundle()
+	configuration := refusingBy("system", "webhook-service", 443)
+	configuration.TypeMeta = metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"}
+	configuration.Webhooks[0].ClientConfig.CABundle = stranger
+	definition := parse[apiextensionsv1.CustomResourceDefinition](t, "testdata/conversion/gears.yaml")
+	definition.Spec.Conversion.Webhook.ClientConfig.CABundle = stranger
+	byURL := refusing(admissionregistrationv1.WebhookClientConfig{URL: new(elsewhere.URL()), CABundle: stranger})
+	const (
+		unknown = "certificate signed by unknown authority"
+		advice  = "clientConfig.caBundle is of another authority: leave it out"
+	)
+	for _, test := range []struct {
+		name, reason string
+		options      []miniapitest.Option
+		want         string
+		advised      bool
+	}{
+		{"configuration", "the service is the fixture's by the option", []miniapitest.Option{miniapitest.WithWebhookManifests(manifest(t, configuration))},
+			`the service system/webhook-service is the fixture's`, true},
+		{"object", "it is by another option", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithWebhookService("system", "webhook-service")},
+			`the service system/webhook-service is the fixture's`, true},
+		{"definition", "it is here, too", []miniapitest.Option{miniapitest.WithCRDs(manifest(t, definition))}, `the service system/gears is the fixture's`, true},
+		{"service elsewhere", "who is there needs the right one", []miniapitest.Option{
+			miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
+				o.Admission.Services[admission.ServicePort{Namespace: "system", Name: "webhook-service"}] = place.Host
+			})}, unknown, false},
+		{"port elsewhere", "so it is if only the port is placed", []miniapitest.Option{
+			miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
+				o.Admission.Services[admission.ServicePort{Namespace: "system", Name: "webhook-service", Port: 443}] = place.Host
+			})}, unknown, false},
+		{"URL", "nothing is known of who is there", []miniapitest.Option{miniapitest.WithObjects(byURL)}, unknown, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := miniapitest.New(t.Context(), append(test.options, miniapitest.WithWebhook("/", http.NotFoundHandler()))...)
+			if err == nil {
+				_ = srv.Stop()
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), advice) != test.advised || strings.Contains(err.Error(), "WithWebhookService") {
+				t.Errorf("want %q, and the advice %t alone because %s, got %v", test.want, test.advised, test.reason, err)
+			}
+		})
+	}
+}

@@ -106,7 +106,15 @@ func (o *options) resolveServices(address string) {
 
 // placed says that a service is somewhere whatever the API says of it.
 func (o *options) placed(service *utilwebhook.ClientConfigService) bool {
-	_, port := o.server.Admission.Services[admission.ServicePort{Namespace: service.Namespace, Name: service.Name, Port: service.Port}]
-	_, all := o.server.Admission.Services[admission.ServicePort{Namespace: service.Namespace, Name: service.Name}]
-	return port || all
+	return o.placeOf(service) != ""
+}
+
+// placeOf is where a service is that is placed: its port before the service.
+func (o *options) placeOf(service *utilwebhook.ClientConfigService) string {
+	port := admission.ServicePort{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
+	if address, placed := o.server.Admission.Services[port]; placed {
+		return address
+	}
+	port.Port = 0
+	return o.server.Admission.Services[port]
 }
