@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +57,9 @@ type Config struct {
 	following context.Context
 	unfollow  context.CancelFunc
 
+	// member is the embedded etcd, and start waits until it serves; both are nil if etcd is elsewhere.
 	member *storage.Member
+	start  func() (*storage.Member, error)
 	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
 	presence *storage.Presence
 
@@ -96,7 +99,10 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
 	checkLog(c.generic)
 	steps := []func(context.Context) error{
-		c.applyServerRun, c.listen, c.startStorage, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
+		c.applyServerRun, c.listen, c.startEtcd,
+		// Meanwhile, etcd elects itself.
+		c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
+		c.buildStorage,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -120,10 +126,26 @@ func (c *Config) Close(ctx context.Context) error {
 	if c.presence != nil {
 		c.presence.Wait()
 	}
-	if c.member != nil {
-		errs = append(errs, c.member.Stop(context.WithoutCancel(ctx)))
+	if c.start != nil {
+		if member, err := c.start(); err == nil {
+			errs = append(errs, member.Stop(context.WithoutCancel(ctx)))
+		}
 	}
 	return utilerrors.NewAggregate(errs)
+}
+
+// startEtcd starts the embedded etcd, or makes sure that the one elsewhere is there.
+func (c *Config) startEtcd(ctx context.Context) error {
+	if !c.options.embedded() {
+		if err := storage.CheckExternal(ctx, c.options.Etcd.StorageConfig.Transport); err != nil {
+			return fmt.Errorf("--etcd-servers: %w", err)
+		}
+		return nil
+	}
+	options := storage.Options{DataDir: c.options.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx)}
+	c.start = sync.OnceValues(func() (*storage.Member, error) { return storage.Start(ctx, options) })
+	go func() { _, _ = c.start() }()
+	return nil
 }
 
 func (c *Config) applyServerRun(context.Context) error {
@@ -163,7 +185,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	return nil
 }
 
-func (c *Config) startStorage(ctx context.Context) error {
+func (c *Config) buildStorage(ctx context.Context) error {
 	o := c.options
 	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(registry.Scheme(), c.generic.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(o.Etcd.StorageConfig, o.Etcd.DefaultStorageMediaType,
@@ -173,9 +195,6 @@ func (c *Config) startStorage(ctx context.Context) error {
 	}
 	o.Etcd.StorageConfig.StorageObjectCountTracker = c.generic.StorageObjectCountTracker
 	if !o.embedded() {
-		if err := storage.CheckExternal(ctx, o.Etcd.StorageConfig.Transport); err != nil {
-			return fmt.Errorf("--etcd-servers: %w", err)
-		}
 		if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
 			return err
 		}
@@ -183,11 +202,10 @@ func (c *Config) startStorage(ctx context.Context) error {
 		c.announce(ctx)
 		return nil
 	}
-	member, err := storage.Start(ctx, storage.Options{DataDir: o.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx)})
-	if err != nil {
+	var err error
+	if c.member, err = c.start(); err != nil {
 		return err
 	}
-	c.member = member
 	if o.Etcd.EncryptionProviderConfigFilepath == "" {
 		c.generic.RESTOptionsGetter = o.Etcd.CreateRESTOptionsGetter(factory, nil)
 	} else {
@@ -197,7 +215,7 @@ func (c *Config) startStorage(ctx context.Context) error {
 		}
 	}
 	c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
-	check := healthz.NamedCheck("etcd", func(r *http.Request) error { return member.Healthy(r.Context()) })
+	check := healthz.NamedCheck("etcd", func(r *http.Request) error { return c.member.Healthy(r.Context()) })
 	c.generic.HealthzChecks = append(c.generic.HealthzChecks, check)
 	c.generic.ReadyzChecks = append(c.generic.ReadyzChecks, check)
 	c.generic.LivezChecks = append(c.generic.LivezChecks, check)

@@ -57,7 +57,7 @@ var (
 // directInformer returns an informer for objects of the type, nil if they aren't stored
 // in this process as what clients call them.
 func (c *Config) directInformer(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
-	if c.member == nil {
+	if c.start == nil {
 		return nil
 	}
 	kinds, _, err := registry.Scheme().ObjectKinds(obj)

@@ -54,7 +54,7 @@ func newStored(t *testing.T) *stored {
 		t.Fatal(err)
 	}
 	t.Cleanup(destroy)
-	s := &stored{Interface: store, informer: (&Config{member: member}).directInformer(&corev1.ConfigMap{}, resource)}
+	s := &stored{Interface: store, informer: embedding(member).directInformer(&corev1.ConfigMap{}, resource)}
 	if s.informer == nil {
 		t.Fatal("no informer of a hub type")
 	}
@@ -178,13 +178,18 @@ func TestDirectInformer(t *testing.T) {
 	}
 }
 
+// embedding is the configuration of a server that has a member.
+func embedding(member *storage.Member) *Config {
+	return &Config{member: member, start: func() (*storage.Member, error) { return member, nil }}
+}
+
 // Where there is no store in this process, client-go's informer does.
 func TestDirectInformerIsForWhatIsStoredHere(t *testing.T) {
 	t.Parallel()
 	if i := (&Config{}).directInformer(&corev1.ConfigMap{}, schema.GroupResource{Resource: "configmaps"}); i != nil {
 		t.Error("a direct informer of an external etcd")
 	}
-	if i := (&Config{member: &storage.Member{}}).directInformer(&metav1.Status{}, schema.GroupResource{}); i != nil {
+	if i := embedding(&storage.Member{}).directInformer(&metav1.Status{}, schema.GroupResource{}); i != nil {
 		t.Error("a direct informer of a type that isn't stored")
 	}
 }

@@ -25,7 +25,7 @@ func (c *Config) newInformer(obj runtime.Object, resource schema.GroupResource) 
 // an etcd elsewhere, which a client reads through this server, the version of the kinds.
 func (c *Config) serves(resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(registry.Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
-		readable := c.member != nil || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })
+		readable := c.start != nil || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })
 		return readable && c.options.apis.ResourceEnabled(gv.WithResource(resource.Resource))
 	})
 }
