@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -58,9 +59,15 @@ func (f *folder) remove() error {
 // removeAbandoned removes the folders of processes that died without Stop. One without a
 // kubeconfig is just being made.
 func removeAbandoned() {
-	kubeconfigs, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", kubeconfigName))
-	for _, kubeconfig := range kubeconfigs {
-		path := filepath.Dir(kubeconfig)
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, entry := range entries {
+		path := filepath.Join(os.TempDir(), entry.Name())
+		if !strings.HasPrefix(entry.Name(), folderPrefix) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(path, kubeconfigName)); err != nil {
+			continue
+		}
 		lock, err := os.OpenFile(filepath.Join(path, folderLock), os.O_RDWR, 0)
 		if err != nil {
 			continue

@@ -130,13 +130,14 @@ func addressOf(webhook utilwebhook.ClientConfig) string {
 // explainUnreached says what makes the service of a webhook somebody's, if it is nobody's,
 // and what is in the way of the fixture's being trusted.
 func (o *options) explainUnreached(webhook utilwebhook.ClientConfig, fixture string, err error) error {
+	const later = "; one that is not to be reached, or not yet, is configured after the start, by Apply or a client"
 	service := webhook.Service
 	if service == nil {
-		return err
+		return fmt.Errorf("%w%s", err, later)
 	}
 	if !o.placed(service) {
-		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with those that they find, and WithServerOptions says where else it is, in o.Admission.Services",
-			err, service.Namespace, service.Name)
+		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with those that they find, and WithServerOptions says where else it is, in o.Admission.Services%s",
+			err, service.Namespace, service.Name, later)
 	}
 	if unknown := (x509.UnknownAuthorityError{}); o.placeOf(service) == fixture && len(webhook.CABundle) > 0 && errors.As(err, &unknown) {
 		return fmt.Errorf("%w: the service %s/%s is the fixture's, and clientConfig.caBundle is of another authority: leave it out, the server trusts the fixture without",

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
 
@@ -142,7 +143,7 @@ func WithUser(name string, groups ...string) Option {
 			return errNoUserName
 		}
 		for _, earlier := range o.users {
-			if earlier.name == name && !slices.Equal(earlier.groups, groups) {
+			if earlier.name == name && !sets.New(earlier.groups...).Equal(sets.New(groups...)) {
 				return fmt.Errorf("user %q is given with groups %q and with groups %q: name all of them at once", name, earlier.groups, groups)
 			}
 		}

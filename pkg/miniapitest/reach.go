@@ -37,11 +37,14 @@ func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConf
 	defer cancel()
 	var last error
 	err = wait.PollUntilContextCancel(ctx, reachPeriod, true, func(ctx context.Context) (bool, error) {
-		last = request(ctx, client.Client, client.Get().URL().String())
-		if utilnet.IsConnectionRefused(last) {
+		err := request(ctx, client.Client, client.Get().URL().String())
+		if last == nil || ctx.Err() == nil { // the end of the time is no reason if there was one
+			last = err
+		}
+		if utilnet.IsConnectionRefused(err) {
 			return false, nil // it may be starting
 		}
-		return true, last
+		return true, err
 	})
 	if err != nil {
 		return fmt.Errorf("webhook %q can't be reached: %w", webhook.Name, last)

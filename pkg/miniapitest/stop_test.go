@@ -29,7 +29,6 @@ func startAudited(t *testing.T) (*miniapitest.Server, <-chan *metav1.Status) {
 	return miniapitest.Start(t,
 		miniapitest.WithAudit(policy, func(event *auditv1.Event) { answers <- event.ResponseStatus }),
 		miniapitest.WithWebhookService("system", "webhook-service"),
-		miniapitest.WithoutAdmissionPlugins("ResourceQuota"), // it has ended before the last request
 	), answers
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -92,7 +93,8 @@ func (o *options) resolveServices(address string) {
 			}
 		}
 	}
-	addresses := o.server.Admission.Services
+	addresses := maps.Clone(o.server.Admission.Services) // it may be the test's own
+	o.server.Admission.Services = addresses
 	placed := map[admission.ServicePort]bool{}
 	for port := range addresses {
 		placed[admission.ServicePort{Namespace: port.Namespace, Name: port.Name}] = true

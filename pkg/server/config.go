@@ -225,7 +225,7 @@ func (c *Config) buildStorage(ctx context.Context) error {
 // announce marks the server in the external etcd. Without the mark it works all the same.
 func (c *Config) announce(ctx context.Context) {
 	var err error
-	if c.presence, err = storage.Announce(c.life, c.options.Etcd.StorageConfig.Transport, c.options.Etcd.StorageConfig.Prefix); err != nil {
+	if c.presence, err = storage.Announce(c.following, c.options.Etcd.StorageConfig.Transport, c.options.Etcd.StorageConfig.Prefix); err != nil {
 		klog.FromContext(ctx).Error(err, "other servers of the same etcd can't be told of this one: custom resources are served 2 seconds after their definition")
 	}
 }
@@ -272,7 +272,7 @@ func (c *Config) listen(context.Context) error {
 		Transport: c.loopback,
 		// Reached without a port, it is still authenticated like everybody else.
 		BearerToken: uuid.NewString(),
-		UserAgent:   fieldManager,
+		UserAgent:   loopbackUserAgent,
 		QPS:         -1,
 		// Nobody reads what the server warns itself of.
 		WarningHandler: rest.NoWarnings{},
@@ -290,7 +290,7 @@ func (c *Config) buildClients(context.Context) error {
 	}
 	// Dynamic clients speak JSON.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
-		Host: c.generic.LoopbackClientConfig.Host, Transport: c.loopback, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: fieldManager, QPS: -1,
+		Host: c.generic.LoopbackClientConfig.Host, Transport: c.loopback, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
 		WarningHandler: rest.NoWarnings{},
 	})
 	if err != nil {

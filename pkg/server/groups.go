@@ -26,6 +26,10 @@ func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.C
 	if wrap := c.options.WrapHandler; wrap != nil {
 		served = wrap(served)
 	}
+	c.listener.longRunning = func(req *http.Request) bool {
+		info, err := config.RequestInfoResolver.NewRequestInfo(req)
+		return err == nil && config.LongRunningFunc(req, info)
+	}
 	return c.listener.serving(genericapiserver.DefaultBuildHandlerChain(served, config))
 }
 

@@ -20,6 +20,8 @@ type listener struct {
 	mu sync.Mutex
 	// open has the connections by their clients' addresses.
 	open map[string]*connection
+	// longRunning tells requests that run until somebody ends them, and have no answer to wait for.
+	longRunning func(*http.Request) bool
 	// stopping says that connections get no more requests but those they have.
 	stopping, closed bool
 }
@@ -34,8 +36,9 @@ type connection struct {
 	listener *listener
 	once     sync.Once
 	ended    chan struct{}
-	// requests are those being served, and answering says that there were any when the stop began or later.
-	requests  int
+	// requests are those being served, and answering says that one of them was to be answered when the stop
+	// began or later.
+	requests  map[*http.Request]struct{}
 	answering bool
 }
 
@@ -44,7 +47,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: conn, listener: l, ended: make(chan struct{})}
+	c := &connection{Conn: conn, listener: l, ended: make(chan struct{}), requests: map[*http.Request]struct{}{}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -55,32 +58,32 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// serving counts the requests of each connection.
+// serving notes the requests of each connection.
 func (l *listener) serving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if c := l.begin(req.RemoteAddr); c != nil {
-			defer l.finish(c)
+		if c := l.begin(req); c != nil {
+			defer l.finish(c, req)
 		}
 		next.ServeHTTP(w, req)
 	})
 }
 
 // begin returns the connection of a request, nil if it is one of the server's own.
-func (l *listener) begin(address string) *connection {
+func (l *listener) begin(req *http.Request) *connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.open[address]
+	c := l.open[req.RemoteAddr]
 	if c != nil {
-		c.requests++
-		c.answering = c.answering || l.stopping
+		c.requests[req] = struct{}{}
+		c.answering = c.answering || l.stopping && !l.longRunning(req)
 	}
 	return c
 }
 
-func (l *listener) finish(c *connection) {
+func (l *listener) finish(c *connection, req *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.requests--
+	delete(c.requests, req)
 }
 
 // stop is called before the server tells clients to go away.
@@ -89,7 +92,9 @@ func (l *listener) stop() {
 	defer l.mu.Unlock()
 	l.stopping = true
 	for _, c := range l.open {
-		c.answering = c.requests > 0
+		for req := range c.requests {
+			c.answering = c.answering || !l.longRunning(req)
+		}
 	}
 }
 

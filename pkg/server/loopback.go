@@ -10,6 +10,10 @@ import (
 	"sync/atomic"
 )
 
+// loopbackUserAgent is how the server's own requests are known, for their managed fields and when it stops:
+// the library refuses all but kube-apiserver's then, which what is still being served may need.
+const loopbackUserAgent = fieldManager + "/miniapi"
+
 // loopback is a RoundTripper that calls the server's own handler, whole chain
 // included, without a connection: the server's own clients and informers use it. It
 // needs no certificate, and every request on it ends when the server stops.

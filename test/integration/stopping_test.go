@@ -8,6 +8,8 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +30,13 @@ func TestStoppingAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			srv := miniapitest.Start(t)
+			// A quota is charged by the server's own request, after the webhooks.
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{
+				Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("10")},
+			}}
+			quota = must(srv.Client().CoreV1().ResourceQuotas("default").Create(t.Context(), quota, metav1.CreateOptions{}))(t)
+			quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}}
+			must(srv.Client().CoreV1().ResourceQuotas("default").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 			asked, answer := make(chan struct{}), make(chan struct{})
 			hook := validating("wait", nil)
 			hook.ClientConfig = srv.Webhook("/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -119,7 +119,9 @@ func (r Reader) glob(pattern string) ([]string, error) {
 }
 
 func (r Reader) filesIn(folder string) ([]string, error) {
-	walk := filepath.WalkDir
+	walk := func(root string, visit fs.WalkDirFunc) error {
+		return filepath.WalkDir(root+string(filepath.Separator), visit) // a link to a folder is one, too
+	}
 	if r.FS != nil {
 		walk = func(root string, visit fs.WalkDirFunc) error { return fs.WalkDir(r.FS, root, visit) }
 	}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// Only what is to be answered keeps a connection open when a server stops.
+func TestListenerStop(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		// requests are made before the stop and stay, or after it began.
+		before, after []string
+		want          bool
+	}{
+		{"idle", "nobody waits", nil, nil, false},
+		{"watch", "a watch has no answer, it ends", []string{"/watch"}, nil, false},
+		{"request", "its client waits", []string{"/get"}, nil, true},
+		{"request beside a watch", "they share a connection", []string{"/watch", "/get"}, nil, true},
+		{"request beside a watch, the other way round", "they share a connection", []string{"/get", "/watch"}, nil, true},
+		{"late request", "the client hasn't read that it is to go away", nil, []string{"/get"}, true},
+		{"late watch", "it is refused", nil, []string{"/watch"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			inner, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := newListener(inner)
+			l.longRunning = func(req *http.Request) bool { return req.URL.Path == "/watch" }
+			t.Cleanup(func() { _ = l.Close() })
+			client, err := net.Dial("tcp", inner.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = client.Close() })
+			accepted, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := func(path string) *http.Request {
+				req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+				req.RemoteAddr = client.LocalAddr().String()
+				if l.begin(req) != accepted {
+					t.Fatalf("the connection of %s isn't found", path)
+				}
+				return req
+			}
+			c := accepted.(*connection)
+			l.finish(c, begin("/get")) // has been answered
+			for _, path := range test.before {
+				begin(path)
+			}
+			l.stop()
+			for _, path := range test.after {
+				begin(path)
+			}
+			if c.answering != test.want {
+				t.Errorf("want it kept %t because %s, got %t", test.want, test.reason, c.answering)
+			}
+			if err := accepted.Close(); err != nil {
+				t.Error(err)
+			}
+			if len(l.open) > 0 {
+				t.Error("a closed connection is still listed")
+			}
+		})
+	}
+}
