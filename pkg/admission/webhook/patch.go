@@ -49,8 +49,7 @@ func (o *versionedObject) patch(hook string, response *webhookrequest.AdmissionR
 
 // patched returns a patched copy.
 func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) (runtime.Object, error) {
-	serializer := o.serializer()
-	encoded, err := runtime.Encode(serializer, before)
+	encoded, err := o.reviews.encodeObject(before)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +62,14 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 			return nil, err
 		}
 	}
-	after, _, err = serializer.Decode(encoded, nil, after)
+	after, _, err = o.decoder().Decode(encoded, nil, after)
 	return after, err
 }
 
-// serializer returns what encodes and decodes the object.
-func (o *versionedObject) serializer() runtime.Serializer {
-	if o.codec == nil {
-		o.codec = json.NewSerializerWithOptions(json.DefaultMetaFactory, o.objects.GetObjectCreater(), o.objects.GetObjectTyper(), json.SerializerOptions{})
+// decoder returns what decodes the object.
+func (o *versionedObject) decoder() runtime.Decoder {
+	if o.json == nil {
+		o.json = json.NewSerializerWithOptions(json.DefaultMetaFactory, o.objects.GetObjectCreater(), o.objects.GetObjectTyper(), json.SerializerOptions{})
 	}
-	return o.codec
+	return o.json
 }

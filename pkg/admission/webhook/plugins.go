@@ -1,8 +1,8 @@
 // Package webhook calls admission webhooks: it is the dispatcher of the plugins MutatingAdmissionWebhook and
 // ValidatingAdmissionWebhook. Which webhooks are called, what a review holds and what a response means
 // is k8s.io/apiserver's own code, here as in kube-apiserver. The calls are made here so that they cost less:
-// webhooks that are asked the same share an encoded review, responses are decoded once, and annotations are
-// made only for requests that are audited.
+// what has not changed isn't encoded again, responses are decoded once, and annotations are made only for
+// requests that are audited.
 //
 // It isn't for conversion webhooks, nor for those that authenticate or authorize.
 package webhook

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
@@ -28,21 +31,25 @@ type review struct {
 	response runtime.Object
 }
 
-// reviews encodes the reviews of one request.
+// reviews encodes the reviews of one request: the object when it has changed, and all the rest once for all
+// webhooks that are asked about the same version.
 type reviews struct {
-	mu sync.Mutex
-	// encoded has a review for each question that was asked; another webhook's has another uid.
-	encoded map[question]review
+	mu        sync.Mutex
+	envelopes map[question]envelope
+	// object is the last that was encoded, and encoded is its JSON.
+	object  runtime.Object
+	encoded []byte
 }
 
-// question is all that differs between reviews of a request, but for the uid.
+// question is all that differs between reviews of a request, but for the uid and the object.
 type question struct {
 	reviewVersion schema.GroupVersion
 	kind          schema.GroupVersionKind
 	resource      schema.GroupVersionResource
-	// object isn't changed where it is, but for what forget is called.
-	object runtime.Object
 }
+
+// envelope is the JSON of a review around its uid and its object.
+type envelope struct{ begin, middle, end []byte }
 
 // encode returns the review to send to a webhook.
 func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *generic.WebhookInvocation) (*review, error) {
@@ -50,51 +57,69 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 	if err != nil {
 		return nil, err
 	}
-	version, err := setKind(request)
-	if err != nil {
-		return nil, err
-	}
-	asked := question{version, invocation.Kind, invocation.Resource, attributes.VersionedObject.Object()}
-
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if earlier, ok := r.encoded[asked]; ok {
-		// The uid comes first in a request.
-		return &review{uid, bytes.Replace(earlier.body, []byte(earlier.uid), []byte(uid), 1), response}, nil
+	object := []byte("null")
+	if o := attributes.VersionedObject.Object(); o != nil {
+		if object, err = r.encodeObject(o); err != nil {
+			return nil, err
+		}
 	}
-	body, err := json.Marshal(request)
+	envelope, err := r.envelope(request, uid, invocation)
 	if err != nil {
 		return nil, err
 	}
-	if r.encoded == nil {
-		r.encoded = map[question]review{}
+	return &review{uid, slices.Concat(envelope.begin, []byte(uid), envelope.middle, object, envelope.end), response}, nil
+}
+
+// envelope returns what is around the uid and the object of a review that has the uid.
+func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *generic.WebhookInvocation) (envelope, error) {
+	// The object's place is kept by a value that nothing else has.
+	object := runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}
+	var version schema.GroupVersion
+	switch review := request.(type) {
+	case *admissionv1.AdmissionReview:
+		version, review.Request.Object = admissionv1.SchemeGroupVersion, object
+	case *admissionv1beta1.AdmissionReview:
+		version, review.Request.Object = admissionv1beta1.SchemeGroupVersion, object
+	default:
+		return envelope{}, fmt.Errorf("review of unknown type %T", request)
 	}
-	r.encoded[asked] = review{uid: uid, body: body}
-	return &review{uid, body, response}, nil
+	asked := question{version, invocation.Kind, invocation.Resource}
+	if found, ok := r.envelopes[asked]; ok {
+		return found, nil
+	}
+	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview")) // as encoders of a scheme do
+	encoded, err := json.Marshal(request)
+	if err != nil {
+		return envelope{}, err
+	}
+	var e envelope
+	e.begin, encoded, _ = bytes.Cut(encoded, []byte(uid)) // it comes first in a request
+	e.middle, e.end, _ = bytes.Cut(encoded, object.Raw)
+	if r.envelopes == nil {
+		r.envelopes = map[question]envelope{}
+	}
+	r.envelopes[asked] = e
+	return e, nil
+}
+
+// encodeObject returns the JSON of an object, which isn't changed where it is, but for what forget is called.
+func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
+	if r.object == object {
+		return r.encoded, nil
+	}
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	r.object, r.encoded = object, encoded
+	return encoded, nil
 }
 
 // forget is called when the object was patched: from here on it differs, and objects that it is converted to
 // and from may be changed where they are.
-func (r *reviews) forget() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.encoded)
-}
-
-// setKind names the kind in a review, as only encoders of a scheme do, and returns its version.
-func setKind(request runtime.Object) (schema.GroupVersion, error) {
-	var version schema.GroupVersion
-	switch request.(type) {
-	case *admissionv1.AdmissionReview:
-		version = admissionv1.SchemeGroupVersion
-	case *admissionv1beta1.AdmissionReview:
-		version = admissionv1beta1.SchemeGroupVersion
-	default:
-		return version, fmt.Errorf("review of unknown type %T", request)
-	}
-	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview"))
-	return version, nil
-}
+func (r *reviews) forget() { r.object, r.encoded = nil, nil }
 
 // exchange sends the review and decodes the response.
 func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {

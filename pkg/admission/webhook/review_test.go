@@ -54,8 +54,8 @@ func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 			t.Errorf("%s: want\n%s\ngot\n%s", version, want, got.body)
 		}
 	}
-	if len(reviews.encoded) != 2 {
-		t.Errorf("want a review encoded once a version, got %d", len(reviews.encoded))
+	if len(reviews.envelopes) != 2 {
+		t.Errorf("want a review encoded once a version, got %d", len(reviews.envelopes))
 	}
 }
 

@@ -33,8 +33,8 @@ type versionedObject struct {
 	// versioned is nil until a webhook wants a version.
 	versioned *admission.VersionedAttributes
 	reviews   reviews
-	// codec is nil until there is a patch.
-	codec runtime.Serializer
+	// json is nil until there is a patch.
+	json runtime.Decoder
 }
 
 // attributes are what the next webhook is matched with.
