@@ -93,7 +93,8 @@ func (o *options) resolveServices(address string) {
 			}
 		}
 	}
-	addresses := maps.Clone(o.server.Admission.Services) // it may be the test's own
+	addresses := admission.ServiceAddresses{}
+	maps.Copy(addresses, o.server.Admission.Services) // which may be the test's own
 	o.server.Admission.Services = addresses
 	placed := map[admission.ServicePort]bool{}
 	for port := range addresses {

@@ -18,19 +18,29 @@ import (
 // annotator tells the audit event of a request what a mutating webhook did. It makes no annotation that the
 // event's level leaves out: a patch can be long.
 type annotator struct {
-	attributes admission.Attributes
-	// place is where the webhook was called, in which round of the chain and as which of its webhooks.
-	place                  string
+	attributes             *admission.VersionedAttributes
 	configuration, webhook string
+	// round of the chain and index among its webhooks are where the webhook was called.
+	round, index int
 }
 
 func newAnnotator(attributes *admission.VersionedAttributes, invocation *generic.WebhookInvocation, round, index int) annotator {
 	return annotator{
-		attributes:    attributes.Attributes,
-		place:         fmt.Sprintf("round_%d_index_%d", round, index),
+		attributes:    attributes,
 		configuration: invocation.Webhook.GetConfigurationName(),
 		webhook:       invocation.Webhook.GetName(),
+		round:         round,
+		index:         index,
 	}
+}
+
+func (a annotator) key(prefix string) string {
+	return fmt.Sprintf("%sround_%d_index_%d", prefix, a.round, a.index)
+}
+
+// failedOpen says that the call failed, and its failurePolicy lets the request pass.
+func (a annotator) failedOpen(ctx context.Context) {
+	annotate(ctx, a.attributes, a.key(mutating.MutationAuditAnnotationFailedOpenKeyPrefix), a.webhook, auditinternal.LevelMetadata)
 }
 
 // mutated says that the webhook was called, and whether it changed the object.
@@ -59,10 +69,16 @@ func (a annotator) annotate(ctx context.Context, prefix string, level auditinter
 		return
 	}
 	encoded, err := json.Marshal(value)
-	if err == nil {
-		err = a.attributes.AddAnnotationWithLevel(prefix+a.place, string(encoded), level)
-	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "audit annotation not added", "key", prefix+a.place)
+		klog.FromContext(ctx).Error(err, "audit annotation not made", "key", a.key(prefix))
+		return
+	}
+	annotate(ctx, a.attributes, a.key(prefix), string(encoded), level)
+}
+
+// annotate adds an annotation to the audit event of a request, if that has the level.
+func annotate(ctx context.Context, attributes *admission.VersionedAttributes, key, value string, level auditinternal.Level) {
+	if err := attributes.AddAnnotationWithLevel(key, value, level); err != nil {
+		klog.FromContext(ctx).Error(err, "audit annotation not added", "key", key)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/tracing"
-	"k8s.io/klog/v2"
 )
 
 // slowCall is how long a call takes that is worth a trace in the log.
@@ -74,7 +74,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 		return failed(hook.GetName(), apierrors.NewServiceUnavailable("error validating webhook response"), "received invalid webhook response: %w", err)
 	}
 	for key, value := range response.AuditAnnotations {
-		annotate(ctx, attributes, hook.GetName()+"/"+key, value)
+		annotate(ctx, attributes, hook.GetName()+"/"+key, value, auditinternal.LevelMetadata)
 	}
 	for _, text := range response.Warnings {
 		warning.AddWarning(ctx, "", text)
@@ -120,11 +120,4 @@ func supportsDryRun(name string, sideEffects *admissionregistrationv1.SideEffect
 // failed is the error of a call that came to no verdict.
 func failed(name string, status *apierrors.StatusError, reason string, args ...any) error {
 	return &webhookutil.ErrCallingWebhook{WebhookName: name, Reason: fmt.Errorf(reason, args...), Status: status}
-}
-
-// annotate adds an annotation to the request's audit event.
-func annotate(ctx context.Context, attributes *admission.VersionedAttributes, key, value string) {
-	if err := attributes.Attributes.AddAnnotation(key, value); err != nil {
-		klog.FromContext(ctx).Error(err, "audit annotation not added", "key", key)
-	}
 }

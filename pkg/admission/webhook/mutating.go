@@ -69,7 +69,7 @@ func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.Webhoo
 		return outcome.err
 	}
 	if !outcome.canceled {
-		annotate(ctx, object.versioned, mutating.MutationAuditAnnotationFailedOpenKeyPrefix+annotator.place, hook.GetName())
+		annotator.failedOpen(ctx)
 	}
 	if ctx.Err() != nil {
 		return errRequestTimeout()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/klog/v2"
 )
 
@@ -79,7 +80,7 @@ func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.Webh
 		return outcome.err
 	}
 	if !outcome.canceled {
-		annotate(ctx, attributes, fmt.Sprintf("%sround_0_index_%d", validating.ValidatingAuditAnnotationFailedOpenKeyPrefix, index), hook.GetName())
+		annotate(ctx, attributes, fmt.Sprintf("%sround_0_index_%d", validating.ValidatingAuditAnnotationFailedOpenKeyPrefix, index), hook.GetName(), auditinternal.LevelMetadata)
 	}
 	return nil
 }
