@@ -49,25 +49,24 @@ type creator struct {
 	fields map[managedKind]*managedfields.FieldManager
 }
 
-// create creates an object that nobody else has.
-func (c *creator) create(ctx context.Context, obj runtime.Object) error {
+// create creates an object that nobody else has, and leaves the given one as it is.
+func (c *creator) create(ctx context.Context, given runtime.Object) error {
 	scheme := registry.Scheme()
-	kind, err := preferredKind(obj)
+	kind, err := preferredKind(given)
 	if err != nil {
 		return err
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	accessor, err := meta.Accessor(obj)
+	accessor, err := meta.Accessor(given)
 	if err != nil {
 		return err
 	}
 	name, namespace := accessor.GetName(), accessor.GetNamespace()
 	where := place{kind, namespace, name}
-	if copied, err := c.createCopy(ctx, where, plural.GroupResource(), obj); copied {
+	if copied, err := c.createCopy(ctx, where, plural.GroupResource(), given); copied {
 		return err
 	}
 
-	given := obj.DeepCopyObject()
 	store, err := storageOf[rest.Creater](c.groups, plural, plural.Resource)
 	if err != nil {
 		return err
@@ -80,6 +79,7 @@ func (c *creator) create(ctx context.Context, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	obj := given.DeepCopyObject()
 	scheme.Default(obj)
 	obj = fields.UpdateNoErrors(live, obj, fieldManager)
 

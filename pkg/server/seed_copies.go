@@ -47,7 +47,7 @@ func (c *copies) add(p place, given, object runtime.Object) {
 // get returns what would be stored of an object, as of now; nil if nobody knows.
 func (c *copies) get(p place, given runtime.Object) runtime.Object {
 	found, ok := c.byPlace.Load(p)
-	if !ok || !equal.DeepEqual(found.(seeded).given, given) {
+	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {
 		return nil
 	}
 	object := found.(seeded).stored.DeepCopyObject()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +76,16 @@ func resourcesOf(gv schema.GroupVersion, names ...string) []schema.GroupVersionR
 	return resources
 }
 
-// Objects are all the objects, in an order in which they can be created.
+// rbacObjects are most of the objects, and the same for every server.
+var rbacObjects = sync.OnceValue(func() []runtime.Object {
+	objects := appendAll(nil, ClusterRoles())
+	objects = appendAll(objects, ClusterRoleBindings())
+	objects = appendAll(objects, Roles())
+	return appendAll(objects, RoleBindings())
+})
+
+// Objects are all the objects, in an order in which they can be created. Servers share some of them: who
+// changes one changes a copy.
 func Objects(config Config) ([]runtime.Object, error) {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
@@ -83,10 +93,7 @@ func Objects(config Config) ([]runtime.Object, error) {
 	}
 	objects := appendAll(nil, Namespaces())
 	if config.served(rbacResources...) {
-		objects = appendAll(objects, ClusterRoles())
-		objects = appendAll(objects, ClusterRoleBindings())
-		objects = appendAll(objects, Roles())
-		objects = appendAll(objects, RoleBindings())
+		objects = append(objects, rbacObjects()...)
 	}
 	if config.served(priorityClasses...) {
 		objects = appendAll(objects, PriorityClasses())

@@ -14,7 +14,7 @@ import (
 const seeders = 32
 
 // Seed creates everything in a cluster that has nothing yet, by the given function, which is to keep an
-// object's status. A function that knows a short way to the store saves the better part of a server's
+// object's status and the object as it is. A function that knows a short way to the store saves the better part of a server's
 // start, which [Ensure] is otherwise.
 func Seed(ctx context.Context, create func(context.Context, runtime.Object) error, config Config) error {
 	objects, err := Objects(config)
@@ -34,19 +34,30 @@ func Seed(ctx context.Context, create func(context.Context, runtime.Object) erro
 		}
 	}
 	for _, step := range [][]runtime.Object{namespaces, others, services} {
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(seeders)
-		for _, object := range step {
-			group.Go(func() error {
-				if err := create(ctx, object); err != nil {
-					return fmt.Errorf("create %T: %w", object, err)
-				}
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
+		if err := inParallel(ctx, step, create); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inParallel creates objects by few goroutines: a new one for each would grow its stack first.
+func inParallel(ctx context.Context, objects []runtime.Object, create func(context.Context, runtime.Object) error) error {
+	left := make(chan runtime.Object, len(objects))
+	for _, object := range objects {
+		left <- object
+	}
+	close(left)
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(seeders, len(objects)) {
+		group.Go(func() error {
+			for object := range left {
+				if err := create(ctx, object); err != nil {
+					return fmt.Errorf("create %T: %w", object, err)
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
