@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
-	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
@@ -42,7 +41,7 @@ func TestLibraryMutatingCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			client, factory := webhooktesting.NewFakeMutatingDataSource(namespace, tc.Webhooks, t.Context().Done())
-			start(t, plugin.Webhook, server, webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
+			start(t, plugin, server, webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
 			attributes := testAttributes(tc.IsCRD, tc.AdditionalLabels, tc.IsDryRun)
 			admissionmetrics.Metrics.WebhookRejectionGathererForTest().Reset()
 
@@ -71,7 +70,7 @@ func TestLibraryValidatingCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, tc.Webhooks, t.Context().Done())
-			start(t, plugin.Webhook, server, authentication, client, factory)
+			start(t, plugin, server, authentication, client, factory)
 			attributes := testAttributes(tc.IsCRD, tc.AdditionalLabels, tc.IsDryRun)
 			admissionmetrics.Metrics.WebhookRejectionGathererForTest().Reset()
 
@@ -139,7 +138,7 @@ func check(t *testing.T, err error, attributes admission.Attributes, want expect
 }
 
 // start gives a plugin what it needs to call the test server's webhooks.
-func start(t *testing.T, plugin *generic.Webhook, server *url.URL, authentication webhookutil.AuthenticationInfoResolver, client kubernetes.Interface, factory informers.SharedInformerFactory) {
+func start(t *testing.T, plugin wants, server *url.URL, authentication webhookutil.AuthenticationInfoResolver, client kubernetes.Interface, factory informers.SharedInformerFactory) {
 	t.Helper()
 	plugin.SetAuthenticationInfoResolverWrapper(webhooktesting.Wrapper(authentication))
 	plugin.SetServiceResolver(webhooktesting.NewServiceResolver(*server))

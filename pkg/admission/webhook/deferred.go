@@ -1,0 +1,178 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/features"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/featuregate"
+)
+
+// plugin makes the library's plugin when there is a webhook to call. The environments that match conditions
+// are compiled in were a tenth of a server's start, and most servers have no webhooks.
+//
+// With a configuration, which may name more webhooks than the API has, it is made from the beginning.
+type plugin struct {
+	*admission.Handler
+	newLibrary func(sourceFactory) (library, error)
+	configured bool
+	// settings are what the initializers have set, for the library's plugin.
+	settings []func(library)
+	// initialized makes the library's plugin, once.
+	initialized func() (library, error)
+
+	newSource sourceFactory
+	informers informers.SharedInformerFactory
+	excluded  sets.Set[schema.GroupResource]
+	excludes  bool
+	// source has the webhooks, unless the plugin is configured.
+	source generic.Source
+}
+
+// library is a plugin of the library.
+type library interface {
+	wants
+	Dispatch(context.Context, admission.Attributes, admission.ObjectInterfaces) error
+}
+
+// wants is what the library's plugins are initialized with.
+type wants interface {
+	webhookinitializer.WantsServiceResolver
+	webhookinitializer.WantsAuthenticationInfoResolverWrapper
+	initializer.WantsAPIServerID
+	initializer.WantsDrainedNotification
+	initializer.WantsExcludedAdmissionResources
+	initializer.WantsExternalKubeClientSet
+	initializer.WantsExternalKubeInformerFactory
+	initializer.WantsFeatures
+	initializer.WantsManifestLoaders
+	initializer.WantsUnconditionalAuthorizer
+}
+
+var _ wants = &plugin{}
+
+type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source
+
+// newPlugin returns a plugin whose webhooks are those of newSource, and of the configuration.
+func newPlugin(config io.Reader, newSource sourceFactory, newLibrary func(io.Reader, sourceFactory) (library, error)) (*plugin, error) {
+	p := &plugin{
+		Handler: handler(), newSource: newSource, excluded: sets.New[schema.GroupResource](),
+		newLibrary: func(source sourceFactory) (library, error) { return newLibrary(nil, source) },
+	}
+	if config == nil {
+		return p, nil
+	}
+	made, err := newLibrary(config, newSource)
+	p.configured, p.newLibrary = true, func(sourceFactory) (library, error) { return made, err }
+	return p, err
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *plugin) ValidateInitialization() error {
+	p.initialized = sync.OnceValues(p.initialize)
+	if p.configured {
+		_, err := p.initialized()
+		return err
+	}
+	if p.informers == nil {
+		return errors.New("the plugin has no informers")
+	}
+	// The informers are started together, before there is a webhook.
+	p.informers.Core().V1().Namespaces().Informer()
+	var excluded sets.Set[schema.GroupResource]
+	if p.excludes {
+		excluded = p.excluded
+	}
+	p.source = p.newSource(p.informers, excluded)
+	return nil
+}
+
+func (p *plugin) initialize() (library, error) {
+	made, err := p.newLibrary(func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source { return p.source })
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range p.settings {
+		set(made)
+	}
+	return made, made.ValidateInitialization()
+}
+
+func (p *plugin) dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces) error {
+	if p.source != nil && p.source.HasSynced() && len(p.source.Webhooks()) == 0 {
+		return nil
+	}
+	made, err := p.initialized()
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return made.Dispatch(ctx, attributes, objects)
+}
+
+func (p *plugin) set(setting func(library)) { p.settings = append(p.settings, setting) }
+
+// SetServiceResolver implements initializer.WantsServiceResolver.
+func (p *plugin) SetServiceResolver(resolver webhookutil.ServiceResolver) {
+	p.set(func(l library) { l.SetServiceResolver(resolver) })
+}
+
+// SetAuthenticationInfoResolverWrapper implements initializer.WantsAuthenticationInfoResolverWrapper.
+func (p *plugin) SetAuthenticationInfoResolverWrapper(wrapper webhookutil.AuthenticationInfoResolverWrapper) {
+	p.set(func(l library) { l.SetAuthenticationInfoResolverWrapper(wrapper) })
+}
+
+// SetAPIServerID implements initializer.WantsAPIServerID.
+func (p *plugin) SetAPIServerID(id string) {
+	p.set(func(l library) { l.SetAPIServerID(id) })
+}
+
+// SetDrainedNotification implements initializer.WantsDrainedNotification.
+func (p *plugin) SetDrainedNotification(drained <-chan struct{}) {
+	p.set(func(l library) { l.SetDrainedNotification(drained) })
+}
+
+// SetExcludedAdmissionResources implements initializer.WantsExcludedAdmissionResources.
+func (p *plugin) SetExcludedAdmissionResources(resources []schema.GroupResource) {
+	p.excluded.Insert(resources...)
+	p.set(func(l library) { l.SetExcludedAdmissionResources(resources) })
+}
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) {
+	p.set(func(l library) { l.SetExternalKubeClientSet(client) })
+}
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	p.informers = factory
+	p.set(func(l library) { l.SetExternalKubeInformerFactory(factory) })
+}
+
+// InspectFeatureGates implements initializer.WantsFeatures.
+func (p *plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
+	p.excludes = gates.Enabled(features.ExcludeAdmissionWebhookVirtualResources)
+	p.set(func(l library) { l.InspectFeatureGates(gates) })
+}
+
+// SetManifestLoaders implements initializer.WantsManifestLoaders.
+func (p *plugin) SetManifestLoaders(loaders *initializer.ManifestLoaders) {
+	p.set(func(l library) { l.SetManifestLoaders(loaders) })
+}
+
+// SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
+func (p *plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
+	p.set(func(l library) { l.SetUnconditionalAuthorizer(authorizer) })
+}
