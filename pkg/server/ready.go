@@ -62,13 +62,8 @@ func (s *Server) becomeReady(serving context.Context) error {
 }
 
 func (s *Server) ensureObjects(ctx context.Context) error {
-	fresh, err := s.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	if fresh && s.config.options.Admission.ConfigFile == "" {
-		c := &creator{groups: s.groups, feed: s.config.member.Feed, written: s.config.written}
-		return bootstrap.Seed(ctx, c.create, s.bootstrap())
+	if s.creator != nil {
+		return bootstrap.Seed(ctx, s.creator.create, s.bootstrap())
 	}
 	return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
 }

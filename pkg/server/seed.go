@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,32 +17,51 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // fieldManager is the name under which the server itself writes, for managed fields.
 const fieldManager = "kube-apiserver"
 
-// fresh says that nothing has been stored yet, which only an embedded etcd can know.
-func (s *Server) fresh(ctx context.Context) (bool, error) {
-	if s.config.member == nil {
-		return false, nil
+// newCreator returns a creator of what every cluster has, nil if something has been stored, which only
+// an embedded etcd can know, or if admission is configured to have a say.
+func (s *Server) newCreator(ctx context.Context) (*creator, error) {
+	if s.config.member == nil || s.config.options.Admission.ConfigFile != "" {
+		return nil, nil
 	}
 	feed := s.config.member.Feed(corev1.Resource("namespaces"))
 	if feed == nil {
-		return false, nil
+		return nil, nil
 	}
 	namespaces, _, err := feed.List(ctx)
-	return len(namespaces) == 0, err
+	if err != nil || len(namespaces) > 0 {
+		return nil, err
+	}
+	return &creator{groups: s.groups, member: s.config.member, copied: map[place]bool{}}, nil
+}
+
+// copyObjects stores what every cluster has, as far as another server has made it, if nothing has been
+// stored yet.
+func (s *Server) copyObjects(ctx context.Context) (err error) {
+	if s.creator, err = s.newCreator(ctx); s.creator == nil || err != nil {
+		return err
+	}
+	objects, err := bootstrap.Objects(s.bootstrap())
+	if err != nil {
+		return err
+	}
+	return s.creator.copyAll(ctx, objects)
 }
 
 // creator creates objects as requests do, managed fields and all, except that it asks
 // neither filters nor admission: in a server that nobody has configured yet, these have
 // nothing to say about what every cluster has.
 type creator struct {
-	groups  []registry.APIGroup
-	feed    func(schema.GroupResource) *storage.Feed
-	written func(schema.GroupResource, runtime.Object)
+	groups []registry.APIGroup
+	member *storage.Member
+	// copied are those that needn't be created any more.
+	copied map[place]bool
 
 	mu     sync.Mutex
 	fields map[managedKind]*managedfields.FieldManager
@@ -51,22 +69,12 @@ type creator struct {
 
 // create creates an object that nobody else has, and leaves the given one as it is.
 func (c *creator) create(ctx context.Context, given runtime.Object) error {
+	where, err := placeOf(given)
+	if err != nil || c.copied[where] {
+		return err
+	}
 	scheme := registry.Scheme()
-	kind, err := preferredKind(given)
-	if err != nil {
-		return err
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	accessor, err := meta.Accessor(given)
-	if err != nil {
-		return err
-	}
-	name, namespace := accessor.GetName(), accessor.GetNamespace()
-	where := place{kind, namespace, name}
-	if copied, err := c.createCopy(ctx, where, plural.GroupResource(), given); copied {
-		return err
-	}
-
+	kind, plural, name, namespace := where.kind, where.resource(), where.name, where.namespace
 	store, err := storageOf[rest.Creater](c.groups, plural, plural.Resource)
 	if err != nil {
 		return err

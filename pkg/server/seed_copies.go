@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // seedCopies remembers what a process's servers have made of the objects that every cluster has. They
@@ -25,9 +28,27 @@ var seedCopies copies
 // value is ready for use.
 type copies struct{ byPlace sync.Map }
 
+// place is where an object belongs.
 type place struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
+}
+
+func placeOf(object runtime.Object) (place, error) {
+	kind, err := preferredKind(object)
+	if err != nil {
+		return place{}, err
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return place{}, err
+	}
+	return place{kind, accessor.GetNamespace(), accessor.GetName()}, nil
+}
+
+func (p place) resource() schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(p.kind)
+	return plural
 }
 
 type seeded struct{ given, stored runtime.Object }
@@ -81,20 +102,26 @@ func copyStatus(from, to runtime.Object) bool {
 	return true
 }
 
-// createCopy stores a copy of what another server has stored, if there is one.
-func (c *creator) createCopy(ctx context.Context, p place, resource schema.GroupResource, given runtime.Object) (bool, error) {
-	object := seedCopies.get(p, given)
-	if object == nil {
-		return false, nil
+// copyAll stores copies of what another server has stored, of the objects that there is one of. It is for
+// a server whose informers haven't started: they find the copies in their first lists.
+func (c *creator) copyAll(ctx context.Context, objects []runtime.Object) error {
+	var records []storage.Record
+	for _, given := range objects {
+		p, err := placeOf(given)
+		if err != nil {
+			return err
+		}
+		feed := c.member.Feed(p.resource().GroupResource())
+		object := seedCopies.get(p, given)
+		if feed == nil || object == nil {
+			continue
+		}
+		record, err := feed.Record(ctx, p.namespace, p.name, object)
+		if err != nil {
+			return fmt.Errorf("copying %s %s: %w", p.kind.Kind, p.name, err)
+		}
+		records = append(records, record)
+		c.copied[p] = true
 	}
-	feed := c.feed(resource)
-	if feed == nil {
-		return false, nil
-	}
-	object, err := feed.Create(ctx, p.namespace, p.name, object)
-	if err != nil {
-		return true, err
-	}
-	c.written(resource, object)
-	return true, nil
+	return c.member.Create(ctx, records)
 }

@@ -25,6 +25,8 @@ type Server struct {
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
+	// creator creates what every cluster has, if nothing has been stored.
+	creator *creator
 	// background is what a start has left to be done.
 	background sync.WaitGroup
 }
@@ -115,8 +117,6 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // Config started is stopped and released.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	prepared := s.main.PrepareRun()
-	s.config.loopback.serve(s.main.Handler)
 	// Ctx must not end what the library starts: a hook that fails ends the process, a hook
 	// whose context has ended fails, and controllers that no hook has run stay. So it gets
 	// ready first, unless it depends on an etcd that may never answer.
@@ -124,7 +124,15 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.config.member != nil {
 		starting = context.WithoutCancel(ctx)
 	}
-	if err := s.syncInformers(starting); err != nil {
+	copied := make(chan error, 1)
+	go func() { copied <- s.copyObjects(starting) }()
+	prepared := s.main.PrepareRun()
+	s.config.loopback.serve(s.main.Handler)
+	err = <-copied
+	if err == nil {
+		err = s.syncInformers(starting)
+	}
+	if err != nil {
 		s.main.Destroy()
 		return err
 	}

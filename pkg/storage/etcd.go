@@ -128,7 +128,7 @@ func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 
 		// Compaction is the business of the API server (see compaction).
 		QuotaBackendBytes: 8 << 30,
-		MaxTxnOps:         128,
+		MaxTxnOps:         maxTxnOps,
 		MaxRequestBytes:   1.5 * 1024 * 1024,
 
 		// Zero would describe every single request in a warning that is then dropped.

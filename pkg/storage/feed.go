@@ -26,6 +26,7 @@ type Feed struct {
 	store                storage.Interface
 	prefix, key          string // of the resource, and of its objects in etcd
 	newFunc, newListFunc func() runtime.Object
+	codec                runtime.Codec
 	decoder              etcd3.Decoder
 	transformer          value.Transformer
 }
@@ -51,12 +52,19 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// Create stores an object as it is, and returns it with its resourceVersion. Nothing prepares it,
-// validates it or sets its defaults: it is for copies of what went that way.
-func (f *Feed) Create(ctx context.Context, namespace, name string, obj runtime.Object) (runtime.Object, error) {
-	stored := f.newFunc()
-	err := f.store.Create(ctx, path.Join(f.prefix, namespace, name), obj, stored, 0)
-	return stored, err
+// Record returns an object as the store would write it. Nothing prepares it, validates it or sets its
+// defaults: it is for copies of what went that way.
+func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.Object) (Record, error) {
+	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(obj); err != nil {
+		return Record{}, err
+	}
+	data, err := runtime.Encode(f.codec, obj)
+	if err != nil {
+		return Record{}, err
+	}
+	key := f.key + path.Join(namespace, name)
+	stored, err := f.transformer.TransformToStorage(ctx, data, value.DefaultContext(key))
+	return Record{key, stored}, err
 }
 
 // Watch returns what happens after the revision, of a list just made, until it is stopped. It calls

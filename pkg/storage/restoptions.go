@@ -188,7 +188,8 @@ func (m *Member) store(
 	}
 	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	feed := &Feed{
-		hub: m.hub, store: raw, prefix: resourcePrefix, key: key, newFunc: newFunc, newListFunc: newListFunc, decoder: decoder, transformer: transformer,
+		hub: m.hub, store: raw, prefix: resourcePrefix, key: key, newFunc: newFunc, newListFunc: newListFunc,
+		codec: c.Codec, decoder: decoder, transformer: transformer,
 	}
 	m.feeds.add(c.GroupResource, feed)
 	destroy, err := m.own(func() {
