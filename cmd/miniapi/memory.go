@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // memory is what the process does for memory, and with it.
 type memory struct {
 	// reserve is never touched, and so never resident; to the collector it is a part of the heap.
-	reserve  []byte
+	reserve  strings.Builder
 	released chan struct{}
 }
 
@@ -28,7 +29,7 @@ type memory struct {
 func newMemory(environ func(string) string) *memory {
 	m := &memory{released: make(chan struct{})}
 	if environ("GOGC") == "" {
-		m.reserve = make([]byte, reserveSize)
+		m.reserve.Grow(reserveSize) // where make might clear it
 	}
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 )
 
@@ -22,6 +23,7 @@ func reserveHeap(once *atomic.Bool) (release func()) {
 	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 { // -1 only asks
 		return func() {}
 	}
-	reserve := make([]byte, firstReserve)
-	return func() { runtime.KeepAlive(reserve) }
+	var reserve strings.Builder // what make returns is cleared, and so touched, unless it is new to the process
+	reserve.Grow(firstReserve)
+	return func() { runtime.KeepAlive(&reserve) }
 }
