@@ -339,7 +339,9 @@ func (c *Config) customResources() *crdserver.Config {
 	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	g.OpenAPIV3Config = crdOpenAPIV3Config()
 	g.SkipOpenAPIInstallation = true
-	// It is asked behind the filters of the main server.
+	// It is asked behind the filters of the main server, and only for what that doesn't have.
+	g.EnableProfiling, g.EnableMetrics = false, false
+	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
 	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
 
 	etcd := *c.options.Etcd

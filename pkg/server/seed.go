@@ -51,7 +51,10 @@ func (s *Server) copyObjects(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.creator.copyAll(ctx, objects)
+	if err := s.creator.copyAll(ctx, objects); err != nil {
+		return fmt.Errorf("storing what every cluster has: %w", err)
+	}
+	return nil
 }
 
 // creator creates objects as requests do, managed fields and all, except that it asks

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
@@ -25,7 +26,9 @@ type Server struct {
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
-	// creator creates what every cluster has, if nothing has been stored.
+	// copying stores what other servers have made of what every cluster has, while the rest is built.
+	copying errgroup.Group
+	// creator creates what every cluster has, if nothing had been stored. It is set when copying has ended.
 	creator *creator
 	// background is what a start has left to be done.
 	background sync.WaitGroup
@@ -33,12 +36,13 @@ type Server struct {
 
 // New builds the server. If it fails, the Config is closed.
 func (c *Config) New(ctx context.Context) (_ *Server, err error) {
+	s := &Server{config: c, ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
+			_ = s.copying.Wait() // the error is what ends it
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
-	s := &Server{config: c, ready: make(chan struct{})}
 	if s.admin, err = c.authority.client("system:admin", "system:masters"); err != nil {
 		return nil, fmt.Errorf("creating the admin's certificate: %w", err)
 	}
@@ -80,6 +84,7 @@ func (s *Server) buildMain() error {
 		return err
 	}
 	s.groups = groups
+	s.copying.Go(func() error { return s.copyObjects(s.config.life) })
 	installed, err := install(main, config, groups)
 	if err != nil {
 		return err
@@ -124,12 +129,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.config.member != nil {
 		starting = context.WithoutCancel(ctx)
 	}
-	copied := make(chan error, 1)
-	go func() { copied <- s.copyObjects(starting) }()
 	prepared := s.main.PrepareRun()
 	s.config.loopback.serve(s.main.Handler)
-	err = <-copied
-	if err == nil {
+	if err = s.copying.Wait(); err == nil {
 		err = s.syncInformers(starting)
 	}
 	if err != nil {
