@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,11 @@ const (
 	// logEvents how many.
 	logBytes  = 1 << 20
 	logEvents = 2000
+
+	// politeness is how often a watch lets others run before it takes what there is. A watch cache passes each
+	// event to every client; those that come together, it passes on together. On a busy machine that is a
+	// tenth of the work for a hundred clients; on an idle one nobody is waiting to run.
+	politeness = 4
 
 	// progressPeriod is how often watches that ask for progress are told how far etcd is.
 	progressPeriod = 5 * time.Second
@@ -373,6 +379,9 @@ func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- cli
 			return
 		case <-w.ended:
 			return
+		}
+		for range politeness {
+			runtime.Gosched()
 		}
 		events, told := w.take()
 		if n := len(events); n > 0 {
