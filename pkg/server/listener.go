@@ -4,9 +4,15 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 )
+
+// politeness is how often a write to a connection lets others run first. The answers and events that they come
+// to meanwhile share the next write: a fifteenth of the work of a busy server. On an idle machine nobody is
+// waiting to run.
+const politeness = 2
 
 // answerGrace is how long a connection may stay open after the last request on it was answered, for its
 // client to read the answer. The client of one that is told to go away closes it then.
@@ -122,6 +128,13 @@ func (l *listener) closeConnections() {
 		})
 	}
 	answering.Wait()
+}
+
+func (c *connection) Write(p []byte) (int, error) {
+	for range politeness {
+		runtime.Gosched()
+	}
+	return c.Conn.Write(p)
 }
 
 func (c *connection) Close() error {
