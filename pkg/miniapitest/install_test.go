@@ -1,6 +1,7 @@
 package miniapitest_test
 
 import (
+	"context"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -9,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -279,5 +283,47 @@ func TestOtherAuthorities(t *testing.T) {
 				t.Errorf("want %q, and the advice %t alone because %s, got %v", test.want, test.advised, test.reason, err)
 			}
 		})
+	}
+}
+
+// A start that waits for a webhook doesn't keep others from starting, however many wait.
+func TestWaitingStarts(t *testing.T) {
+	t.Parallel()
+	many := 2*runtime.GOMAXPROCS(0) + 1 // more than start at a time
+	waiting, answer := make(chan struct{}, many), make(chan struct{})
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		waiting <- struct{}{}
+		<-answer
+	}))
+	t.Cleanup(elsewhere.Close)
+	slow := refusing(admissionregistrationv1.WebhookClientConfig{
+		URL:      new(elsewhere.URL + "/slow"),
+		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: elsewhere.Certificate().Raw}),
+	})
+	slow.TypeMeta = metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var starts errgroup.Group
+	for range many {
+		starts.Go(func() error {
+			srv, err := miniapitest.New(ctx, miniapitest.WithObjects(slow.DeepCopy()))
+			if err != nil {
+				return err
+			}
+			return srv.Stop()
+		})
+	}
+	for i := range many {
+		select {
+		case <-waiting:
+		case <-ctx.Done():
+			t.Errorf("%d starts wait for their webhook, want %d: %v", i, many, context.Cause(ctx))
+		}
+	}
+	miniapitest.Start(t)
+	close(answer)
+	if err := starts.Wait(); err != nil {
+		t.Error(err)
 	}
 }

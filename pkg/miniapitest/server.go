@@ -67,16 +67,17 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	}
 	select {
 	case starts <- struct{}{}:
-		defer func() { <-starts }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	next := sync.OnceFunc(func() { <-starts })
+	defer next()
 	if err := processGates.acquire(o.featureGates); err != nil {
 		return nil, err
 	}
 	defer reserveHeap(&firstReserved)()
 	log := &serverLog{}
-	s, err := o.start(log.context(ctx))
+	s, err := o.start(log.context(ctx), next)
 	if err != nil {
 		return nil, log.explain(errors.Join(err, processGates.release()))
 	}
@@ -84,8 +85,9 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// start starts a server, or leaves nothing.
-func (o *options) start(ctx context.Context) (*Server, error) {
+// start starts a server, or leaves nothing. It calls ready when what is left to do may take time, as
+// waiting for a webhook does, but isn't work.
+func (o *options) start(ctx context.Context, ready func()) (*Server, error) {
 	webhooks, err := newWebhookServer(o.handlers)
 	if err != nil {
 		return nil, err
@@ -101,6 +103,7 @@ func (o *options) start(ctx context.Context) (*Server, error) {
 	if err := s.awaitReady(ctx); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
+	ready()
 	if err := s.prepare(ctx, o); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
