@@ -63,7 +63,7 @@ func (s *Server) becomeReady(serving context.Context) error {
 
 func (s *Server) ensureObjects(ctx context.Context) error {
 	if s.creator != nil {
-		return bootstrap.Seed(ctx, s.creator.create, s.bootstrap())
+		return bootstrap.SeedServices(ctx, s.creator.create, s.bootstrap())
 	}
 	return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
 }

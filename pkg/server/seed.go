@@ -41,20 +41,21 @@ func (s *Server) newCreator(ctx context.Context) (*creator, error) {
 	return &creator{groups: s.groups, member: s.config.member, copied: map[place]bool{}}, nil
 }
 
-// copyObjects stores what every cluster has, as far as another server has made it, if nothing has been
-// stored yet.
-func (s *Server) copyObjects(ctx context.Context) (err error) {
+// seed creates what every cluster has, but for its Service, if nothing has been stored yet. Informers, which
+// haven't started, find it in their first lists.
+func (s *Server) seed(ctx context.Context) (err error) {
 	if s.creator, err = s.newCreator(ctx); s.creator == nil || err != nil {
 		return err
 	}
-	objects, err := bootstrap.Objects(s.bootstrap())
+	config := s.bootstrap()
+	objects, err := bootstrap.Objects(config)
 	if err != nil {
 		return err
 	}
 	if err := s.creator.copyAll(ctx, objects); err != nil {
-		return fmt.Errorf("storing what every cluster has: %w", err)
+		return err
 	}
-	return nil
+	return bootstrap.Seed(ctx, s.creator.create, config)
 }
 
 // creator creates objects as requests do, managed fields and all, except that it asks

@@ -102,8 +102,7 @@ func copyStatus(from, to runtime.Object) bool {
 	return true
 }
 
-// copyAll stores copies of what another server has stored, of the objects that there is one of. It is for
-// a server whose informers haven't started: they find the copies in their first lists.
+// copyAll stores copies of what another server has stored, of the objects that there is one of.
 func (c *creator) copyAll(ctx context.Context, objects []runtime.Object) error {
 	var records []storage.Record
 	for _, given := range objects {

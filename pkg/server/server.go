@@ -26,9 +26,9 @@ type Server struct {
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
-	// copying stores what other servers have made of what every cluster has, while the rest is built.
-	copying errgroup.Group
-	// creator creates what every cluster has, if nothing had been stored. It is set when copying has ended.
+	// seeding creates most of what every cluster has, while the rest of the server is built.
+	seeding errgroup.Group
+	// creator creates what every cluster has, if nothing had been stored. It is set when seeding has ended.
 	creator *creator
 	// background is what a start has left to be done.
 	background sync.WaitGroup
@@ -39,7 +39,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	s := &Server{config: c, ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
-			_ = s.copying.Wait() // the error is what ends it
+			_ = s.seeding.Wait() // the error is what ends it
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
@@ -84,7 +84,12 @@ func (s *Server) buildMain() error {
 		return err
 	}
 	s.groups = groups
-	s.copying.Go(func() error { return s.copyObjects(s.config.life) })
+	s.seeding.Go(func() error {
+		if err := s.seed(s.config.life); err != nil {
+			return fmt.Errorf("creating what every cluster has: %w", err)
+		}
+		return nil
+	})
 	installed, err := install(main, config, groups)
 	if err != nil {
 		return err
@@ -131,7 +136,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	prepared := s.main.PrepareRun()
 	s.config.loopback.serve(s.main.Handler)
-	if err = s.copying.Wait(); err == nil {
+	if err = s.seeding.Wait(); err == nil {
 		err = s.syncInformers(starting)
 	}
 	if err != nil {

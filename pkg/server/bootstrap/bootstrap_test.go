@@ -72,8 +72,10 @@ func TestSeed(t *testing.T) {
 		created = append(created, fmt.Sprintf("%T", object))
 		return nil
 	}
-	if err := Seed(t.Context(), create, config); err != nil {
-		t.Fatal(err)
+	for _, seed := range []func(context.Context, func(context.Context, runtime.Object) error, Config) error{Seed, SeedServices} {
+		if err := seed(t.Context(), create, config); err != nil {
+			t.Fatal(err)
+		}
 	}
 	objects, err := Objects(config)
 	if err != nil {

@@ -13,32 +13,39 @@ import (
 // seeders is how many creates are under way at once. Each mostly waits for the store, which joins them.
 const seeders = 32
 
-// Seed creates everything in a cluster that has nothing yet, by the given function, which is to keep an
-// object's status and the object as it is. A function that knows a short way to the store saves the better part of a server's
-// start, which [Ensure] is otherwise.
+// Seed creates, in a cluster that has nothing yet, everything that [SeedServices] doesn't. The given function
+// is to keep an object's status, and to leave the object as it is. One that knows a short way to the store
+// saves the better part of a server's start, which [Ensure] is otherwise.
 func Seed(ctx context.Context, create func(context.Context, runtime.Object) error, config Config) error {
 	objects, err := Objects(config)
 	if err != nil {
 		return err
 	}
-	// What is namespaced needs its namespace, and a service the range of its address.
-	var namespaces, services, others []runtime.Object
+	// What is namespaced needs its namespace.
+	var namespaces, others []runtime.Object
 	for _, object := range objects {
 		switch object.(type) {
 		case *corev1.Namespace:
 			namespaces = append(namespaces, object)
 		case *corev1.Service:
-			services = append(services, object)
 		default:
 			others = append(others, object)
 		}
 	}
-	for _, step := range [][]runtime.Object{namespaces, others, services} {
+	for _, step := range [][]runtime.Object{namespaces, others} {
 		if err := inParallel(ctx, step, create); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// SeedServices creates the Services after [Seed], in a server that knows the ranges of their addresses.
+func SeedServices(ctx context.Context, create func(context.Context, runtime.Object) error, config Config) error {
+	if !config.hasService() {
+		return nil
+	}
+	return inParallel(ctx, []runtime.Object{config.service()}, create)
 }
 
 // inParallel creates objects by few goroutines: a new one for each would grow its stack first.
