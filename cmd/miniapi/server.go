@@ -65,6 +65,7 @@ func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready fu
 	defer memory.release()
 	processors := newProcessors(os.Getenv)
 	o.server.WrapHandler = processors.handler
+	o.server.Yield = newCourtesy().yield
 	s, err := o.build(ctx, errOut)
 	if err != nil {
 		return unlessSignalled(ctx, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
@@ -60,6 +61,8 @@ type Config struct {
 	// member is the embedded etcd, and start waits until it serves; both are nil if etcd is elsewhere.
 	member *storage.Member
 	start  func() (*storage.Member, error)
+	// seeding creates most of what every cluster has, while the rest of the server is built.
+	seeding errgroup.Group
 	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
 	presence *storage.Presence
 
@@ -122,6 +125,7 @@ func (c *Config) Close(ctx context.Context) error {
 		}
 	}
 	c.webhookConnections.close()
+	_ = c.seeding.Wait() // the end of the server is why it fails
 	errs = append(errs, c.customStores.wait())
 	if c.presence != nil {
 		c.presence.Wait()
@@ -142,7 +146,7 @@ func (c *Config) startEtcd(ctx context.Context) error {
 		}
 		return nil
 	}
-	options := storage.Options{DataDir: c.options.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx)}
+	options := storage.Options{DataDir: c.options.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx), Yield: c.options.Yield}
 	c.start = sync.OnceValues(func() (*storage.Member, error) { return storage.Start(ctx, options) })
 	go func() { _, _ = c.start() }()
 	return nil
@@ -253,7 +257,7 @@ func (c *Config) listen(context.Context) error {
 	if err := openListener(&serving); err != nil {
 		return err
 	}
-	c.listener = newListener(serving.Listener)
+	c.listener = newListener(serving.Listener, o.Yield)
 	serving.Listener = c.listener
 	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
 		if err := c.provideServingCertificate(&serving); err != nil {

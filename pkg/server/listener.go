@@ -4,15 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 )
-
-// politeness is how often a write to a connection lets others run first. The answers and events that they come
-// to meanwhile share the next write: a fifteenth of the work of a busy server. On an idle machine nobody is
-// waiting to run.
-const politeness = 2
 
 // answerGrace is how long a connection may stay open after the last request on it was answered, for its
 // client to read the answer. The client of one that is told to go away closes it then.
@@ -22,6 +16,7 @@ const answerGrace = 100 * time.Millisecond
 // request can end at once: HTTP/2 would give every idle client a second to react.
 type listener struct {
 	net.Listener
+	yield func() // before each write, if there is one
 
 	mu sync.Mutex
 	// open has the connections by their clients' addresses.
@@ -32,8 +27,8 @@ type listener struct {
 	stopping, closed bool
 }
 
-func newListener(l net.Listener) *listener {
-	return &listener{Listener: l, open: map[string]*connection{}}
+func newListener(l net.Listener, yield func()) *listener {
+	return &listener{Listener: l, yield: yield, open: map[string]*connection{}}
 }
 
 // connection takes itself off its listener's list when it is closed.
@@ -130,9 +125,10 @@ func (l *listener) closeConnections() {
 	answering.Wait()
 }
 
+// Write sends what HTTP/2 has ready. What becomes ready before it returns goes with the next write.
 func (c *connection) Write(p []byte) (int, error) {
-	for range politeness {
-		runtime.Gosched()
+	if yield := c.listener.yield; yield != nil {
+		yield()
 	}
 	return c.Conn.Write(p)
 }

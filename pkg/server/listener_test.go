@@ -30,7 +30,7 @@ func TestListenerStop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := newListener(inner)
+			l := newListener(inner, nil)
 			l.longRunning = func(req *http.Request) bool { return req.URL.Path == "/watch" }
 			t.Cleanup(func() { _ = l.Close() })
 			client, err := net.Dial("tcp", inner.Addr().String())

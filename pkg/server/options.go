@@ -67,6 +67,9 @@ type Options struct {
 	// WrapHandler, if there is one, is put around what serves a request once it is known who asks,
 	// and that they may.
 	WrapHandler func(next http.Handler) http.Handler
+	// Yield, if there is one, is called before answers and events are sent. A program that has nothing else to
+	// do can let its goroutines run first: what they have to send goes with it.
+	Yield func()
 	// Flagz is what /flagz tells of, for a program that has flags.
 	Flagz flagz.Reader
 }

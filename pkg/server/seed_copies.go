@@ -102,9 +102,11 @@ func copyStatus(from, to runtime.Object) bool {
 	return true
 }
 
-// copyAll stores copies of what another server has stored, of the objects that there is one of.
+// copyAll stores copies of what another server has stored, of the objects that there is one of. The namespaces
+// come first: without them all, nothing is copied, since a store without namespaces is one to begin with.
 func (c *creator) copyAll(ctx context.Context, objects []runtime.Object) error {
 	var records []storage.Record
+	var places []place
 	for _, given := range objects {
 		p, err := placeOf(given)
 		if err != nil {
@@ -113,14 +115,22 @@ func (c *creator) copyAll(ctx context.Context, objects []runtime.Object) error {
 		feed := c.member.Feed(p.resource().GroupResource())
 		object := seedCopies.get(p, given)
 		if feed == nil || object == nil {
+			if _, ok := given.(*corev1.Namespace); ok {
+				return nil
+			}
 			continue
 		}
 		record, err := feed.Record(ctx, p.namespace, p.name, object)
 		if err != nil {
 			return fmt.Errorf("copying %s %s: %w", p.kind.Kind, p.name, err)
 		}
-		records = append(records, record)
+		records, places = append(records, record), append(places, p)
+	}
+	if err := c.member.Create(ctx, records); err != nil {
+		return err
+	}
+	for _, p := range places {
 		c.copied[p] = true
 	}
-	return c.member.Create(ctx, records)
+	return nil
 }

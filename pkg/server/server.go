@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
@@ -26,9 +25,7 @@ type Server struct {
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
-	// seeding creates most of what every cluster has, while the rest of the server is built.
-	seeding errgroup.Group
-	// creator creates what every cluster has, if nothing had been stored. It is set when seeding has ended.
+	// creator creates what every cluster has, if nothing had been stored. It is set when the config's seeding has ended.
 	creator *creator
 	// background is what a start has left to be done.
 	background sync.WaitGroup
@@ -36,13 +33,12 @@ type Server struct {
 
 // New builds the server. If it fails, the Config is closed.
 func (c *Config) New(ctx context.Context) (_ *Server, err error) {
-	s := &Server{config: c, ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
-			_ = s.seeding.Wait() // the error is what ends it
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
+	s := &Server{config: c, ready: make(chan struct{})}
 	if s.admin, err = c.authority.client("system:admin", "system:masters"); err != nil {
 		return nil, fmt.Errorf("creating the admin's certificate: %w", err)
 	}
@@ -84,7 +80,7 @@ func (s *Server) buildMain() error {
 		return err
 	}
 	s.groups = groups
-	s.seeding.Go(func() error {
+	s.config.seeding.Go(func() error {
 		if err := s.seed(s.config.life); err != nil {
 			return fmt.Errorf("creating what every cluster has: %w", err)
 		}
@@ -136,7 +132,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	prepared := s.main.PrepareRun()
 	s.config.loopback.serve(s.main.Handler)
-	if err = s.seeding.Wait(); err == nil {
+	if err = s.config.seeding.Wait(); err == nil {
 		err = s.syncInformers(starting)
 	}
 	if err != nil {

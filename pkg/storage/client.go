@@ -20,7 +20,7 @@ import (
 // newClient returns a client that calls the server's RPC methods directly, and its watcher. It
 // differs from etcd's v3client in what an API server needs: streamed lists, watches through a hub,
 // and an end at which no call is left in the server.
-func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
+func newClient(s *etcdserver.EtcdServer, g *gate, yield func()) (*kubernetes.Client, *hub) {
 	c := clientv3.NewCtxClient(context.Background(), clientv3.WithZapLogger(s.Logger()))
 
 	kv := clientv3.NewKVFromKVClient(&kvClient{server: v3rpc.NewQuotaKVServer(s), gate: g}, c)
@@ -30,7 +30,7 @@ func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	c.Lease = clientv3.NewLeaseFromLeaseClient(&leaseClient{adapter.LeaseServerToLeaseClient(lease), g}, c, time.Second)
 
 	watch := adapter.WatchServerToWatchClient(&watchServer{v3rpc.NewWatchServer(s), g})
-	h := newHub(s.KV(), clientv3.NewWatchFromWatchClient(watch, c))
+	h := newHub(s.KV(), clientv3.NewWatchFromWatchClient(watch, c), yield)
 	c.Watcher = h
 
 	maintenance := adapter.MaintenanceServerToMaintenanceClient(v3rpc.NewMaintenanceServer(s, nil))

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -18,11 +17,6 @@ const (
 	// logEvents how many.
 	logBytes  = 1 << 20
 	logEvents = 2000
-
-	// politeness is how often a watch lets others run before it takes what there is. A watch cache passes each
-	// event to every client; those that come together, it passes on together. On a busy machine that is a
-	// tenth of the work for a hundred clients; on an idle one nobody is waiting to run.
-	politeness = 4
 
 	// progressPeriod is how often watches that ask for progress are told how far etcd is.
 	progressPeriod = 5 * time.Second
@@ -41,9 +35,11 @@ const (
 type hub struct {
 	clientv3.Watcher // etcd's own
 	store            mvcc.WatchableKV
-	began            int64 // the revision when the member started
+	yield            func()
 
 	mu       sync.Mutex
+	began    int64 // what happened after this revision has been seen
+	hidden   int64 // what happened until this revision can't be watched
 	log      []*clientv3.Event
 	logBytes int
 	from     int64 // the log has all that happened after this revision
@@ -58,13 +54,14 @@ type hub struct {
 	running sync.WaitGroup // incremented under mu, before life ends
 }
 
-// newHub begins to watch the store; watches before the log go to the inner watcher. Close ends it.
-func newHub(store mvcc.WatchableKV, inner clientv3.Watcher) *hub {
+// newHub begins to watch the store; watches before the log go to the inner watcher. Close ends it. A watch calls
+// yield before it takes what there is.
+func newHub(store mvcc.WatchableKV, inner clientv3.Watcher, yield func()) *hub {
 	life, end := context.WithCancel(context.Background())
 	stream := store.NewWatchStream()
 	revision := store.Rev()
 	h := &hub{
-		Watcher: inner, store: store, began: revision, from: revision, revision: revision,
+		Watcher: inner, store: store, yield: yield, began: revision, from: revision, revision: revision,
 		watches: map[*hubWatch]struct{}{}, needs: map[string]int64{}, life: life, end: end,
 	}
 	// A new stream's first watch of all keys can't be refused.
@@ -177,6 +174,12 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 		close(out)
 		return out
 	}
+	if w.from != 0 && w.from <= h.hidden {
+		refusal := make(chan clientv3.WatchResponse, 1)
+		refusal <- clientv3.WatchResponse{CompactRevision: h.hidden + 1, Canceled: true}
+		close(refusal)
+		return refusal
+	}
 	if op.IsCreatedNotify() || op.IsFilterPut() || op.IsFilterDelete() || !h.join(w) {
 		h.older = true
 		return h.Watcher.Watch(withoutValues{ctx}, key, opts...)
@@ -184,7 +187,7 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	h.running.Go(func() {
 		defer close(out)
 		defer h.leave(w)
-		w.run(ctx, wake, out)
+		w.run(ctx, wake, out, h.yield)
 	})
 	return out
 }
@@ -275,6 +278,21 @@ func (h *hub) tellOf(key string) {
 	}
 }
 
+// begin ends what can be watched of the time until the revision.
+func (h *hub) begin(revision int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hidden = revision
+	h.began, h.from = max(h.began, revision), max(h.from, revision)
+}
+
+// beginning is the revision that a watch cache can begin with.
+func (h *hub) beginning() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.began
+}
+
 // earliest is the revision that watches can begin after at no cost.
 func (h *hub) earliest() int64 {
 	h.mu.Lock()
@@ -362,7 +380,7 @@ func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 }
 
 // run sends to the client until the context or the watch ends.
-func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse) {
+func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse, yield func()) {
 	send := func(revision int64, events []*clientv3.Event) bool {
 		select {
 		case out <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: revision}, Events: events}:
@@ -380,9 +398,7 @@ func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- cli
 		case <-w.ended:
 			return
 		}
-		for range politeness {
-			runtime.Gosched()
-		}
+		yield()
 		events, told := w.take()
 		if n := len(events); n > 0 {
 			sent = events[n-1].Kv.ModRevision

@@ -29,6 +29,10 @@ type Options struct {
 	// LogTo gets etcd's own errors, a line of JSON each. Nil drops them. What makes Start fail is in
 	// its error in either case.
 	LogTo io.Writer
+
+	// Yield is called before a watch passes events on: what it lets happen first goes with them. Nil
+	// lets nothing happen.
+	Yield func()
 }
 
 // Member is a running etcd of one member. Its methods may be called concurrently.
@@ -61,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := start(ctx, folder, o.LogTo)
+	m, err := start(ctx, folder, o)
 	if err != nil {
 		_ = folder.close()
 		return nil, fmt.Errorf("etcd in %q: %w", folder.path, err)
@@ -80,15 +84,19 @@ func (o Options) open() (*folder, error) {
 	return openTemporaryFolder(temporaryBases()...)
 }
 
-func start(ctx context.Context, folder *folder, logTo io.Writer) (*Member, error) {
+func start(ctx context.Context, folder *folder, o Options) (*Member, error) {
 	supportProgress()
 	trap := newTrap()
-	server, err := startServer(ctx, folder, trap, newLogger(logTo, trap))
+	server, err := startServer(ctx, folder, trap, newLogger(o.LogTo, trap))
 	if err != nil {
 		return nil, err
 	}
 	gate := &gate{}
-	client, hub := newClient(server, gate)
+	yield := o.Yield
+	if yield == nil {
+		yield = func() {}
+	}
+	client, hub := newClient(server, gate, yield)
 	return &Member{
 		folder:  folder,
 		trap:    trap,

@@ -18,8 +18,10 @@ type Record struct {
 }
 
 // Create stores records whose keys have nothing yet, many in a revision: writing them one by one takes
-// several times as long. It is for a member that nobody watches.
+// several times as long. Nobody can watch from before them: a watch that was resumed in the middle of
+// a revision would miss the rest of it.
 func (m *Member) Create(ctx context.Context, records []Record) error {
+	var revision int64
 	for together := range slices.Chunk(records, maxTxnOps) {
 		var free []clientv3.Cmp
 		var puts []clientv3.Op
@@ -34,6 +36,8 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 		if !done.Succeeded {
 			return fmt.Errorf("storing %d objects, %s among them: one of them is there already", len(together), together[0].key)
 		}
+		revision = done.Header.Revision
 	}
+	m.hub.begin(revision)
 	return nil
 }

@@ -3,12 +3,16 @@ package storage
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 )
 
@@ -58,5 +62,41 @@ func TestRecords(t *testing.T) {
 	}
 	if err := m.Create(ctx, nil); err != nil {
 		t.Errorf("nothing to store: %v", err)
+	}
+}
+
+// A watch that was resumed in the middle of a revision would miss the rest of it: there is no such watch.
+func TestHistoryBeginsAfterRecords(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	m := startMember(t, Options{})
+	newConfigMaps(t, m, direct)
+	before := m.server.KV().Rev()
+	var records []Record
+	for _, name := range []string{"a", "b", "c"} {
+		r, err := m.Feed(schema.GroupResource{Resource: "configmaps"}).Record(ctx, "", name, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	if err := m.Create(ctx, records); err != nil {
+		t.Fatal(err)
+	}
+	for name, decorator := range map[string]generic.StorageDecorator{"cached": cached, "direct": direct} {
+		store := newConfigMaps(t, m, decorator)
+		old := store.watch(t, strconv.FormatInt(before, 10))
+		if e := next(t, old); e.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
+			t.Errorf("%s: want the error that the version is too old, got %s %v", name, e.Type, e.Object)
+		}
+		list := store.list(t, "", "")
+		if len(list.Items) < len(records) {
+			t.Errorf("%s: want %d objects, got %d", name, len(records), len(list.Items))
+		}
+		now := store.watch(t, list.ResourceVersion)
+		store.create(t, name)
+		if e := next(t, now); e.Type != watch.Added {
+			t.Errorf("%s: want the event of what was created since, got %s %v", name, e.Type, e.Object)
+		}
 	}
 }

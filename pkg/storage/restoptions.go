@@ -64,7 +64,7 @@ func (m *Member) beginning(from uint64) uint64 {
 	if from != 0 {
 		begin = min(begin, from)
 	}
-	return max(begin, uint64(m.hub.began), uint64(m.compaction.CompactRevision()))
+	return max(begin, uint64(m.hub.beginning()), uint64(m.compaction.CompactRevision()))
 }
 
 type restOptionsGetter struct {

@@ -29,6 +29,14 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	}
 	client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, nil, ctx.Done())
 	start(t, p, testServer(t), webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
+	until := func(what string, condition func() bool) {
+		t.Helper()
+		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+		if err != nil {
+			t.Fatalf("waiting for %s: %v; %d webhooks are known", what, err, len(p.source.Webhooks()))
+		}
+	}
+	until("the informer's handler", p.source.HasSynced)
 	dispatch := func() error {
 		return p.dispatch(ctx, testAttributes(false, nil, false), webhooktesting.NewObjectInterfacesForTest())
 	}
@@ -55,11 +63,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		return len(p.source.Webhooks()) == 1, nil
-	}); err != nil {
-		t.Fatalf("waiting for the informer: %v, %d webhooks are known", err, len(p.source.Webhooks()))
-	}
+	until("the webhook", func() bool { return len(p.source.Webhooks()) == 1 })
 	for range 2 {
 		if err := dispatch(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("want the request refused because %s can't be reached, got %v", name, err)
