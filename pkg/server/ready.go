@@ -62,10 +62,15 @@ func (s *Server) becomeReady(serving context.Context) error {
 }
 
 func (s *Server) ensureObjects(ctx context.Context) error {
-	if s.creator != nil {
-		return bootstrap.SeedServices(ctx, s.creator.create, s.bootstrap())
+	if s.creator == nil {
+		return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
 	}
-	return bootstrap.Ensure(ctx, s.config.client, s.bootstrap())
+	service := bootstrap.Service(s.bootstrap())
+	if service == nil {
+		return nil
+	}
+	_, err := s.creator.create(ctx, service)
+	return err
 }
 
 // ensureObjectsLater returns when everything is there, or ctx has ended.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,112 +25,130 @@ import (
 // fieldManager is the name under which the server itself writes, for managed fields.
 const fieldManager = "kube-apiserver"
 
-// newCreator returns a creator of what every cluster has, nil if something has been stored, which only
-// an embedded etcd can know, or if admission is configured to have a say.
-func (s *Server) newCreator(ctx context.Context) (*creator, error) {
-	if s.config.member == nil || s.config.options.Admission.ConfigFile != "" {
-		return nil, nil
-	}
-	feed := s.config.member.Feed(corev1.Resource("namespaces"))
-	if feed == nil {
-		return nil, nil
-	}
-	namespaces, _, err := feed.List(ctx)
-	if err != nil || len(namespaces) > 0 {
-		return nil, err
-	}
-	return &creator{groups: s.groups, member: s.config.member, copied: map[place]bool{}}, nil
-}
+// seeders is how many objects are prepared at once, which is work for the processors.
+const seeders = 8
 
-// seed creates what every cluster has, but for its Service, if nothing has been stored yet. Informers, which
-// haven't started, find it in their first lists.
-func (s *Server) seed(ctx context.Context) (err error) {
-	if s.creator, err = s.newCreator(ctx); s.creator == nil || err != nil {
+// seed stores what every cluster has, but for its Service, if nothing has been stored yet, which only an
+// embedded etcd can know, and if admission isn't configured to have a say. Informers, which haven't started, find
+// it in their first lists.
+func (s *Server) seed(ctx context.Context) error {
+	if s.config.member == nil || s.config.options.Admission.ConfigFile != "" {
+		return nil
+	}
+	namespaces := s.config.member.Feed(corev1.Resource("namespaces"))
+	if namespaces == nil {
+		return nil
+	}
+	if stored, _, err := namespaces.List(ctx); err != nil || len(stored) > 0 {
 		return err
 	}
-	config := s.bootstrap()
-	objects, err := bootstrap.Objects(config)
+	objects, err := bootstrap.Objects(s.bootstrap())
 	if err != nil {
 		return err
 	}
-	if err := s.creator.copyAll(ctx, objects); err != nil {
+	s.creator = &creator{groups: s.groups, member: s.config.member, fields: map[managedKind]*managedfields.FieldManager{}}
+	records := make([]storage.Record, len(objects))
+	group, recordCtx := errgroup.WithContext(ctx)
+	for first := range seeders {
+		// A goroutine for each object would grow its stack first.
+		group.Go(func() (err error) {
+			for i := first; i < len(objects) && err == nil; i += seeders {
+				records[i], err = s.creator.record(recordCtx, objects[i])
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	return bootstrap.Seed(ctx, s.creator.create, config)
+	return s.config.member.Create(ctx, records)
 }
 
 // creator creates objects as requests do, managed fields and all, except that it asks
 // neither filters nor admission: in a server that nobody has configured yet, these have
-// nothing to say about what every cluster has.
+// nothing to say about what every cluster has. It leaves the objects that it is given as they are.
 type creator struct {
 	groups []registry.APIGroup
 	member *storage.Member
-	// copied are those that needn't be created any more.
-	copied map[place]bool
 
 	mu     sync.Mutex
 	fields map[managedKind]*managedfields.FieldManager
 }
 
-// create creates an object that nobody else has, and leaves the given one as it is.
-func (c *creator) create(ctx context.Context, given runtime.Object) error {
+// record returns an object as it would be stored: as another server has made it, or else as a dry run makes it.
+func (c *creator) record(ctx context.Context, given runtime.Object) (storage.Record, error) {
 	where, err := placeOf(given)
-	if err != nil || c.copied[where] {
-		return err
-	}
-	scheme := registry.Scheme()
-	kind, plural, name, namespace := where.kind, where.resource(), where.name, where.namespace
-	store, err := storageOf[rest.Creater](c.groups, plural, plural.Resource)
 	if err != nil {
-		return err
+		return storage.Record{}, err
 	}
-	fields, err := c.fieldManager(managedKind{kind, ""}, store)
-	if err != nil {
-		return err
+	resource := where.resource()
+	feed := c.member.Feed(resource.GroupResource())
+	if feed == nil {
+		return storage.Record{}, fmt.Errorf("%s aren't stored", resource.GroupResource())
 	}
-	live, err := scheme.New(kind)
-	if err != nil {
-		return err
+	object := seedCopies.get(where, given)
+	if object == nil {
+		if object, err = c.create(ctx, given, metav1.DryRunAll); err != nil {
+			return storage.Record{}, fmt.Errorf("%s %s: %w", where.kind.Kind, where.name, err)
+		}
+		seedCopies.add(where, given, object)
 	}
-	obj := given.DeepCopyObject()
-	scheme.Default(obj)
-	obj = fields.UpdateNoErrors(live, obj, fieldManager)
+	return feed.Record(ctx, where.namespace, where.name, object)
+}
 
-	if plural == corev1.SchemeGroupVersion.WithResource("namespaces") {
-		namespace = name
+// create creates an object that nobody else has.
+func (c *creator) create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
+	where, err := placeOf(given)
+	if err != nil {
+		return nil, err
+	}
+	scheme, resource, namespace := registry.Scheme(), where.resource(), where.namespace
+	store, err := storageOf[rest.Creater](c.groups, resource, resource.Resource)
+	if err != nil {
+		return nil, err
+	}
+	live, err := scheme.New(where.kind)
+	if err != nil {
+		return nil, err
+	}
+	object := given.DeepCopyObject()
+	scheme.Default(object)
+	if object, err = c.managed(managedKind{where.kind, ""}, store, live, object); err != nil {
+		return nil, err
+	}
+
+	if resource == corev1.SchemeGroupVersion.WithResource("namespaces") {
+		namespace = where.name
 	}
 	ctx = request.WithNamespace(ctx, namespace)
 	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}})
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, Verb: "create", APIGroup: plural.Group, APIVersion: plural.Version, Resource: plural.Resource, Namespace: namespace, Name: name,
+		IsResourceRequest: true, Verb: "create", APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
+		Namespace: namespace, Name: where.name,
 	})
-	created, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager})
+	created, err := store.Create(ctx, object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if updated := created.DeepCopyObject(); copyStatus(given, updated) {
-		if created, err = c.updateStatus(ctx, kind, plural, name, created, updated); err != nil {
-			return err
-		}
+	// A creation doesn't keep the status.
+	updated := created.DeepCopyObject()
+	if !copyStatus(given, updated) {
+		return created, nil
 	}
-	seedCopies.add(where, given, created)
-	return nil
+	status, err := storageOf[rest.Updater](c.groups, resource, resource.Resource+"/status")
+	if err != nil {
+		return nil, err
+	}
+	return c.managed(managedKind{where.kind, "status"}, status, created, updated)
 }
 
-// updateStatus stores the status of an object that has just been created.
-func (c *creator) updateStatus(ctx context.Context, kind schema.GroupVersionKind, gvr schema.GroupVersionResource, name string, live, obj runtime.Object) (runtime.Object, error) {
-	store, err := storageOf[rest.Updater](c.groups, gvr, gvr.Resource+"/status")
+// managed returns an object with the fields that it has and the live one hadn't as the server's own.
+func (c *creator) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
+	fields, err := c.fieldManager(kind, store)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := c.fieldManager(managedKind{kind, "status"}, store)
-	if err != nil {
-		return nil, err
-	}
-	obj = fields.UpdateNoErrors(live, obj, fieldManager)
-	updated, _, err := store.Update(ctx, name, rest.DefaultUpdatedObjectInfo(obj), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
-		false, &metav1.UpdateOptions{FieldManager: fieldManager})
-	return updated, err
+	return fields.UpdateNoErrors(live, object, fieldManager), nil
 }
 
 // preferredKind is the kind of a type that is a hub.
@@ -180,9 +199,6 @@ func (c *creator) fieldManager(kind managedKind, store any) (*managedfields.Fiel
 		kind.GroupVersionKind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, kind.subresource, filter)
 	if err != nil {
 		return nil, err
-	}
-	if c.fields == nil {
-		c.fields = map[managedKind]*managedfields.FieldManager{}
 	}
 	c.fields[kind] = m
 	return m, nil

@@ -1,12 +1,9 @@
 package server
 
 import (
-	"context"
-	"fmt"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
-
-	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // seedCopies remembers what a process's servers have made of the objects that every cluster has. They
@@ -56,12 +51,9 @@ type seeded struct{ given, stored runtime.Object }
 // equal ignores when something happened.
 var equal = conversion.EqualitiesOrDie(func(metav1.Time, metav1.Time) bool { return true })
 
-// add remembers an object, unless more than the object itself was stored with it: a Service has an
-// address, which is another.
+// add remembers an object, which must be all that is stored for it: a Service has an address, which is
+// another object.
 func (c *copies) add(p place, given, object runtime.Object) {
-	if _, ok := object.(*corev1.Service); ok {
-		return
-	}
 	c.byPlace.Store(p, seeded{given, object.DeepCopyObject()})
 }
 
@@ -100,37 +92,4 @@ func copyStatus(from, to runtime.Object) bool {
 		return false
 	}
 	return true
-}
-
-// copyAll stores copies of what another server has stored, of the objects that there is one of. The namespaces
-// come first: without them all, nothing is copied, since a store without namespaces is one to begin with.
-func (c *creator) copyAll(ctx context.Context, objects []runtime.Object) error {
-	var records []storage.Record
-	var places []place
-	for _, given := range objects {
-		p, err := placeOf(given)
-		if err != nil {
-			return err
-		}
-		feed := c.member.Feed(p.resource().GroupResource())
-		object := seedCopies.get(p, given)
-		if feed == nil || object == nil {
-			if _, ok := given.(*corev1.Namespace); ok {
-				return nil
-			}
-			continue
-		}
-		record, err := feed.Record(ctx, p.namespace, p.name, object)
-		if err != nil {
-			return fmt.Errorf("copying %s %s: %w", p.kind.Kind, p.name, err)
-		}
-		records, places = append(records, record), append(places, p)
-	}
-	if err := c.member.Create(ctx, records); err != nil {
-		return err
-	}
-	for _, p := range places {
-		c.copied[p] = true
-	}
-	return nil
 }

@@ -25,7 +25,7 @@ type Server struct {
 	crds   *crdserver.CustomResourceDefinitions
 	admin  keyPair
 	ready  chan struct{}
-	// creator creates what every cluster has, if nothing had been stored. It is set when the config's seeding has ended.
+	// creator creates what every cluster has, if nothing had been stored. It is set when the seeding has ended.
 	creator *creator
 	// background is what a start has left to be done.
 	background sync.WaitGroup

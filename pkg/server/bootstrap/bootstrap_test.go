@@ -1,13 +1,9 @@
 package bootstrap
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -60,44 +56,6 @@ func writes(client *fake.Clientset) (verbs []string) {
 	return verbs
 }
 
-func TestSeed(t *testing.T) {
-	t.Parallel()
-
-	config := testConfig()
-	var mu sync.Mutex
-	var created []string
-	create := func(_ context.Context, object runtime.Object) error {
-		mu.Lock()
-		defer mu.Unlock()
-		created = append(created, fmt.Sprintf("%T", object))
-		return nil
-	}
-	for _, seed := range []func(context.Context, func(context.Context, runtime.Object) error, Config) error{Seed, SeedServices} {
-		if err := seed(t.Context(), create, config); err != nil {
-			t.Fatal(err)
-		}
-	}
-	objects, err := Objects(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := len(created), len(objects); got != want {
-		t.Errorf("%d are created, want %d", got, want)
-	}
-	namespaces := len(Namespaces())
-	if first := sets.New(created[:namespaces]...); len(first) != 1 || !first.Has("*v1.Namespace") {
-		t.Errorf("the first %d are %v, want the namespaces, which others need", namespaces, sets.List(first))
-	}
-	if last := created[len(created)-1]; last != "*v1.Service" {
-		t.Errorf("the last is %s, want the Service, which needs an address", last)
-	}
-
-	failing := func(context.Context, runtime.Object) error { return errors.New("no room") }
-	if err := Seed(t.Context(), failing, config); err == nil || !strings.Contains(err.Error(), "no room") {
-		t.Errorf("error %v of a failing create", err)
-	}
-}
-
 func TestEnsure(t *testing.T) {
 	t.Parallel()
 
@@ -109,8 +67,8 @@ func TestEnsure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// More writes: the statuses of the ServiceCIDR and the flow schemas.
-	if got, want := len(writes(client)), len(objects)+1+len(FlowSchemas()); got != want {
+	// More writes: the Service, and the statuses of the ServiceCIDR and the flow schemas.
+	if got, want := len(writes(client)), len(objects)+2+len(FlowSchemas()); got != want {
 		t.Errorf("%d writes in an empty cluster, want %d", got, want)
 	}
 	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})

@@ -84,8 +84,8 @@ var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	return appendAll(objects, RoleBindings())
 })
 
-// Objects are all the objects, in an order in which they can be created. Servers share some of them: who
-// changes one changes a copy.
+// Objects are all the objects but [Service], in an order in which they can be created. Servers share some of
+// them: who changes one changes a copy.
 func Objects(config Config) ([]runtime.Object, error) {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
@@ -104,7 +104,7 @@ func Objects(config Config) ([]runtime.Object, error) {
 	}
 	objects = append(objects, trust, tokenTracking(time.Now()))
 	if config.hasService() {
-		objects = append(objects, config.serviceCIDR(), config.service())
+		objects = append(objects, config.serviceCIDR())
 	}
 	if config.AdvertiseAddress.IsValid() {
 		objects = append(objects, config.endpoints())
@@ -113,6 +113,15 @@ func Objects(config Config) ([]runtime.Object, error) {
 		}
 	}
 	return objects, nil
+}
+
+// Service is the Service of the API, whose address must be in a range that the server knows of. It is nil if
+// the API has none.
+func Service(config Config) *corev1.Service {
+	if !config.hasService() {
+		return nil
+	}
+	return config.service()
 }
 
 // hasService says whether the API is a Service, which takes an address from a range.
