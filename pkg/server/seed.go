@@ -30,7 +30,7 @@ const seeders = 8
 
 // seed stores what every cluster has, but for its Service, if nothing has been stored yet, which only an
 // embedded etcd can know, and if admission isn't configured to have a say. Informers, which haven't started, find
-// it in their first lists.
+// it in their first lists. Without a creator, it has left everything to requests.
 func (s *Server) seed(ctx context.Context) error {
 	if s.config.member == nil || s.config.options.Admission.ConfigFile != "" {
 		return nil
@@ -46,22 +46,28 @@ func (s *Server) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.creator = &creator{groups: s.groups, member: s.config.member, fields: map[managedKind]*managedfields.FieldManager{}}
+	c := &creator{groups: s.groups, member: s.config.member, fields: map[managedKind]*managedfields.FieldManager{}}
 	records := make([]storage.Record, len(objects))
 	group, recordCtx := errgroup.WithContext(ctx)
 	for first := range seeders {
 		// A goroutine for each object would grow its stack first.
 		group.Go(func() (err error) {
 			for i := first; i < len(objects) && err == nil; i += seeders {
-				records[i], err = s.creator.record(recordCtx, objects[i])
+				records[i], err = c.record(recordCtx, objects[i])
 			}
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := group.Wait(); isRefusal(err) {
+		return nil // requests create the rest, and tell what is refused
+	} else if err != nil {
 		return err
 	}
-	return s.config.member.Create(ctx, records)
+	if err := s.config.member.Create(ctx, records); err != nil {
+		return err
+	}
+	s.creator = c
+	return nil
 }
 
 // creator creates objects as requests do, managed fields and all, except that it asks

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,8 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 		// What an administrator has configured may have a say, so all goes through admission.
 		"by requests": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
 		"copied":      miniapitest.Start(t),
+		// Endpoints can't have this address: what is refused doesn't keep the rest, nor the server from starting.
+		"one refused": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
 	} {
 		other, otherUIDs := whatItHas(t, srv)
 		if diff := cmp.Diff(first, other); diff != "" {
