@@ -1,0 +1,41 @@
+package miniapitest
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// What isn't touched costs neither memory nor the time to clear it, whatever the heap has been used for.
+func TestReserveIsNotTouched(t *testing.T) {
+	garbage := make([]byte, 2*firstReserve)
+	for i := range garbage {
+		garbage[i] = 1
+	}
+	runtime.KeepAlive(garbage)
+	debug.FreeOSMemory()
+	before := resident(t)
+	var once atomic.Bool
+	defer reserveHeap(&once)()
+	if got := resident(t); got >= before+firstReserve/2 {
+		t.Errorf("want a reserve of %d bytes that takes no memory, got %d bytes resident, %d before", firstReserve, got, before)
+	}
+}
+
+// resident returns how much memory the process has, in bytes.
+func resident(t *testing.T) int {
+	t.Helper()
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(statm))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
