@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,8 +22,11 @@ const (
 // somebody computes, sending would wait for that, so courtesy pauses then.
 type courtesy struct {
 	began time.Time
-	// until and pause are durations, the first since it began.
-	until, pause atomic.Int64
+	// until is when it may go on, in nanoseconds since it began.
+	until atomic.Int64
+
+	mu    sync.Mutex
+	pause time.Duration // the last, if it was too long the last time
 }
 
 func newCourtesy() *courtesy { return &courtesy{began: time.Now()} }
@@ -39,13 +43,21 @@ func (c *courtesy) yield() {
 	c.took(before, time.Since(c.began))
 }
 
-// took notes how long others have run.
+// took notes how long others have run. Of turns at the same time, the first to end counts.
 func (c *courtesy) took(before, after time.Duration) {
-	if after-before <= tooLong {
-		c.pause.Store(0)
+	long := after-before > tooLong
+	if !long && c.until.Load() == 0 {
 		return
 	}
-	pause := min(max(2*time.Duration(c.pause.Load()), firstPause), lastPause)
-	c.pause.Store(int64(pause))
-	c.until.Store(int64(after + pause))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case before < time.Duration(c.until.Load()): // when it was not known yet
+	case long:
+		c.pause = min(max(2*c.pause, firstPause), lastPause)
+		c.until.Store(int64(after + c.pause))
+	default:
+		c.pause = 0
+		c.until.Store(0)
+	}
 }

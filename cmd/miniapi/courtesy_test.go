@@ -33,6 +33,7 @@ func TestCourtesy(t *testing.T) {
 			if got := max(0, time.Duration(c.until.Load())-now); got != test.want {
 				t.Errorf("want a pause of %v because %s, got %v", test.want, test.reason, got)
 			}
+			c.took(now-long, now) // at the same time as the last
 			c.yield()
 			if got := max(0, time.Duration(c.until.Load())-now); test.want > 0 && got != test.want {
 				t.Errorf("in a pause: want no turn, got a pause of %v", got)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -63,7 +64,9 @@ func (s *Server) seed(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	if err := s.config.member.Create(ctx, records); err != nil {
+	if err := s.config.member.Create(ctx, records); errors.Is(err, storage.ErrExists) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	s.creator = c

@@ -131,7 +131,7 @@ func (h *hub) record(e *clientv3.Event) {
 		return
 	}
 	half := len(h.log) - len(h.log)/2
-	h.from = h.log[half-1].Kv.ModRevision
+	h.from = max(h.from, h.log[half-1].Kv.ModRevision)
 	for half < len(h.log) && h.log[half].Kv.ModRevision == h.from {
 		half++ // of the same transaction
 	}
@@ -282,8 +282,7 @@ func (h *hub) tellOf(key string) {
 func (h *hub) begin(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.hidden = revision
-	h.began, h.from = max(h.began, revision), max(h.from, revision)
+	h.hidden, h.began, h.from = max(h.hidden, revision), max(h.began, revision), max(h.from, revision)
 }
 
 // beginning is the revision that a watch cache can begin with.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,9 @@ import (
 // maxTxnOps is how many keys a transaction of the member may write; etcd's own default.
 const maxTxnOps = 128
 
+// ErrExists says that there is something already where something was to be stored.
+var ErrExists = errors.New("one of them is there already")
+
 // Record is an object as it is stored.
 type Record struct {
 	key   string
@@ -18,10 +22,9 @@ type Record struct {
 }
 
 // Create stores records whose keys have nothing yet, many in a revision: writing them one by one takes
-// several times as long. Nobody can watch from before them: a watch that was resumed in the middle of
-// a revision would miss the rest of it.
+// several times as long. From then on nobody can watch from before them, as long as the member runs: a watch that
+// was resumed in the middle of a revision would miss the rest of it. The error is ErrExists if a key has something.
 func (m *Member) Create(ctx context.Context, records []Record) error {
-	var revision int64
 	for together := range slices.Chunk(records, maxTxnOps) {
 		var free []clientv3.Cmp
 		var puts []clientv3.Op
@@ -34,10 +37,9 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 			return fmt.Errorf("storing %d objects: %w", len(together), err)
 		}
 		if !done.Succeeded {
-			return fmt.Errorf("storing %d objects, %s among them: one of them is there already", len(together), together[0].key)
+			return fmt.Errorf("storing %d objects, %s among them: %w", len(together), together[0].key, ErrExists)
 		}
-		revision = done.Header.Revision
+		m.hub.begin(done.Header.Revision)
 	}
-	m.hub.begin(revision)
 	return nil
 }

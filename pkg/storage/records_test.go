@@ -2,9 +2,9 @@ package storage
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -54,7 +54,7 @@ func TestRecords(t *testing.T) {
 	}
 
 	err = m.Create(ctx, []Record{record("new"), record("one")})
-	if err == nil || !strings.Contains(err.Error(), "there already") {
+	if !errors.Is(err, ErrExists) {
 		t.Errorf("want an error that says that one is there, got %v", err)
 	}
 	if err := configMaps.Get(ctx, key("new"), storage.GetOptions{}, &v1.ConfigMap{}); !storage.IsNotFound(err) {
