@@ -132,7 +132,7 @@ func (h *hub) record(e *clientv3.Event) {
 	}
 	half := len(h.log) - len(h.log)/2
 	h.from = max(h.from, h.log[half-1].Kv.ModRevision)
-	for half < len(h.log) && h.log[half].Kv.ModRevision == h.from {
+	for half < len(h.log) && h.log[half].Kv.ModRevision <= h.from {
 		half++ // of the same transaction
 	}
 	h.log = slices.Clone(h.log[half:])
