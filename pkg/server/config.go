@@ -41,9 +41,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// watchGracePeriod bounds how long a stop waits for watches to end by themselves,
-// which they do as soon as they are asked to.
-const watchGracePeriod = 500 * time.Millisecond
+const (
+	// watchGracePeriod bounds how long a stop waits for watches to end by themselves,
+	// which they do as soon as they are asked to.
+	watchGracePeriod = 500 * time.Millisecond
+
+	// etcdTimeout bounds how long a start waits for an etcd elsewhere.
+	etcdTimeout = 5 * time.Second
+)
 
 // Config is a server about to be built: etcd runs, the port is taken, and everything
 // that serves requests is there but the resources. Close releases it if no server is
@@ -141,6 +146,8 @@ func (c *Config) Close(ctx context.Context) error {
 // startEtcd starts the embedded etcd, or makes sure that the one elsewhere is there.
 func (c *Config) startEtcd(ctx context.Context) error {
 	if !c.options.embedded() {
+		ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+		defer cancel()
 		if err := storage.CheckExternal(ctx, c.options.Etcd.StorageConfig.Transport); err != nil {
 			return fmt.Errorf("--etcd-servers: %w", err)
 		}

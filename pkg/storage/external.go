@@ -19,16 +19,12 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-const (
-	// externalTimeout bounds CheckExternal if its context doesn't.
-	externalTimeout = 3 * time.Second
-	// externalRetry is how long CheckExternal waits before it asks a server again.
-	externalRetry = 100 * time.Millisecond
-)
+// externalRetry is how long CheckExternal waits before it asks a server again.
+const externalRetry = 100 * time.Millisecond
 
-// CheckExternal returns nil as soon as one of the etcd servers of the transport answers, and if none
-// does in time, as for those that are starting, an error that says of each why not. The library alone
-// retries for 20 seconds and then names none.
+// CheckExternal returns nil as soon as one of the etcd servers of the transport answers, and otherwise an
+// error that says of each why it doesn't. Servers that are starting have until ctx ends; one whose certificate
+// isn't trusted is given up at once. The library alone retries for 20 seconds and then names none.
 func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
 	if len(c.ServerList) == 0 {
 		return errors.New("no etcd servers given")
@@ -38,7 +34,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 		return err
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, externalTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(c.ServerList))
 	var wg sync.WaitGroup
@@ -98,8 +94,8 @@ func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client
 	})
 }
 
-// probeUntil asks a server until it answers or ctx ends, and returns why it last didn't answer: that
-// the time is over is only a reason if there was no other.
+// probeUntil asks a server until it answers, shows a certificate that isn't trusted, or ctx ends, and returns
+// why it last didn't answer: that the time is over is only a reason if there was no other.
 func (p prober) probeUntil(ctx context.Context, server string) error {
 	var reason error
 	for {
@@ -109,6 +105,10 @@ func (p prober) probeUntil(ctx context.Context, server string) error {
 		}
 		if reason == nil || ctx.Err() == nil {
 			reason = err
+		}
+		var untrusted *tls.CertificateVerificationError
+		if errors.As(err, &untrusted) {
+			return reason
 		}
 		select {
 		case <-ctx.Done():
