@@ -1,6 +1,7 @@
 package miniapitest_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,36 @@ func TestKubebuilderLayout(t *testing.T) {
 	}
 }
 
+// A patch of a definition whose file is named is applied to it.
+func TestPatchOfDefinition(t *testing.T) {
+	t.Parallel()
+	const crds = "testdata/kubebuilder/config/crd"
+	for _, test := range []struct {
+		name, reason string
+		paths        []string
+		want         string // the version that is converted from, if any
+	}{
+		{"named", "it says which webhook converts", []string{crds + "/bases", crds + "/patches/webhook_in_sprockets.yaml"}, "v1"},
+		{"named before", "it says the same", []string{crds + "/patches/webhook_in_sprockets.yaml", crds}, "v1"},
+		{"two named", "each changes what it says", []string{crds, crds + "/patches/webhook_in_sprockets.yaml", crds + "/patches/cainjection_in_sprockets.yaml"}, "v1"},
+		{"in a folder", "it need not be in use", []string{crds}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			sprocket := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Sprocket", "metadata": map[string]any{"name": "first"}}}
+			srv := miniapitest.Start(t, miniapitest.WithCRDs(test.paths...), miniapitest.WithObjects(sprocket), miniapitest.WithWebhook("/convert", http.HandlerFunc(convert)))
+			sprockets := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "sprockets"}
+			got, err := srv.DynamicClient().Resource(sprockets).Namespace("default").Get(t.Context(), "first", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from, _, _ := unstructured.NestedString(got.Object, "convertedFrom"); from != test.want {
+				t.Errorf("want it to be converted from %q because %s, got %v", test.want, test.reason, got.Object)
+			}
+		})
+	}
+}
+
 // What can't be told from a mistake is an error.
 func TestKustomizeFiles(t *testing.T) {
 	t.Parallel()
@@ -64,8 +95,8 @@ func TestKustomizeFiles(t *testing.T) {
 		option       miniapitest.Option
 		want         []string
 	}{
-		{"patch of a definition by name", "nobody names a file to have it passed over", miniapitest.WithCRDs(root+"/crd/bases", root+"/crd/patches/webhook_in_sprockets.yaml"),
-			[]string{"webhook_in_sprockets.yaml, document 1: CustomResourceDefinition sprockets.example.com: spec.group must be set", build}},
+		{"patch of a definition that isn't there", "nobody names a file to have it passed over", miniapitest.WithCRDs("testdata/conversion", root+"/crd/patches/webhook_in_sprockets.yaml"),
+			[]string{"webhook_in_sprockets.yaml, document 1: CustomResourceDefinition sprockets.example.com: spec.group must be set", "name its definition with it"}},
 		{"patch of a configuration by name", "so it is here", miniapitest.WithWebhookManifests(root+"/webhook", root+"/webhook/patches/cainjection.yaml"),
 			[]string{"cainjection.yaml, document 1: ValidatingWebhookConfiguration validating-webhook-configuration: webhooks must be set", build}},
 		{"patches of definitions alone", "nothing found is a mistake in the path", miniapitest.WithCRDs(root + "/crd/patches"), []string{"no CustomResourceDefinition in"}},

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,10 +19,11 @@ import (
 )
 
 // WithCRDs installs the CustomResourceDefinitions among the manifests of files, globs or
-// folders, before all other objects; what else is there is passed over, and so are
-// kustomize's patches. Services that convert between their versions are the handlers of
-// WithWebhook, as those of WithWebhookManifests are; Start fails unless each of them is
-// reached.
+// folders, before all other objects; what else is there is passed over. Kustomize's patches
+// of definitions are applied if their files are named, and passed over in folders and globs,
+// as not all that are there need be in use. Services that convert between versions are the
+// handlers of WithWebhook, as those of WithWebhookManifests are; Start fails unless each of
+// them is reached.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) error { return o.addDefinitions(manifests.Reader{}, paths) }
 }
@@ -36,8 +39,11 @@ func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addDefinitions(reader manifests.Reader, paths []string) error {
-	reader.Wanted, reader.Patch = isDefinition, checkWholeDefinition
+	reader.Wanted, reader.Patch, reader.KeepPatches = isDefinition, checkWholeDefinition, true
 	objects, err := reader.Load(paths...)
+	if err == nil {
+		objects, err = patched(objects)
+	}
 	if err != nil {
 		return fmt.Errorf("custom resource definitions: %w", err)
 	}
@@ -132,6 +138,40 @@ func checkWholeDefinition(u *unstructured.Unstructured) error {
 		}
 	}
 	return nil
+}
+
+// patched are the definitions, with the patches among them applied.
+func patched(objects []manifests.Object) ([]manifests.Object, error) {
+	isPatch := func(o manifests.Object) bool { return checkWholeDefinition(o.Unstructured) != nil }
+	definitions := slices.DeleteFunc(slices.Clone(objects), isPatch)
+	for _, patch := range slices.DeleteFunc(objects, func(o manifests.Object) bool { return !isPatch(o) }) {
+		i := slices.IndexFunc(definitions, func(o manifests.Object) bool { return o.GetName() == patch.GetName() })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch of one, name its definition with it",
+				patch.Source, patch.GetName(), checkWholeDefinition(patch.Unstructured))
+		}
+		if err := merge(definitions[i].Unstructured, patch.Unstructured); err != nil {
+			return nil, fmt.Errorf("%s: %w", patch.Source, err)
+		}
+	}
+	return definitions, nil
+}
+
+// merge changes an object as a JSON merge patch says (RFC 7386).
+func merge(object, patch *unstructured.Unstructured) error {
+	before, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	change, err := patch.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	after, err := jsonpatch.MergePatch(before, change)
+	if err != nil {
+		return err
+	}
+	return object.UnmarshalJSON(after)
 }
 
 // asManifests are the object, or the items of a list.

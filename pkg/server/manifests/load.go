@@ -34,6 +34,8 @@ type Reader struct {
 	// Patch says what an object lacks that is only kustomize's patch of one. Where certain
 	// kinds are wanted of a folder or a glob, it is passed over; else it is an error.
 	Patch func(*unstructured.Unstructured) error
+	// KeepPatches returns the patches that would be errors.
+	KeepPatches bool
 }
 
 // instead is what to do about files that are kustomize's.
@@ -200,10 +202,10 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 		return nil, fmt.Errorf("kind %s is for kustomize, not for a server: %s", u.GetKind(), instead)
 	}
 	if r.Patch != nil {
-		if err := r.Patch(u); err != nil {
-			if r.Wanted != nil && !named {
-				return nil, nil
-			}
+		switch err := r.Patch(u); {
+		case err != nil && r.Wanted != nil && !named:
+			return nil, nil
+		case err != nil && !r.KeepPatches:
 			return nil, fmt.Errorf("%s %s: %w; if this is kustomize's patch of one, %s", u.GetKind(), u.GetName(), err, instead)
 		}
 	}
