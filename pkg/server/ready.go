@@ -9,15 +9,21 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 )
 
-// startTimeout bounds what a start waits for: none of it depends on anything but
-// this process and its etcd.
-const startTimeout = time.Minute
+const (
+	// startTimeout bounds what a start waits for: this process and its etcd.
+	startTimeout = time.Minute
+
+	// ensureTimeout bounds how long of that what every cluster has is waited for, which webhooks may be
+	// asked about.
+	ensureTimeout = startTimeout / 2
+)
 
 // syncInformers starts the informers of admission, authorization and custom
 // resources, and waits until each has seen what is stored.
@@ -38,12 +44,14 @@ func (s *Server) syncInformers(ctx context.Context) error {
 }
 
 // becomeReady creates what every cluster has, and waits until /readyz is content. What
-// admission refuses is tried again until serving ends: a webhook that is broken must not
-// keep the server from starting, or nobody could take it away.
+// admission refuses, or doesn't answer, is tried again until serving ends: a webhook that
+// is broken must not keep the server from starting, or nobody could take it away.
 func (s *Server) becomeReady(serving context.Context) error {
 	ctx, cancel := context.WithTimeout(serving, startTimeout)
 	defer cancel()
-	if err := s.ensureObjects(ctx); isRefusal(err) {
+	ensuring, cancel := context.WithTimeout(ctx, ensureTimeout)
+	defer cancel()
+	if err := s.ensureObjects(ensuring); isRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
 		klog.ErrorS(err, "what every cluster has isn't all there, and is tried again")
 		s.background.Go(func() { s.ensureObjectsLater(serving) })
 	} else if err != nil {
@@ -80,15 +88,17 @@ func (s *Server) ensureObjectsLater(ctx context.Context) {
 	})
 }
 
-// isRefusal says whether a request was refused, or judged by a webhook that can't. A store
+// isRefusal says whether all that failed was refused, or was to be judged by a webhook that couldn't. A store
 // that fails is none of it: nothing is known of what is there then.
 func isRefusal(err error) bool {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
-		return false
-	}
-	status := answer.Status()
-	return status.Code < http.StatusInternalServerError || status.Reason == metav1.StatusReasonInternalError
+	return err != nil && utilerrors.FilterOut(err, func(err error) bool {
+		var answer apierrors.APIStatus
+		if !errors.As(err, &answer) {
+			return false
+		}
+		status := answer.Status()
+		return status.Code < http.StatusInternalServerError || status.Reason == metav1.StatusReasonInternalError
+	}) == nil
 }
 
 // checkBootstrapped is a health check: it fails until what every cluster has is there.

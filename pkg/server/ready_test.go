@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
 // A start goes on without what admission refuses, and fails with the store.
@@ -26,9 +27,12 @@ func TestIsRefusal(t *testing.T) {
 		{"timeout", "the store doesn't answer", apierrors.NewTimeoutError("etcd", 1), false},
 		{"store", "the store has failed", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: no leader"}}, false},
 		{"connection", "nobody has answered", errors.New("connection refused"), false},
+		{"two", "each is refused", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), apierrors.NewForbidden(pods, "q", errors.New("no"))}), true},
+		{"one of two", "the other has failed", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), errors.New("connection refused")}), false},
 	} {
 		err := test.err
-		if err != nil {
+		var several utilerrors.Aggregate
+		if err != nil && !errors.As(err, &several) {
 			err = fmt.Errorf("create: %w", err)
 		}
 		if got := isRefusal(err); got != test.want {

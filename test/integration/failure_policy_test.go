@@ -131,3 +131,32 @@ func TestStartWithABrokenWebhook(t *testing.T) {
 		return nil
 	})
 }
+
+// What a webhook doesn't let the server write keeps nothing else from being written when it starts.
+func TestStartWithAWebhookThatRefuses(t *testing.T) {
+	t.Parallel()
+	data := miniapitest.WithDataDir(t.TempDir())
+	first := miniapitest.Start(t, data)
+	client := first.Client()
+	roles := must(client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{}))(t)
+	ok(t, client.RbacV1().ClusterRoles().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	ok(t, client.CoreV1().ConfigMaps(metav1.NamespaceSystem).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	refusing := validating("refusing", nil, on("CREATE", "v1", "configmaps"), failurePolicy(admissionregistrationv1.Fail), at(admissionregistrationv1.WebhookClientConfig{
+		Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "missing"},
+	}))
+	must(client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: named("refusing"), Webhooks: []admissionregistrationv1.ValidatingWebhook{refusing.validating()},
+	}, metav1.CreateOptions{}))(t)
+	ok(t, first.Stop())
+
+	client = miniapitest.Start(t, data).Client()
+	again := must(client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{}))(t)
+	if len(again.Items) != len(roles.Items) {
+		t.Errorf("%d of %d cluster roles are there", len(again.Items), len(roles.Items))
+	}
+	ok(t, client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "refusing", metav1.DeleteOptions{}))
+	eventually(t, func(ctx context.Context) error {
+		_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		return err
+	})
+}

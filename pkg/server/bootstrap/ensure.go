@@ -6,8 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -15,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -25,29 +25,27 @@ const workers = 8
 // Ensure creates what is missing and reconciles what differs. It is meant to run before a server says that it
 // is ready, at each start: where nothing is to be done it costs one list of each resource. The client should
 // be one that nothing limits, of a user who may do everything. What is refused, by a webhook that somebody has
-// configured, doesn't keep the rest from being tried.
+// configured, doesn't keep the rest from being tried; the error is an aggregate of all that failed.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
 	// What is namespaced needs its namespace.
-	if err := ensureNamespaces(ctx, client); err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
+	errs := []error{ensureNamespaces(ctx, client)}
+	var tasks []func() error
 	for _, task := range []struct {
 		needed bool
-		run    func(context.Context) error
+		run    func() error
 	}{
-		{config.served(rbacResources...), func(ctx context.Context) error { return ensureRBAC(ctx, client) }},
-		{config.served(priorityClasses...), func(ctx context.Context) error { return ensurePriorityClasses(ctx, client) }},
-		{config.served(flowControlResources...), func(ctx context.Context) error { return ensureFlowControl(ctx, client) }},
-		{true, func(ctx context.Context) error { return ensureConfigMaps(ctx, client, config) }},
-		{config.hasService(), func(ctx context.Context) error { return ensureService(ctx, client, config) }},
-		{config.AdvertiseAddress.IsValid(), func(ctx context.Context) error { return ensureEndpoints(ctx, client, config) }},
+		{config.served(rbacResources...), func() error { return ensureRBAC(ctx, client) }},
+		{config.served(priorityClasses...), func() error { return ensurePriorityClasses(ctx, client) }},
+		{config.served(flowControlResources...), func() error { return ensureFlowControl(ctx, client) }},
+		{true, func() error { return ensureConfigMaps(ctx, client, config) }},
+		{config.hasService(), func() error { return ensureService(ctx, client, config) }},
+		{config.AdvertiseAddress.IsValid(), func() error { return ensureEndpoints(ctx, client, config) }},
 	} {
 		if task.needed {
-			group.Go(func() error { return task.run(ctx) })
+			tasks = append(tasks, task.run)
 		}
 	}
-	return group.Wait()
+	return utilerrors.NewAggregate(append(errs, utilerrors.AggregateGoroutines(tasks...)))
 }
 
 func ensureNamespaces(ctx context.Context, client kubernetes.Interface) error {
@@ -72,17 +70,25 @@ func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config C
 		return err
 	}
 	configMaps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	if _, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		if err := create(ctx, tokenTracking(time.Now()), configMaps.Create); err != nil {
-			return err
-		}
-	} else if err != nil {
+	return utilerrors.NewAggregate([]error{
+		ensureTokenTracking(ctx, configMaps),
+		createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
+			get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
+			merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
+		}),
+	})
+}
+
+// ensureTokenTracking leaves an existing one alone: it says since when tokens are tracked.
+func ensureTokenTracking(ctx context.Context, configMaps typedv1.ConfigMapInterface) error {
+	_, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return create(ctx, tokenTracking(time.Now()), configMaps.Create)
+	}
+	if err != nil {
 		return fmt.Errorf("get config map %s: %w", tokenTrackingConfigMap, err)
 	}
-	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
-		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-		merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
-	})
+	return nil
 }
 
 func ensureService(ctx context.Context, client kubernetes.Interface, config Config) error {

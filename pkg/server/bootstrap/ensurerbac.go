@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
@@ -17,8 +18,9 @@ import (
 // somebody took, unless they are annotated not to be touched; what somebody added stays.
 func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
-	var group errgroup.Group
-	group.Go(func() error {
+	var tasks []func() error
+	add := func(task func() error) { tasks = append(tasks, task) }
+	add(func() error {
 		list, err := rbac.ClusterRoles().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("list cluster roles: %w", err)
@@ -28,7 +30,7 @@ func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 			return reconcileRules(reconciliation.ClusterRoleRuleOwner{ClusterRole: want}, reconciliation.ClusterRoleRuleOwner{ClusterRole: have}, modifier)
 		})
 	})
-	group.Go(func() error {
+	add(func() error {
 		list, err := rbac.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("list cluster role bindings: %w", err)
@@ -39,7 +41,7 @@ func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 		})
 	})
 	for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespacePublic} {
-		group.Go(func() error {
+		add(func() error {
 			list, err := rbac.Roles(namespace).List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return fmt.Errorf("list roles of %s: %w", namespace, err)
@@ -49,7 +51,7 @@ func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 				return reconcileRules(reconciliation.RoleRuleOwner{Role: want}, reconciliation.RoleRuleOwner{Role: have}, modifier)
 			})
 		})
-		group.Go(func() error {
+		add(func() error {
 			list, err := rbac.RoleBindings(namespace).List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return fmt.Errorf("list role bindings of %s: %w", namespace, err)
@@ -60,7 +62,7 @@ func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 			})
 		})
 	}
-	return group.Wait()
+	return utilerrors.AggregateGoroutines(tasks...)
 }
 
 func inNamespace[P metav1.Object](namespace string, objects []P) []P {
@@ -84,19 +86,19 @@ func reconcile[T any, P interface {
 	}
 	var group errgroup.Group
 	group.SetLimit(workers)
-	for _, object := range want {
+	errs := make([]error, len(want))
+	for i, object := range want {
 		group.Go(func() error {
 			existing := have[object.GetName()]
 			if existing == nil {
-				return create(ctx, object, do)
-			}
-			if err := merge(object, existing); err != nil {
-				return fmt.Errorf("reconcile %T %s: %w", object, object.GetName(), err)
+				errs[i] = create(ctx, object, do)
+			} else if err := merge(object, existing); err != nil {
+				errs[i] = fmt.Errorf("reconcile %T %s: %w", object, object.GetName(), err)
 			}
 			return ctx.Err()
 		})
 	}
-	return group.Wait()
+	return utilerrors.NewAggregate(append(errs, group.Wait()))
 }
 
 func reconcileRules(want, have reconciliation.RuleOwner, modifier reconciliation.RuleOwnerModifier) error {

@@ -7,6 +7,7 @@ import (
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/flowcontrol/v1"
@@ -55,14 +56,14 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("list priority level configurations: %w", err)
 	}
-	if err := reconcile(ctx, PriorityLevelConfigurations(), haveLevels.Items, levels.Create, asItIs[*flowcontrolv1.PriorityLevelConfiguration]); err != nil {
-		return err
-	}
 	haveSchemas, err := schemas.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list flow schemas: %w", err)
 	}
-	return reconcile(ctx, FlowSchemas(), haveSchemas.Items, withStatus(schemas), asItIs[*flowcontrolv1.FlowSchema])
+	return utilerrors.NewAggregate([]error{
+		reconcile(ctx, PriorityLevelConfigurations(), haveLevels.Items, levels.Create, asItIs[*flowcontrolv1.PriorityLevelConfiguration]),
+		reconcile(ctx, FlowSchemas(), haveSchemas.Items, withStatus(schemas), asItIs[*flowcontrolv1.FlowSchema]),
+	})
 }
 
 // withStatus creates a schema with its status, which takes a second request.
