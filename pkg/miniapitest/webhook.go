@@ -94,7 +94,7 @@ type webhookServer struct {
 	listener net.Listener
 	http     *http.Server
 	served   chan struct{}
-	inFlight sync.WaitGroup
+	inFlight sync.WaitGroup // incremented under mu, before it is closed
 	// hangUp ends connections, and the contexts of the requests.
 	hangUp func() error
 
@@ -104,6 +104,7 @@ type webhookServer struct {
 	mu           sync.Mutex
 	handlers     map[string]http.Handler
 	certificates map[string]*tls.Certificate
+	closed       bool
 }
 
 // newWebhookServer takes a port, so that its address is known. It answers after serve.
@@ -148,6 +149,9 @@ func (s *webhookServer) close() error {
 	}
 	err := s.hangUp()
 	<-s.served
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
@@ -212,9 +216,21 @@ func (s *webhookServer) find(path string) http.Handler {
 	return nil
 }
 
+// begin says whether a handler may begin, which close waits for then.
+func (s *webhookServer) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.inFlight.Add(1)
+	}
+	return !s.closed
+}
+
 // ServeHTTP implements http.Handler.
 func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.inFlight.Add(1)
+	if !s.begin() {
+		return // its connection has been closed
+	}
 	defer s.inFlight.Done()
 	handler, reached := s.find(r.URL.Path), r.Header.Get(reachHeader) == reachRequest
 	if reached {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,8 +56,8 @@ func TestRecords(t *testing.T) {
 	}
 
 	err = m.Create(ctx, []Record{record("new"), record("one")})
-	if !errors.Is(err, ErrExists) {
-		t.Errorf("want an error that says that one is there, got %v", err)
+	if !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "storing 2 objects: /registry"+key("one")+" already exists") {
+		t.Errorf("want an error that says which is there, got %v", err)
 	}
 	if err := configMaps.Get(ctx, key("new"), storage.GetOptions{}, &v1.ConfigMap{}); !storage.IsNotFound(err) {
 		t.Errorf("want none of those that were to be stored together, got error %v", err)
@@ -98,5 +100,28 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 		if e := next(t, now); e.Type != watch.Added {
 			t.Errorf("%s: want the event of what was created since, got %s %v", name, e.Type, e.Object)
 		}
+	}
+}
+
+// What the log begins after isn't kept in it, also when it has begun in the middle of what is stored together.
+func TestLogForgetsRecords(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	var records []Record
+	for i := range maxTxnOps + 1 { // two revisions
+		records = append(records, Record{key: fmt.Sprint("/together/", i), value: []byte("1")})
+	}
+	if err := m.Create(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		put(t, m, fmt.Sprint("/large/", i), strings.Repeat("x", logBytes/2))
+	}
+	events := m.client.Watch(t.Context(), "/large/1", clientv3.WithRev(m.server.KV().Rev()))
+	collect(t, events, 1) // so it is in the log
+	m.hub.mu.Lock()
+	defer m.hub.mu.Unlock()
+	if first := m.hub.log[0].Kv.ModRevision; first <= m.hub.from {
+		t.Errorf("the log begins after revision %d and has an event of %d", m.hub.from, first)
 	}
 }
