@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
@@ -22,6 +23,14 @@ func (s configMaps) lazy(t testing.TB) *lazyCache {
 		t.Fatalf("the store is a %T", s.Interface)
 	}
 	return l
+}
+
+// openCache makes the watch cache, as if somebody needed it.
+func (s configMaps) openCache(t testing.TB) {
+	t.Helper()
+	if _, err := s.lazy(t).cache(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (s configMaps) watch(t testing.TB, resourceVersion string) watch.Interface {
@@ -165,6 +174,15 @@ func TestFirstWatchMissesNothing(t *testing.T) {
 	}
 }
 
+func nameOf(t testing.TB, e watch.Event) string {
+	t.Helper()
+	object, err := meta.Accessor(e.Object)
+	if err != nil {
+		t.Fatalf("%s %v: %v", e.Type, e.Object, err)
+	}
+	return object.GetName()
+}
+
 // A cache that begins in the past is up to date before it is used, and waits neither for a request for progress
 // nor for etcd's own watches of the past, which it serves every 100 ms.
 func TestFirstReadIsFresh(t *testing.T) {
@@ -176,8 +194,8 @@ func TestFirstReadIsFresh(t *testing.T) {
 		name := fmt.Sprint("new-", i)
 		s.create(t, name)
 		w := s.watch(t, "0")
-		for e := next(t, w); e.Object.(*v1.ConfigMap).Name != name; {
-			e = next(t, w)
+		for nameOf(t, next(t, w)) != name {
+			continue
 		}
 		if n := len(s.list(t, "0", "").Items); n != i+1 {
 			t.Errorf("a list of the cache has %d of %d objects", n, i+1)

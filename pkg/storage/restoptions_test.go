@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -139,6 +140,7 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	m := startMember(t, Options{})
 	s := newConfigMaps(t, m, cached)
 	s.create(t, "a")
+	s.openCache(t)
 	for _, c := range []struct {
 		name, reason string
 		list         func(t *testing.T, rv string)
@@ -147,8 +149,9 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)
 		}},
 		{"consistent", "the revision of the whole etcd is asked for, then waited for", func(t *testing.T, rv string) {
-			if got := s.list(t, "", ""); got.ResourceVersion < rv {
-				t.Errorf("list of revision %s after a write of revision %s", got.ResourceVersion, rv)
+			got := s.list(t, "", "").ResourceVersion
+			if order, err := resourceversion.CompareResourceVersion(got, rv); err != nil || order < 0 {
+				t.Errorf("list of revision %s after a write of revision %s (error %v)", got, rv, err)
 			}
 		}},
 		{"single object", "the same wait, for a get", func(t *testing.T, rv string) {
@@ -182,7 +185,7 @@ func TestConsistentReadsNeedNoRequestForProgress(t *testing.T) {
 	m := startMember(t, Options{})
 	withoutProgress(m)
 	s := newConfigMaps(t, m, cached)
-	s.list(t, s.create(t, "a").ResourceVersion, metav1.ResourceVersionMatchNotOlderThan) // makes the cache
+	s.openCache(t)
 	for range 50 {
 		put(t, m, "/other", "1")
 		revision, err := s.lazy(t).source.GetCurrentResourceVersion(t.Context())
