@@ -29,10 +29,15 @@ func dropProgramPages() {
 		return
 	}
 	for _, m := range mappings {
-		if m.file == program && !strings.Contains(m.permissions, "w") && !m.anonymous {
+		if m.reads(program) {
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, syscall.MADV_DONTNEED)
 		}
 	}
+}
+
+// reads says that all there is comes from the file, and stays as it is there.
+func (m mapping) reads(file string) bool {
+	return m.file == file && !strings.Contains(m.permissions, "w") && !m.anonymous
 }
 
 func readMappings(path string) ([]mapping, error) {

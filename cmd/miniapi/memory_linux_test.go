@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,11 +38,41 @@ Anonymous:           100 kB
 	}
 }
 
-// The program goes on without its pages: they come back.
+// Only what comes back as it was is given back.
+func TestMappingReads(t *testing.T) {
+	t.Parallel()
+	const program = "/opt/miniapi"
+	for _, test := range []struct {
+		name, reason string
+		mapping      mapping
+		want         bool
+	}{
+		{"code", "nobody changes it", mapping{permissions: "r-xp", file: program}, true},
+		{"constants", "nor these", mapping{permissions: "r--p", file: program}, true},
+		{"variables", "they would be what they were at the start", mapping{permissions: "rw-p", file: program}, false},
+		{"relocated", "a loader has changed it, and then forbidden that", mapping{permissions: "r--p", file: program, anonymous: true}, false},
+		{"library", "it is not the program's", mapping{permissions: "r-xp", file: "/lib/libc.so.6"}, false},
+		{"heap", "it is in no file", mapping{permissions: "rw-p"}, false},
+	} {
+		if got := test.mapping.reads(program); got != test.want {
+			t.Errorf("%s: want %t because %s, got %t", test.name, test.want, test.reason, got)
+		}
+	}
+}
+
+// The program has such pages, and goes on without them: they come back.
 func TestDropProgramPages(t *testing.T) {
 	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dropProgramPages()
-	if _, err := readMappings("/proc/self/smaps"); err != nil {
-		t.Error(err)
+	mappings, err := readMappings("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(mappings, func(m mapping) bool { return m.reads(program) }) {
+		t.Errorf("nothing to give back in %v", mappings)
 	}
 }

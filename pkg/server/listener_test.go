@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -69,5 +70,36 @@ func TestListenerStop(t *testing.T) {
 				t.Error("a closed connection is still listed")
 			}
 		})
+	}
+}
+
+// What others have to send goes with a write: they are let run first.
+func TestListenerYields(t *testing.T) {
+	t.Parallel()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before func()
+	l := newListener(inner, func() { before() })
+	t.Cleanup(func() { _ = l.Close() })
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before = func() { _, _ = accepted.(*connection).Conn.Write([]byte("other, ")) }
+	if _, err := accepted.Write([]byte("own")); err != nil {
+		t.Fatal(err)
+	}
+	if err := accepted.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(client); err != nil || string(got) != "other, own" {
+		t.Errorf("want what others send first, got %q, error %v", got, err)
 	}
 }

@@ -3,7 +3,10 @@ package storage
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,4 +95,41 @@ func TestHubForgets(t *testing.T) {
 		t.Fatal("the log keeps everything")
 	}
 	check(m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
+}
+
+// What happens while others are let run goes with what a watch has.
+func TestHubYields(t *testing.T) {
+	t.Parallel()
+	var member atomic.Pointer[Member]
+	var once sync.Once
+	m := startMember(t, Options{Yield: func() {
+		if m := member.Load(); m != nil {
+			once.Do(func() {
+				if _, err := m.client.KV.Put(t.Context(), "/a/2", "1"); err != nil {
+					t.Error(err)
+				}
+				for m.hub.seen() < m.server.KV().Rev() && t.Context().Err() == nil {
+					runtime.Gosched()
+				}
+			})
+		}
+	}})
+	member.Store(m)
+	events := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix())
+	put(t, m, "/a/1", "1")
+	select {
+	case r := <-events:
+		if len(r.Events) != 2 {
+			t.Errorf("want two events at once, got %d", len(r.Events))
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("no event came")
+	}
+}
+
+// seen is the revision that the hub has seen.
+func (h *hub) seen() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.revision
 }
