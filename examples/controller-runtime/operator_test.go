@@ -77,12 +77,12 @@ func TestDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployment := &appsv1.Deployment{}
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "blog"}, deployment)
-		return err == nil, client.IgnoreNotFound(err)
-	})
-	if err != nil {
-		t.Fatal(err)
+	var last error
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "blog"}, deployment)
+		return last == nil, client.IgnoreNotFound(last)
+	}); err != nil {
+		t.Fatalf("%v; the last answer: %v", err, last)
 	}
 	if got := *deployment.Spec.Replicas; got != 2 {
 		t.Errorf("want 2 replicas, got %d", got)

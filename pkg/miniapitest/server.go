@@ -174,7 +174,7 @@ func (s *Server) Stop() error { return s.stopOnce() }
 // answered, but the fixture's don't hold it up for as long as their configurations let them.
 func (s *Server) stopAll() error {
 	s.stop()
-	calls := time.AfterFunc(callTimeout, func() { _ = s.webhooks.hangUp() }) // close has the error
+	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close has the error
 	<-s.ended
 	calls.Stop()
 	err := errors.Join(s.runErr, s.webhooks.close())

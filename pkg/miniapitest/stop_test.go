@@ -92,10 +92,11 @@ func TestStopEndsHandlers(t *testing.T) {
 	}
 }
 
-// A handler that is at work when the server is stopped may answer. It isn't parallel: the
-// handler has a second.
+// A handler that is at work when the server is stopped may answer.
 func TestStopLetsHandlersAnswer(t *testing.T) {
+	t.Parallel()
 	srv, answers := startAudited(t)
+	srv.WaitForHandlers(time.Minute)
 	address, err := url.Parse(srv.Config().Host)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestStopLetsHandlersAnswer(t *testing.T) {
 			return false, conn.Close()
 		}
 		if err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, stopping); err != nil {
-			t.Errorf("waiting for the stop: %v", err)
+			t.Errorf("%s still takes connections: %v", address.Host, err)
 		}
 		return miniapitest.Allowed()
 	}), isAsked)

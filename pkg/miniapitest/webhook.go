@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	// callTimeout bounds how long a stop leaves webhook handlers to calls that the server
-	// waits for.
-	callTimeout = time.Second
+	// patience is a webhookServer's.
+	patience = time.Second
 	// handlerTimeout bounds how long a stop waits for handlers whose contexts have ended.
 	handlerTimeout = 5 * time.Second
 )
@@ -97,6 +96,8 @@ type webhookServer struct {
 	inFlight sync.WaitGroup // incremented under mu, before it is closed
 	// hangUp ends connections, and the contexts of the requests.
 	hangUp func() error
+	// patience is how long a stop leaves handlers to calls that the server waits for.
+	patience time.Duration
 
 	ca    []byte
 	issue func(hosts []string, ips []net.IP) (cert, key []byte, err error)
@@ -114,7 +115,7 @@ func newWebhookServer(handlers map[string]http.Handler) (*webhookServer, error) 
 		return nil, fmt.Errorf("listening for webhooks: %w", err)
 	}
 	return &webhookServer{
-		listener: listener, served: make(chan struct{}),
+		listener: listener, served: make(chan struct{}), patience: patience,
 		handlers: handlers, certificates: map[string]*tls.Certificate{},
 	}, nil
 }

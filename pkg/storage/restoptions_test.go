@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -67,8 +66,8 @@ func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMa
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s.ReadinessCheck() != nil {
-		goruntime.Gosched() // a watch cache begins with a list
+	if err := s.ReadinessCheck(); err != nil {
+		t.Fatal(err)
 	}
 	return configMaps{s, destroy}
 }

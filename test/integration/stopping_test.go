@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"testing"
@@ -80,11 +81,15 @@ func TestStoppingAnswers(t *testing.T) {
 
 // noLongerListening waits until a server takes no more connections.
 func noLongerListening(ctx context.Context, address string) error {
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err != nil, nil
 	})
+	if err != nil {
+		return fmt.Errorf("%s still takes connections: %w", address, err)
+	}
+	return nil
 }
