@@ -76,9 +76,9 @@ plugins:
 		{"range", []string{"serve", "--service-cluster-ip-range=10.0.0.0/99"}, exitUsage, []string{"--service-cluster-ip-range", "10.0.0.0/99", "10.0.0.0/24"}, "IPv4 has 32 bits"},
 		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, exitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
 
-		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, exitFailed, []string{foreign, "notes.txt"}, "it is somebody else's"},
-		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, exitFailed, []string{plain, "not a folder"}, "etcd needs a folder"},
-		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, exitFailed, []string{held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
+		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, exitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "it is somebody else's"},
+		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, exitFailed, []string{"--data-dir: data folder", plain, "not a folder"}, "etcd needs a folder"},
+		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, exitFailed, []string{"--data-dir: data folder", held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
 		{"etcd refuses", []string{"serve", "--secure-port=0", "--etcd-servers=http://127.0.0.1:1"}, exitFailed, []string{"--etcd-servers", "http://127.0.0.1:1", "refused"}, "nothing is there"},
 		{"no socket of etcd", []string{"kube-apiserver", "--secure-port=0", "--cert-dir=" + t.TempDir(), "--etcd-servers=unix://" + missing}, exitFailed, []string{"--etcd-servers", missing}, "nothing is there"},
 		{"no etcd", []string{"kube-apiserver"}, exitUsage, []string{"--etcd-servers"}, "kube-apiserver has none of its own"},

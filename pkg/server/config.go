@@ -214,7 +214,11 @@ func (c *Config) buildStorage(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if c.member, err = c.start(); err != nil {
+	c.member, err = c.start()
+	switch {
+	case err != nil && o.DataDir != "":
+		return fmt.Errorf("--data-dir: %w", err)
+	case err != nil:
 		return err
 	}
 	if o.Etcd.EncryptionProviderConfigFilepath == "" {
