@@ -10,22 +10,16 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/server/flagz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/server/resourceconfig"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/component-base/cli/flag"
 	netutils "k8s.io/utils/net"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
-	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 )
@@ -265,79 +259,6 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 		return nil, fmt.Errorf("--service-cluster-ip-range %q: two ranges must be of different IP families", value)
 	}
 	return ranges, nil
-}
-
-const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
-
-// enabledAPIs merges --runtime-config into the defaults. "api/legacy" stands for all
-// the legacy resources.
-func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
-	config := flag.ConfigurationMap{}
-	for key, value := range o.APIs.RuntimeConfig {
-		if key != "api/legacy" {
-			config[key] = value
-			continue
-		}
-		if value != "true" && value != "false" && value != "" {
-			return nil, fmt.Errorf("--runtime-config api/legacy=%s: must be true or false", value)
-		}
-		for _, gvr := range registry.LegacyAPIs() {
-			if key := gvr.GroupVersion().String(); !explicit(o.APIs.RuntimeConfig, key, key+"/"+gvr.Resource) {
-				config[key+"/"+gvr.Resource] = value
-			}
-		}
-	}
-	groups := &genericoptions.APIEnablementOptions{RuntimeConfig: config}
-	if errs := groups.Validate(registry.Scheme(), crdserver.Scheme); len(errs) > 0 {
-		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), utilerrors.NewAggregate(errs), runtimeConfigForm)
-	}
-	if err := checkResources(o.APIs.RuntimeConfig); err != nil {
-		return nil, fmt.Errorf("--runtime-config %s: %w", o.APIs.RuntimeConfig.String(), err)
-	}
-	apis := registry.DefaultAPIs()
-	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
-	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, registry.Scheme())
-	if err != nil {
-		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), err, runtimeConfigForm)
-	}
-	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
-		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.APIs.RuntimeConfig.String())
-	}
-	// "api/all" and "api/beta" mean what is served today.
-	for _, gvr := range registry.LegacyAPIs() {
-		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
-			apis.DisableResources(gvr)
-		}
-	}
-	return apis, nil
-}
-
-// checkResources returns an error that names each resource that a version which there is doesn't have.
-func checkResources(config flag.ConfigurationMap) error {
-	var unknown []string
-	for key := range config {
-		parts := strings.Split(key, "/")
-		if len(parts) != 3 {
-			continue
-		}
-		gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
-		if registry.Scheme().IsVersionRegistered(gv) && !registry.HasResource(gv.WithResource(parts[2])) {
-			unknown = append(unknown, key)
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	slices.Sort(unknown)
-	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
-}
-
-// explicit says whether one of the keys is set.
-func explicit(config flag.ConfigurationMap, keys ...string) bool {
-	return slices.ContainsFunc(keys, func(key string) bool {
-		_, set := config[key]
-		return set
-	})
 }
 
 // NewKubeAPIServerOptions returns the defaults of kube-apiserver itself, for command

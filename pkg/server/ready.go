@@ -88,7 +88,7 @@ func (s *Server) ensureObjectsLater(ctx context.Context) {
 	})
 }
 
-// isRefusal says whether all that failed was refused, or was to be judged by a webhook that couldn't. A store
+// isRefusal says whether all that failed was refused, or couldn't be judged because a webhook failed. A store
 // that fails is none of it: nothing is known of what is there then.
 func isRefusal(err error) bool {
 	return err != nil && utilerrors.FilterOut(err, func(err error) bool {

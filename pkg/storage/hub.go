@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// logBytes is how much of the recent events a hub keeps, by the length of their values, and
-	// logEvents how many.
-	logBytes  = 1 << 20
-	logEvents = 2000
+	// maxLogBytes is how much of the recent events a hub keeps, by the length of their values, and
+	// maxLogEvents how many.
+	maxLogBytes  = 1 << 20
+	maxLogEvents = 2000
 
 	// progressPeriod is how often watches that ask for progress are told how far etcd is.
 	progressPeriod = 5 * time.Second
@@ -127,7 +127,7 @@ func (h *hub) record(e *clientv3.Event) {
 	h.log = append(h.log, e)
 	h.logBytes += len(e.Kv.Value)
 	h.revision = e.Kv.ModRevision
-	if h.logBytes <= logBytes && len(h.log) <= logEvents {
+	if h.logBytes <= maxLogBytes && len(h.log) <= maxLogEvents {
 		return
 	}
 	half := len(h.log) - len(h.log)/2

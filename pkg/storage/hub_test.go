@@ -79,7 +79,7 @@ func TestHubForgets(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
 	slow := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1))
-	const n = 2 * logEvents
+	const n = 2 * maxLogEvents
 	for i := range n {
 		put(t, m, fmt.Sprint("/a/", i), "1")
 	}

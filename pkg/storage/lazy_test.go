@@ -149,7 +149,7 @@ func TestFirstWatchMissesNothing(t *testing.T) {
 		{"at once", "the watch makes the cache", func(*testing.T, configMaps) {}},
 		{"after a later watch", "which has made the cache", func(t *testing.T, s configMaps) { s.watch(t, "") }},
 		{"after much else", "which is more than the hub remembers: the watch says how far back the cache must go", func(t *testing.T, _ configMaps) {
-			for range 2 * logEvents {
+			for range 2 * maxLogEvents {
 				put(t, m, "/other", "1")
 			}
 		}},

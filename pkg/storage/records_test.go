@@ -115,7 +115,7 @@ func TestLogForgetsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		put(t, m, fmt.Sprint("/large/", i), strings.Repeat("x", logBytes/2))
+		put(t, m, fmt.Sprint("/large/", i), strings.Repeat("x", maxLogBytes/2))
 	}
 	events := m.client.Watch(t.Context(), "/large/1", clientv3.WithRev(m.server.KV().Rev()))
 	collect(t, events, 1) // so it is in the log
