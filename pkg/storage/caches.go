@@ -2,11 +2,8 @@ package storage
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"sync"
-
-	"k8s.io/apiserver/pkg/storage"
 )
 
 // caches are the stores of a member that have a watch cache, or may get one. The zero value is
@@ -44,10 +41,8 @@ func (c *caches) await(ctx context.Context, changes []Change) {
 	}
 	c.mu.Unlock()
 	for s, revision := range behind {
-		if made := s.cached.Load(); made != nil && revision != 0 {
-			// The read waits; what it finds doesn't matter.
-			nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
-			_ = made.Get(ctx, s.prefix+"/", nothing, s.newFunc())
+		if revision != 0 {
+			s.await(ctx, revision)
 		}
 	}
 }

@@ -39,6 +39,7 @@ type lazyCache struct {
 	storage.Interface // the store itself
 	resource          schema.GroupResource
 	begin             func(from uint64) uint64 // the revision that a cache begins with, 0 for the newest
+	made              uint64                   // the revision at which the store was made
 	source            storage.Interface        // what a cache is filled from
 	newCache          func(source storage.Interface) (*cacher.Cacher, error)
 	newFunc           func() runtime.Object
@@ -81,13 +82,18 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 		return c, nil
 	}
 	begin := s.begin(from)
+	if begin != 0 {
+		// Before, a custom resource may have had versions that this store's codec doesn't know.
+		begin = max(begin, s.made)
+	}
 	made, err := s.newCache(&pastSource{s.source, begin})
 	if err != nil {
 		return nil, fmt.Errorf("watch cache of %s: %w", s.resource, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), firstFill)
-	c := &watchCache{cacher.NewCacheDelegator(made, s.Interface), made, cancel, make(chan struct{})}
+	life, end := context.WithCancel(context.Background())
+	c := &watchCache{cacher.NewCacheDelegator(made, s.Interface), made, life, end, make(chan struct{})}
 	s.run(func() {
+		ctx, cancel := context.WithTimeout(life, firstFill)
 		defer close(c.filled)
 		defer cancel()
 		if made.Wait(ctx) == nil && begin != 0 {
@@ -107,6 +113,29 @@ func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
 	}
 	nothing := storage.GetOptions{ResourceVersion: strconv.FormatUint(now, 10), IgnoreNotFound: true}
 	_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
+}
+
+// await waits until the cache, if there is one, has seen the revision, or is destroyed.
+func (s *lazyCache) await(ctx context.Context, revision int64) {
+	s.mu.Lock()
+	c := s.cached.Load()
+	if c == nil || s.destroyed {
+		s.mu.Unlock()
+		return
+	}
+	seen := make(chan struct{})
+	s.run(func() {
+		defer close(seen)
+		// The read waits, whatever becomes of its context; what it finds doesn't matter.
+		nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
+		_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
+	})
+	s.mu.Unlock()
+	select {
+	case <-seen:
+	case <-c.life.Done():
+	case <-ctx.Done():
+	}
 }
 
 // destroy ends the cache, if there is one, and prevents that there will be.
@@ -215,12 +244,13 @@ func (s *lazyCache) current() storage.Interface {
 type watchCache struct {
 	*cacher.CacheDelegator
 	cacher *cacher.Cacher
-	cancel context.CancelFunc // ends filling
-	filled chan struct{}      // closed when requests need no longer wait
+	life   context.Context // until it is destroyed
+	end    context.CancelFunc
+	filled chan struct{} // closed when requests need no longer wait
 }
 
 func (c *watchCache) destroy() {
-	c.cancel()
+	c.end()
 	c.Stop()
 	c.cacher.Stop()
 }

@@ -32,6 +32,7 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 		store:  m.store,
 		source: func(s storage.Interface, key string) storage.Interface { return &promptStore{s, m.hub, key} },
 		begin:  m.beginning,
+		now:    func() uint64 { return uint64(m.server.KV().Rev()) },
 		clock:  m.clock,
 		own:    m.own,
 		run:    m.running.Go,
@@ -48,6 +49,7 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 		store:  generic.UndecoratedStorage,
 		source: func(s storage.Interface, _ string) storage.Interface { return s },
 		begin:  func(uint64) uint64 { return 0 },
+		now:    func() uint64 { return 0 },
 		eager:  true,
 		clock:  clock.RealClock{},
 		own:    ownDestroy,
@@ -98,6 +100,7 @@ type backend struct {
 	store  generic.StorageDecorator
 	source func(s storage.Interface, key string) storage.Interface // what a watch cache is filled from
 	begin  func(from uint64) uint64                                // the revision that it begins with, 0 for the newest
+	now    func() uint64                                           // etcd's revision, 0 if nobody knows
 	eager  bool                                                    // it is made with the store
 	clock  clock.WithTicker
 	own    func(destroy func()) (factory.DestroyFunc, error)
@@ -139,7 +142,7 @@ func (b *backend) cachedStore(
 	}
 	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	lazy := &lazyCache{
-		Interface: raw, resource: c.GroupResource, source: b.source(raw, key), begin: b.begin,
+		Interface: raw, resource: c.GroupResource, source: b.source(raw, key), begin: b.begin, made: b.now(),
 		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run,
 	}
 	b.caches.add(lazy, key)
