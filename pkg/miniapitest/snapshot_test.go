@@ -145,6 +145,56 @@ func TestResetDefinitions(t *testing.T) {
 	}
 }
 
+// A definition that is being deleted comes back with its resources, and stays.
+func TestResetOfDeletion(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"))
+	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
+	for range 30 { // what the controllers do came in between now and then
+		list, err := dynamic.List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) != 2 {
+			t.Fatalf("want two widgets, got %v, error %v", list, err)
+		}
+		definition, err := definitions.Get(ctx, "widgets.example.com", metav1.GetOptions{})
+		if err != nil || definition.GetDeletionTimestamp() != nil {
+			t.Fatalf("want the definition, got %v, error %v", definition, err)
+		}
+		if err := definitions.Delete(ctx, "widgets.example.com", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := srv.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a snapshot has of a policy's parameters is in force when it is restored, also of custom resources.
+func TestRestoreOfParameters(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets", "testdata/parameters"))
+	parameters := srv.DynamicClient().Resource(widgets).Namespace("default")
+	check := func(when string, admitted bool) {
+		t.Helper()
+		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if admitted != (err == nil) {
+			t.Fatalf("%s: want a config map to be admitted: %t, got %v", when, admitted, err)
+		}
+	}
+	for range 50 { // the old ones were in force now and then
+		check("at the start", false)
+		if _, err := parameters.Patch(ctx, "kept", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		check("with another parameter", true)
+		if err := srv.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A definition that has changed is in force again as it was, although its generation goes back, or
 // stays what it is of another.
 func TestRestoreChangedDefinition(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -131,18 +131,7 @@ func (b *crdBarrier) isDiscovered(crd *apiextensionsv1.CustomResourceDefinition)
 
 // updated waits until requests are served by the definition of that version.
 func (b *crdBarrier) updated(name, resourceVersion string) {
-	want, err := strconv.ParseUint(resourceVersion, 10, 64)
-	if err != nil {
-		return
-	}
-	b.await(name, func() bool {
-		crd := b.seen[name]
-		if crd == nil {
-			return true
-		}
-		have, err := strconv.ParseUint(crd.ResourceVersion, 10, 64)
-		return err != nil || have >= want
-	})
+	b.await(name, func() bool { return b.isPast(name, resourceVersion) })
 	b.mu.Lock()
 	crd := b.seen[name]
 	b.mu.Unlock()
@@ -187,9 +176,19 @@ func (b *crdBarrier) settle() {
 	}
 }
 
-// deleted waits until the definition is gone.
-func (b *crdBarrier) deleted(name, uid string) {
-	b.await(name, func() bool { return b.seen[name] == nil || string(b.seen[name].UID) != uid })
+// isPast says that the definition has been seen at the version or a later one, or that it is gone.
+func (b *crdBarrier) isPast(name, resourceVersion string) bool {
+	crd := b.seen[name]
+	if crd == nil {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(crd.ResourceVersion, resourceVersion)
+	return err != nil || order >= 0
+}
+
+// deleted waits until the deletion of that version has been seen. Who is restored has the UID of who is deleted.
+func (b *crdBarrier) deleted(name, resourceVersion string) {
+	b.await(name, func() bool { return b.isPast(name, resourceVersion) })
 }
 
 // RESTOptionsGetter puts the barrier behind the writes of definitions.
@@ -251,7 +250,7 @@ func (s *barredStorage) Delete(ctx context.Context, key string, out runtime.Obje
 		return err
 	}
 	m := objectMeta(out)
-	s.barrier.deleted(m.GetName(), string(m.GetUID()))
+	s.barrier.deleted(m.GetName(), m.GetResourceVersion())
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +32,7 @@ func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if s.config.member == nil {
 		return nil, errors.New("a snapshot takes an embedded etcd, and this server has an external one")
 	}
-	stored, err := s.config.member.Snapshot(ctx, s.config.options.Etcd.StorageConfig.Prefix+"/")
+	stored, err := s.config.member.Snapshot(ctx, s.config.storageRoot()+"/")
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +48,9 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 		return errors.New("the snapshot is another server's")
 	}
 	locate := s.config.locate()
+	if err := s.config.endDeletions(ctx, locate); err != nil {
+		return err
+	}
 	for range restoreRounds {
 		changes, err := s.config.member.Changes(ctx, snapshot.stored)
 		if err != nil {
@@ -55,19 +59,7 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 		if len(changes) == 0 {
 			return nil
 		}
-		// Custom resources go before, and come after, what defines them.
-		var definitions, gone, objects []storage.Change
-		for _, change := range changes {
-			switch {
-			case !locate.defines(change.Key):
-				objects = append(objects, change)
-			case change.Delete:
-				gone = append(gone, change)
-			default:
-				definitions = append(definitions, change)
-			}
-		}
-		for _, step := range [][]storage.Change{definitions, objects, gone} {
+		for _, step := range locate.steps(changes) {
 			if err := s.config.member.Apply(ctx, step); err != nil {
 				return err
 			}
@@ -75,6 +67,71 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 		}
 	}
 	return fmt.Errorf("somebody else goes on writing: after %d rounds the server still isn't as it was", restoreRounds)
+}
+
+// endDeletions waits until definitions that are being deleted are gone: what the controllers do for that would go on
+// with what is restored. Custom resources with finalizers are taken out of the way.
+func (c *Config) endDeletions(ctx context.Context, locate locations) error {
+	for name, resource := range c.crdBarrier.cleanedUp() {
+		rest, err := c.member.Changes(ctx, storage.Nothing(path.Join(locate.root, resource.Group, resource.Resource)+"/"))
+		if err != nil {
+			return err
+		}
+		if err := c.member.Apply(ctx, rest); err != nil {
+			return err
+		}
+		c.crdBarrier.await(name, func() bool { return !isCleanedUp(c.crdBarrier.seen[name]) })
+	}
+	return nil
+}
+
+// cleanedUp are the definitions whose custom resources are being deleted, and these.
+func (b *crdBarrier) cleanedUp() map[string]schema.GroupResource {
+	b.settle()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	names := map[string]schema.GroupResource{}
+	for name, crd := range b.seen {
+		if isCleanedUp(crd) {
+			names[name] = schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+		}
+	}
+	return names
+}
+
+func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd != nil && crd.DeletionTimestamp != nil && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
+}
+
+// steps are the changes in an order in which whoever watches can read each of them. Custom resources whose
+// definitions change go first: those who watch them know the versions of the old definition alone, and what they are
+// to be comes in the next round.
+func (l locations) steps(changes []storage.Change) [][]storage.Change {
+	redefined := map[schema.GroupResource]bool{}
+	var definitions, dropped []storage.Change
+	for _, change := range changes {
+		switch {
+		case !l.defines(change.Key):
+			continue
+		case change.Delete:
+			dropped = append(dropped, change)
+		default:
+			definitions = append(definitions, change)
+		}
+		redefined[definedBy(change.Key)] = true
+	}
+	var gone, objects []storage.Change
+	for _, change := range changes {
+		switch {
+		case l.defines(change.Key):
+		case !redefined[l.customResource(change.Key)]:
+			objects = append(objects, change)
+		case change.Exists():
+			change.Delete = true
+			gone = append(gone, change)
+		}
+	}
+	return [][]storage.Change{gone, definitions, objects, dropped}
 }
 
 // awaitChanges waits until the changes are in effect, as the writes of requests do.
@@ -110,13 +167,17 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 
 // locations tell which resource a key of etcd is of.
 type locations struct {
+	root        string
 	byPrefix    map[string][]schema.GroupResource
 	definitions string
 }
 
+// storageRoot is what all keys begin with.
+func (c *Config) storageRoot() string { return path.Join("/", c.options.Etcd.StorageConfig.Prefix) }
+
 func (c *Config) locate() locations {
-	root := c.options.Etcd.StorageConfig.Prefix
-	l := locations{byPrefix: map[string][]schema.GroupResource{}}
+	root := c.storageRoot()
+	l := locations{root: root, byPrefix: map[string][]schema.GroupResource{}}
 	for resource, prefix := range registry.StoragePrefixes() {
 		key := path.Join(root, prefix)
 		l.byPrefix[key] = append(l.byPrefix[key], resource)
@@ -125,14 +186,24 @@ func (c *Config) locate() locations {
 	return l
 }
 
-// resources are those that are kept at the key's prefix; none for custom resources.
+// resources are those that are kept at the key's prefix.
 func (l locations) resources(key string) []schema.GroupResource {
 	for prefix := path.Dir(key); prefix != "/" && prefix != "."; prefix = path.Dir(prefix) {
 		if resources := l.byPrefix[prefix]; resources != nil {
 			return resources
 		}
 	}
-	return nil
+	return []schema.GroupResource{l.customResource(key)}
+}
+
+// customResource is what the key is of if it is no built-in resource's: ROOT/GROUP/RESOURCE/[NAMESPACE/]NAME.
+func (l locations) customResource(key string) schema.GroupResource {
+	group, rest, _ := strings.Cut(strings.TrimPrefix(key, l.root+"/"), "/")
+	resource, _, _ := strings.Cut(rest, "/")
+	return schema.GroupResource{Group: group, Resource: resource}
 }
 
 func (l locations) defines(key string) bool { return strings.HasPrefix(key, l.definitions+"/") }
+
+// definedBy is the custom resource of a definition's key, which ends in RESOURCE.GROUP.
+func definedBy(key string) schema.GroupResource { return schema.ParseGroupResource(path.Base(key)) }

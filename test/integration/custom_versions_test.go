@@ -1,0 +1,48 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// A resource that is defined again without a version that it had is read and watched as if it had never had that:
+// what was stored before isn't looked at.
+func TestVersionThatIsGone(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v2")
+	must(resources(srv, "example.com/v2", "gears").Create(t.Context(), object("example.com/v2", "Gear", "old", nil), metav1.CreateOptions{}))(t)
+	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+	ok(t, definitions.Delete(t.Context(), "gears.example.com", metav1.DeleteOptions{}))
+	eventually(t, func(ctx context.Context) error {
+		if _, err := definitions.Get(ctx, "gears.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("want the definition to go, got %w", err)
+		}
+		return nil
+	})
+
+	define(t, srv, "gears", "Gear", "v1")
+	gears := resources(srv, "example.com/v1", "gears")
+	w := must(gears.Watch(t.Context(), metav1.ListOptions{}))(t)
+	t.Cleanup(w.Stop)
+	must(gears.Create(t.Context(), object("example.com/v1", "Gear", "new", nil), metav1.CreateOptions{}))(t)
+	select {
+	case e := <-w.ResultChan():
+		if e.Type != watch.Added {
+			t.Errorf("want to be told of the new gear, got %s %v", e.Type, e.Object)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("nothing is told of the new gear")
+	}
+	if list := must(gears.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}))(t); len(list.Items) != 1 {
+		t.Errorf("want one gear, got %v", list.Items)
+	}
+}
