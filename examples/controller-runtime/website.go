@@ -1,5 +1,6 @@
 // Package operator runs websites: a kind of its own, a controller and webhooks, built on
-// controller-runtime. Its tests are examples of package miniapitest.
+// controller-runtime. Its tests are examples of package miniapitest. A webhook alone needs none of
+// this: see package webhook.
 package operator
 
 import (

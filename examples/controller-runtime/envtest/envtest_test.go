@@ -1,7 +1,8 @@
 // Package envtest_test tests the operator as projects do that are scaffolded for
 // envtest: with Ginkgo, envtest's own installation of definitions and webhooks, and the
 // manager's own webhook server. Nothing in it knows of miniapi but the suite's
-// KUBEBUILDER_ASSETS, which is what "miniapi assets" has made.
+// KUBEBUILDER_ASSETS, which is what "miniapi assets" has made. Who isn't bound to envtest starts a
+// server with package miniapitest instead, as the operator's own tests do.
 package envtest_test
 
 import (

@@ -1,5 +1,8 @@
 // Package always has the AlwaysAdmit and AlwaysDeny plugins. Both exist for tests of a server's
 // chain, and for tools that name them out of habit.
+//
+// Both are off, and no server needs them: without AlwaysAdmit the same is admitted, and with AlwaysDeny
+// nobody can write anything.
 package always
 
 import (

@@ -1,5 +1,8 @@
 // Package alwayspullimages has the AlwaysPullImages plugin: every image of a pod is pulled anew, so
 // that nobody runs a private image because it happens to be on the node.
+//
+// It is off by default, and is for nodes that users share who don't trust each other: elsewhere it only
+// makes every container wait for a registry when it starts.
 package alwayspullimages
 
 import (

@@ -1,5 +1,8 @@
 // Package certificateapproval has the CertificateApproval plugin: who approves a certificate signing
 // request must be allowed to approve for its signer.
+//
+// Whether a request deserves its certificate is for the approver to judge, and who may issue it for
+// CertificateSigning.
 package certificateapproval
 
 import (

@@ -1,5 +1,8 @@
 // Package certificatesigning has the CertificateSigning plugin: who issues a certificate, or says why
 // there will be none, must be allowed to sign for the request's signer.
+//
+// It doesn't look at the certificate: that it says what was asked for is the signer's business.
+// Approvals are CertificateApproval's.
 package certificatesigning
 
 import (

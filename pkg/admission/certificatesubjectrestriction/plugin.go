@@ -1,5 +1,8 @@
 // Package certificatesubjectrestriction has the CertificateSubjectRestriction plugin: nobody becomes a
 // member of system:masters by a certificate signing request.
+//
+// It looks at requests to the signer kubernetes.io/kube-apiserver-client alone. Other signers and other
+// groups are for a webhook to refuse, as a policy can't parse a certificate request.
 package certificatesubjectrestriction
 
 import (

@@ -1,5 +1,8 @@
 // Package defaultingressclass has the DefaultIngressClass plugin: ingresses that name no class get
 // the one that is marked as default.
+//
+// Disable it, or mark no class, where a controller is to take the ingresses without one. It leaves
+// alone those with the older annotation kubernetes.io/ingress.class.
 package defaultingressclass
 
 import (

@@ -1,5 +1,9 @@
 // Package defaultstorageclass has the DefaultStorageClass plugin: claims that ask for no storage
 // class get the one that is marked as default.
+//
+// A claim for a volume that was made by hand asks for the class "" and is left alone. Claims from
+// before there was a default stay without: a cluster's volume controller gives them one, not this
+// plugin.
 package defaultstorageclass
 
 import (

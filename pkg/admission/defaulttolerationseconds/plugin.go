@@ -1,5 +1,8 @@
 // Package defaulttolerationseconds has the DefaultTolerationSeconds plugin: pods that say nothing of
 // nodes that are not ready or unreachable tolerate them for a while (five minutes by default).
+//
+// A pod that shall leave at once, or never, says so itself, and other times for all pods are two flags
+// of the server. Tolerations of other taints are for PodTolerationRestriction.
 package defaulttolerationseconds
 
 import (

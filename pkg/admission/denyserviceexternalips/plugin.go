@@ -1,5 +1,8 @@
 // Package denyserviceexternalips has the DenyServiceExternalIPs plugin: services get no external IPs
 // that they don't have already, since whoever sets one takes its traffic (CVE-2020-8554).
+//
+// It is off by default. It knows no exceptions: to allow some addresses, or some namespaces, write a
+// ValidatingAdmissionPolicy instead.
 package denyserviceexternalips
 
 import (

@@ -1,5 +1,8 @@
 // Package eventratelimit has the EventRateLimit plugin: it bounds how many events are written, by the
 // whole server, by namespace, by user, or by source and object.
+//
+// It is off by default, and can't be on without a configuration. It counts events alone: requests of
+// all kinds are bounded by --max-requests-inflight and --max-mutating-requests-inflight.
 package eventratelimit
 
 import (

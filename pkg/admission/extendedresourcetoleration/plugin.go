@@ -1,5 +1,8 @@
 // Package extendedresourcetoleration has the ExtendedResourceToleration plugin: nodes with special
 // hardware are tainted with its name, and pods that ask for the hardware tolerate the taint.
+//
+// It is off by default. Where such nodes are tainted by another key, what it adds tolerates nothing:
+// PodTolerationRestriction adds what a namespace names.
 package extendedresourcetoleration
 
 import (

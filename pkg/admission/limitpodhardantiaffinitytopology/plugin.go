@@ -1,5 +1,8 @@
 // Package limitpodhardantiaffinitytopology has the LimitPodHardAntiAffinityTopology plugin: a pod may
 // keep others off its node, but not off a whole zone.
+//
+// It is off by default: with it, pods can't be spread over zones by required anti-affinity. Preferred
+// anti-affinity and topologySpreadConstraints still can do that.
 package limitpodhardantiaffinitytopology
 
 import (

@@ -1,5 +1,8 @@
 // Package limitranger has the LimitRanger plugin: the LimitRanges of a namespace give containers
 // their default requests and limits, and bound those of containers, pods and claims.
+//
+// It looks at one object at a time: what a namespace may use in all is ResourceQuota's business. Pods
+// that were there before a LimitRange keep what they have.
 package limitranger
 
 import (

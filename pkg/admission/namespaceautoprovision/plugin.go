@@ -1,5 +1,8 @@
 // Package namespaceautoprovision has the NamespaceAutoProvision plugin: the namespace of a new object is
 // created if it doesn't exist.
+//
+// It is off by default: a misspelt namespace is made instead of refused, and by users who may not
+// create namespaces. Where that is wrong, leave it to NamespaceLifecycle to refuse.
 package namespaceautoprovision
 
 import (

@@ -1,5 +1,8 @@
 // Package namespaceexists has the NamespaceExists plugin: nothing is done in a namespace that doesn't
-// exist. NamespaceLifecycle, which is on by default, checks as much for new objects.
+// exist.
+//
+// It is off by default: NamespaceLifecycle, which is on, checks as much for new objects. This one also
+// keeps what is left in a namespace that is gone from being changed or deleted.
 package namespaceexists
 
 import (

@@ -1,5 +1,8 @@
 // Package nodedeclaredfeaturevalidator has the NodeDeclaredFeatureValidator plugin (KEP-5328): a pod that runs
 // can be changed in ways that its node declares to support.
+//
+// New pods, and pods that are on no node, it doesn't look at: a scheduler chooses a node that can run
+// them. Whether the node has room is PodResizeValidator's question.
 package nodedeclaredfeaturevalidator
 
 import (

@@ -1,5 +1,8 @@
 // Package noderestriction has the NodeRestriction plugin: a kubelet, known by its user name
 // system:node:NAME and its group system:nodes, writes only what belongs to its own node.
+//
+// It is off by default, and restricts nobody where there are no kubelets. What a kubelet may read, and
+// which resources it may write at all, is package authorization/node's business.
 package noderestriction
 
 import (

@@ -1,5 +1,8 @@
 // Package ownerreferencespermissionenforcement has the OwnerReferencesPermissionEnforcement plugin: who
 // gives an object an owner could delete it, and who blocks the owner's deletion could hold that up.
+//
+// It is off by default: with it, a controller that sets blockOwnerDeletion must be allowed to update
+// the finalizers of its owners, which one that never ran with it may not be.
 package ownerreferencespermissionenforcement
 
 import (

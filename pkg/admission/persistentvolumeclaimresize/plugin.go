@@ -1,5 +1,8 @@
 // Package persistentvolumeclaimresize has the PersistentVolumeClaimResize plugin: a claim may grow
 // once it is bound, if its storage class allows that.
+//
+// It makes nothing grow: the volume's driver does. That a claim may not shrink is package validation's
+// business, and how much a namespace may claim ResourceQuota's.
 package persistentvolumeclaimresize
 
 import (

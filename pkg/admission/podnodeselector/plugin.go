@@ -1,5 +1,8 @@
 // Package podnodeselector has the PodNodeSelector plugin: a namespace says which nodes its pods may be
 // placed on, by its annotation or by the plugin's configuration.
+//
+// It is off by default. It says where pods go, and keeps no others away: for that, taint the nodes and
+// have PodTolerationRestriction say who tolerates it.
 package podnodeselector
 
 import (

@@ -1,5 +1,9 @@
 // Package podresizevalidator has the PodResizeValidator plugin (KEP-1287): the resources of a pod that runs
 // can be changed to what its node has, if that is a Linux node.
+//
+// It looks at one pod, not at what else runs on the node: that is the kubelet's to judge. It needs the
+// node's object: where pods are bound to nodes that don't exist, disable it, or no resize of them is
+// admitted.
 package podresizevalidator
 
 import (

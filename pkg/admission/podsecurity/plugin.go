@@ -1,5 +1,8 @@
 // Package podsecurity has the PodSecurity plugin (KEP-2579): it holds pods against the level that the
 // labels of their namespace ask for. The judgement is that of k8s.io/pod-security-admission.
+//
+// The level is "privileged" unless labels or a configuration say otherwise, and then nothing is
+// refused. Rules that are finer than the three levels are for a ValidatingAdmissionPolicy.
 package podsecurity
 
 import (

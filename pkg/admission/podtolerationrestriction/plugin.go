@@ -1,5 +1,8 @@
 // Package podtolerationrestriction has the PodTolerationRestriction plugin: a namespace says what its
 // pods tolerate by default, and what they may tolerate at all.
+//
+// It is off by default. A list of what is allowed must hold what other plugins add,
+// DefaultTolerationSeconds before all, or pods are refused for what they didn't ask for.
 package podtolerationrestriction
 
 import (

@@ -1,5 +1,8 @@
 // Package podtopologylabels has the PodTopologyLabels plugin (KEP-4742): a pod gets the zone and the
 // region of its node as labels, whatever it had, when it is bound or created on a node.
+//
+// It copies no other labels: a webhook for pods/binding can add those. And it doesn't follow a node
+// whose labels change.
 package podtopologylabels
 
 import (

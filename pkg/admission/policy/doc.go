@@ -4,4 +4,7 @@
 // waits for the handlers knows that the next request is judged by the policy.
 //
 // Everything else (matching, evaluation, audit annotations, static manifests) is the library's.
+//
+// It is for chains with a barrier that waits for those handlers; elsewhere the library's own plugins do
+// as well.
 package policy

@@ -1,5 +1,8 @@
 // Package priority has the Priority plugin: it gives pods the priority and the preemption policy of
 // their PriorityClass, and lets one PriorityClass be the default.
+//
+// It doesn't say who may use a class: a ResourceQuota with the scope PriorityClass does. And it
+// preempts nobody: a scheduler does.
 package priority
 
 import (

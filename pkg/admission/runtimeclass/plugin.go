@@ -1,5 +1,8 @@
 // Package runtimeclass has the RuntimeClass plugin (KEP-585): pods get the overhead and the placement
 // of the runtime class that they name.
+//
+// Pods that name none are left alone, and there is no default. Where the pods of a namespace run is for
+// PodNodeSelector.
 package runtimeclass
 
 import (

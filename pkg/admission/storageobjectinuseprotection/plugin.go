@@ -1,5 +1,8 @@
 // Package storageobjectinuseprotection has the StorageObjectInUseProtection plugin: it puts the
 // finalizers on volumes and claims that keep them while they are in use.
+//
+// A cluster's controllers take them away again. On a server without these, disable it to have objects
+// gone when they are deleted, or remove the finalizer as they would.
 package storageobjectinuseprotection
 
 import (

@@ -1,5 +1,8 @@
 // Package taintnodesbycondition has the TaintNodesByCondition plugin: a new node is tainted as not
 // ready, so that no pod is placed on it before its conditions are known.
+//
+// A cluster's node lifecycle controller takes the taint away again. Disable it where a scheduler runs
+// without that controller: pods would find no node.
 package taintnodesbycondition
 
 import (

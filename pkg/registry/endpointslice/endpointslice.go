@@ -1,4 +1,6 @@
 // Package endpointslice makes EndpointSlices of Endpoints, which say the same in an older way.
+//
+// It isn't needed for a Service of which EndpointSlices are stored: those count, and say more.
 package endpointslice
 
 import (

@@ -1,5 +1,6 @@
 // Package podspec reads the specs of pods: their containers of all types, the objects that they refer to,
-// the resources and the quality of service that they ask for. It judges and changes nothing.
+// the resources and the quality of service that they ask for. It judges and changes nothing. Who is to
+// change or refuse a spec wants package defaults or validation, or an admission plugin.
 package podspec
 
 import (

@@ -3,5 +3,6 @@
 // system:masters may do everything, whatever the modes.
 //
 // [Options] are the flags; [Options.Build] makes the authorizer, which is also what resolves the rules of
-// SelfSubjectRulesReviews. Who the user is was package authentication's business.
+// SelfSubjectRulesReviews. Who the user is was package authentication's business. What depends on an
+// object's content is for admission: no authorizer sees it.
 package authorization

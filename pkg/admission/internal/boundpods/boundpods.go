@@ -1,4 +1,7 @@
 // Package boundpods is what plugins have in common that judge changes of pods by the nodes they are on.
+//
+// It passes over pods that are on no node yet: a plugin that judges those reads the request itself, and
+// what is in their specs with package podspec.
 package boundpods
 
 import (

@@ -1,5 +1,6 @@
 // Package configuration reads what AdmissionConfigurations say of plugins that have a file format of
-// their own. Those of k8s.io/apiserver bring theirs.
+// their own. Those of k8s.io/apiserver bring theirs. It is not for files without apiVersion and kind,
+// such as PodNodeSelector's.
 package configuration
 
 import (

@@ -1,4 +1,7 @@
 // Package defaultclass finds the class that objects get which name none.
+//
+// PriorityClasses are no such classes: a field marks the default, the lowest counts, and pods get its
+// value with its name. The Priority plugin looks for itself.
 package defaultclass
 
 import (

@@ -1,4 +1,7 @@
 // Package namespaces is for plugins that go by the namespace of a request.
+//
+// A plugin that needs the namespace's name alone has that in the request, and embeds admission.Handler
+// instead.
 package namespaces
 
 import (

@@ -1,4 +1,7 @@
 // Package plugintest runs an admission plugin in a test, without a chain or a server.
+//
+// What depends on the order of plugins, or on what the storage does before and after them, is tested in
+// test/integration instead.
 package plugintest
 
 import (

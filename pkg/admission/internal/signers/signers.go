@@ -1,4 +1,7 @@
 // Package signers tells who may act on requests that are addressed to a signer of certificates.
+//
+// It asks about the resource "signers" alone; a plugin that asks about others takes the authorizer
+// itself, as OwnerReferencesPermissionEnforcement does.
 package signers
 
 import (

@@ -1,4 +1,7 @@
 // Package tolerations merges what pods tolerate with what plugins add.
+//
+// Whether a toleration matches a taint is another question, which corev1.Toleration answers itself. A
+// plugin that adds a toleration only where none is for the taint has no use for merging.
 package tolerations
 
 import (

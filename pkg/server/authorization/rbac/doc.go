@@ -7,4 +7,7 @@
 //
 // The roles and bindings are read from a [Source]: shared informers for the [Authorizer], which is asked for
 // every request; a client for the [EscalationChecker], which must not miss what has just been written.
+//
+// Roles only allow. What nobody shall do, whatever roles say, is for an authorization webhook that is
+// asked first, or for admission, to refuse.
 package rbac
