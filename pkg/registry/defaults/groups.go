@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -20,11 +19,6 @@ import (
 // TokenRequest sets the defaults of a TokenRequest.
 func TokenRequest(r *authenticationv1.TokenRequest) {
 	pointer(&r.Spec.ExpirationSeconds, tokenLifetimeSeconds)
-}
-
-// PodCertificateRequest sets the defaults of a PodCertificateRequest.
-func PodCertificateRequest(r *certificatesv1.PodCertificateRequest) {
-	pointer(&r.Spec.MaxExpirationSeconds, 24*60*60)
 }
 
 // EndpointSlice sets the defaults of an EndpointSlice.

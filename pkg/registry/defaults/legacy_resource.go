@@ -1,7 +1,6 @@
 package defaults
 
 import (
-	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 )
@@ -53,12 +52,6 @@ func ResourceV1beta2ResourceSlice(s *resourcev1beta2.ResourceSlice) {
 	}
 }
 
-// ResourceV1beta2DeviceTaintRule sets the defaults of a resource.k8s.io/v1beta2
-// DeviceTaintRule.
-func ResourceV1beta2DeviceTaintRule(r *resourcev1beta2.DeviceTaintRule) {
-	taintedNow(&r.Spec.Taint.TimeAdded)
-}
-
 // ResourceV1beta1ResourceClaim sets the defaults of a resource.k8s.io/v1beta1
 // ResourceClaim.
 func ResourceV1beta1ResourceClaim(c *resourcev1beta1.ResourceClaim) {
@@ -108,16 +101,4 @@ func ResourceV1beta1ResourceSlice(s *resourcev1beta1.ResourceSlice) {
 			}
 		}
 	}
-}
-
-// ResourceV1alpha3DeviceTaintRule sets the defaults of a resource.k8s.io/v1alpha3
-// DeviceTaintRule.
-func ResourceV1alpha3DeviceTaintRule(r *resourcev1alpha3.DeviceTaintRule) {
-	taintedNow(&r.Spec.Taint.TimeAdded)
-}
-
-// ResourceV1alpha3ResourcePoolStatusRequest sets the defaults of a
-// resource.k8s.io/v1alpha3 ResourcePoolStatusRequest.
-func ResourceV1alpha3ResourcePoolStatusRequest(r *resourcev1alpha3.ResourcePoolStatusRequest) {
-	pointer(&r.Spec.Limit, 100)
 }

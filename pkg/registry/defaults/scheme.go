@@ -4,15 +4,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// Registrar takes the defaults of a type, as a *runtime.Scheme does.
+type Registrar interface {
+	AddTypeDefaultingFunc(of runtime.Object, set func(any))
+}
+
 // AddToScheme registers every function of this package for the type that it takes.
 // Lists have their items defaulted where they are decoded.
-func AddToScheme(s *runtime.Scheme) {
+func AddToScheme(s Registrar) {
 	addPreferred(s)
 	addLegacy(s)
 }
 
 // addPreferred registers the functions of the versions that groups prefer.
-func addPreferred(s *runtime.Scheme) {
+func addPreferred(s Registrar) {
 	add(s, Pod)
 	add(s, PodTemplate)
 	add(s, ReplicationController)
@@ -39,7 +44,6 @@ func addPreferred(s *runtime.Scheme) {
 	add(s, HorizontalPodAutoscaler)
 	add(s, Job)
 	add(s, CronJob)
-	add(s, PodCertificateRequest)
 	add(s, EndpointSlice)
 	add(s, FlowSchema)
 	add(s, PriorityLevelConfiguration)
@@ -52,7 +56,6 @@ func addPreferred(s *runtime.Scheme) {
 	add(s, ResourceClaim)
 	add(s, ResourceClaimTemplate)
 	add(s, ResourceSlice)
-	add(s, DeviceTaintRule)
 	add(s, PriorityClass)
 	add(s, StorageClass)
 	add(s, CSIDriver)
@@ -60,7 +63,7 @@ func addPreferred(s *runtime.Scheme) {
 }
 
 // addLegacy registers the functions of all other versions.
-func addLegacy(s *runtime.Scheme) {
+func addLegacy(s Registrar) {
 	add(s, AdmissionregistrationV1beta1MutatingWebhookConfiguration)
 	add(s, AdmissionregistrationV1beta1ValidatingWebhookConfiguration)
 	add(s, AdmissionregistrationV1beta1ValidatingAdmissionPolicy)
@@ -82,7 +85,6 @@ func addLegacy(s *runtime.Scheme) {
 	add(s, ExtensionsV1beta1ReplicaSet)
 	add(s, BatchV1beta1CronJob)
 	add(s, CertificatesV1beta1CertificateSigningRequest)
-	add(s, CertificatesV1beta1PodCertificateRequest)
 	add(s, FlowcontrolV1beta1FlowSchema)
 	add(s, FlowcontrolV1beta2FlowSchema)
 	add(s, FlowcontrolV1beta3FlowSchema)
@@ -108,16 +110,13 @@ func addLegacy(s *runtime.Scheme) {
 	add(s, ResourceV1beta2ResourceClaim)
 	add(s, ResourceV1beta2ResourceClaimTemplate)
 	add(s, ResourceV1beta2ResourceSlice)
-	add(s, ResourceV1beta2DeviceTaintRule)
 	add(s, ResourceV1beta1ResourceClaim)
 	add(s, ResourceV1beta1ResourceClaimTemplate)
 	add(s, ResourceV1beta1ResourceSlice)
-	add(s, ResourceV1alpha3DeviceTaintRule)
-	add(s, ResourceV1alpha3ResourcePoolStatusRequest)
 	add(s, AutoscalingV1HorizontalPodAutoscaler)
 }
 
 // add registers the defaults of type T; *T must be an Object.
-func add[T any](s *runtime.Scheme, set func(*T)) {
+func add[T any](s Registrar, set func(*T)) {
 	s.AddTypeDefaultingFunc(any(new(T)).(runtime.Object), func(o any) { set(o.(*T)) })
 }
