@@ -13,7 +13,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	networkinglisters "k8s.io/client-go/listers/networking/v1"
@@ -64,15 +63,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if _, annotated := ingress.Annotations[networkingv1beta1.AnnotationIngressClass]; annotated || ingress.Spec.IngressClassName != nil {
 		return nil
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
-	}
-	classes, err := p.classes.List(labels.Everything())
-	if err != nil {
-		return admission.NewForbidden(a, err)
-	}
-	if name, found := defaultclass.Name(classes, networkingv1.AnnotationIsDefaultIngressClass); found {
-		ingress.Spec.IngressClassName = &name
-	}
-	return nil
+	var err error
+	ingress.Spec.IngressClassName, err = defaultclass.Name(a, p.Handler, p.classes, networkingv1.AnnotationIsDefaultIngressClass)
+	return err
 }

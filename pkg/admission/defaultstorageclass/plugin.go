@@ -11,7 +11,6 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
@@ -68,15 +67,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if _, asked := claim.Annotations[corev1.BetaStorageClassAnnotation]; asked || claim.Spec.StorageClassName != nil {
 		return nil // the empty class is asked for, too
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
-	}
-	classes, err := p.classes.List(labels.Everything())
-	if err != nil {
-		return admission.NewForbidden(a, err)
-	}
-	if name, found := defaultclass.Name(classes, isDefaultClass, isDefaultClassBeta); found {
-		claim.Spec.StorageClassName = &name
-	}
-	return nil
+	var err error
+	claim.Spec.StorageClassName, err = defaultclass.Name(a, p.Handler, p.classes, isDefaultClass, isDefaultClassBeta)
+	return err
 }

@@ -6,21 +6,42 @@ package defaultclass
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
 )
 
-// Name returns the name of the class that one of the annotations marks as default. Of several classes the
-// newest counts, so that a default can be replaced without a gap.
-func Name[Class metav1.Object](classes []Class, annotations ...string) (name string, found bool) {
-	marked := slices.DeleteFunc(slices.Clone(classes), func(c Class) bool {
+// Lister lists the classes, as the listers of client-go do.
+type Lister[Class metav1.Object] interface {
+	List(labels.Selector) ([]Class, error)
+}
+
+// Name returns the name of the class that one of the annotations marks as default, nil if none does. It waits
+// until the plugin's handler is ready. Its error is an answer to the request.
+func Name[Class metav1.Object](a admission.Attributes, handler *admission.Handler, lister Lister[Class], annotations ...string) (*string, error) {
+	if !handler.WaitForReady() {
+		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	classes, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, admission.NewForbidden(a, err)
+	}
+	return newest(classes, annotations), nil
+}
+
+// newest returns the name of the newest of the marked classes, so that a default can be replaced without a
+// gap.
+func newest[Class metav1.Object](classes []Class, annotations []string) *string {
+	marked := slices.DeleteFunc(classes, func(c Class) bool {
 		return !slices.ContainsFunc(annotations, func(a string) bool { return c.GetAnnotations()[a] == "true" })
 	})
 	if len(marked) == 0 {
-		return "", false
+		return nil
 	}
-	return slices.MinFunc(marked, newestFirst).GetName(), true
+	return new(slices.MinFunc(marked, newestFirst).GetName())
 }
 
 func newestFirst[Class metav1.Object](a, b Class) int {
