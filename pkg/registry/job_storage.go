@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // jobStorage warns of deletions that leave pods behind: batch/v1 orphans them unless
@@ -20,14 +22,11 @@ func newJobStorage(main *Storage, _ Dependencies) (rest.Storage, error) {
 	return &jobStorage{main}, nil
 }
 
-const orphanedPodsWarning = "child pods are preserved by default when jobs are deleted; " +
-	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
-
 func (j *jobStorage) warn(ctx context.Context, options *metav1.DeleteOptions) {
 	//nolint:staticcheck // orphanDependents is deprecated, and still obeyed
 	if options != nil && options.PropagationPolicy == nil && options.OrphanDependents == nil &&
 		j.strategy.DefaultGarbageCollectionPolicy(ctx) == rest.OrphanDependents {
-		warning.AddWarning(ctx, "", orphanedPodsWarning)
+		warning.AddWarning(ctx, "", warnings.JobDeletion)
 	}
 }
 
