@@ -10,17 +10,12 @@ import (
 func AdmissionregistrationV1beta1MutatingWebhookConfiguration(c *admissionv1beta1.MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		pointer(&w.FailurePolicy, admissionv1beta1.Ignore)
-		pointer(&w.MatchPolicy, admissionv1beta1.Exact)
-		pointer(&w.SideEffects, admissionv1beta1.SideEffectClassUnknown)
-		pointer(&w.TimeoutSeconds, 30)
+		webhookPoliciesV1beta1(&w.FailurePolicy, &w.MatchPolicy, &w.SideEffects, &w.TimeoutSeconds)
 		pointer(&w.ReinvocationPolicy, admissionv1beta1.NeverReinvocationPolicy)
 		selectors(&w.NamespaceSelector, &w.ObjectSelector)
 		reviewVersions(&w.AdmissionReviewVersions)
 		rules(w.Rules)
-		if s := w.ClientConfig.Service; s != nil {
-			pointer(&s.Port, servicePort)
-		}
+		webhookServiceV1beta1(w.ClientConfig.Service)
 	}
 }
 
@@ -29,16 +24,30 @@ func AdmissionregistrationV1beta1MutatingWebhookConfiguration(c *admissionv1beta
 func AdmissionregistrationV1beta1ValidatingWebhookConfiguration(c *admissionv1beta1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		pointer(&w.FailurePolicy, admissionv1beta1.Ignore)
-		pointer(&w.MatchPolicy, admissionv1beta1.Exact)
-		pointer(&w.SideEffects, admissionv1beta1.SideEffectClassUnknown)
-		pointer(&w.TimeoutSeconds, 30)
+		webhookPoliciesV1beta1(&w.FailurePolicy, &w.MatchPolicy, &w.SideEffects, &w.TimeoutSeconds)
 		selectors(&w.NamespaceSelector, &w.ObjectSelector)
 		reviewVersions(&w.AdmissionReviewVersions)
 		rules(w.Rules)
-		if s := w.ClientConfig.Service; s != nil {
-			pointer(&s.Port, servicePort)
-		}
+		webhookServiceV1beta1(w.ClientConfig.Service)
+	}
+}
+
+// webhookPoliciesV1beta1 asks less of a webhook than later versions do, and gives it more time.
+func webhookPoliciesV1beta1(
+	failure **admissionv1beta1.FailurePolicyType,
+	match **admissionv1beta1.MatchPolicyType,
+	effects **admissionv1beta1.SideEffectClass,
+	timeoutSeconds **int32,
+) {
+	pointer(failure, admissionv1beta1.Ignore)
+	pointer(match, admissionv1beta1.Exact)
+	pointer(effects, admissionv1beta1.SideEffectClassUnknown)
+	pointer(timeoutSeconds, 30)
+}
+
+func webhookServiceV1beta1(s *admissionv1beta1.ServiceReference) {
+	if s != nil {
+		pointer(&s.Port, servicePort)
 	}
 }
 
