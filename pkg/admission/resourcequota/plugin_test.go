@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	quota "k8s.io/apiserver/pkg/quota/v1"
@@ -14,14 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/internal/plugintest"
 )
 
-// list makes a resource list of pairs of name and quantity.
-func list(pairs ...string) corev1.ResourceList {
-	l := corev1.ResourceList{}
-	for i := 0; i < len(pairs); i += 2 {
-		l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return l
-}
+// list is short for tables.
+var list = plugintest.Resources
 
 func pod(requests, limits corev1.ResourceList) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{

@@ -5,10 +5,13 @@
 package plugintest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -145,4 +148,13 @@ func run(t *testing.T, plugin admission.Interface, request Request) error {
 		return validation.Validate(t.Context(), attributes, objects)
 	}
 	return nil
+}
+
+// Resources returns the quantities of pairs of a name and a quantity.
+func Resources(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for pair := range slices.Chunk(pairs, 2) {
+		list[corev1.ResourceName(pair[0])] = resource.MustParse(pair[1])
+	}
+	return list
 }
