@@ -78,19 +78,19 @@ func TestInstalledWebhooks(t *testing.T) {
 	t.Parallel()
 	definition := parse[apiextensionsv1.CustomResourceDefinition](t, "testdata/conversion/gears.yaml")
 	for _, test := range []struct {
-		name, service string
-		option        miniapitest.Option
-		path, webhook string
+		name, reason, service string
+		option                miniapitest.Option
+		path, webhook         string
 	}{
-		{"configuration as an object", "webhook-service", miniapitest.WithObjects(refusingBy("system", "webhook-service", 443)), "/validate", "refuse.example.com"},
-		{"configurations of a list", "webhook-service", miniapitest.WithObjects(&admissionregistrationv1.ValidatingWebhookConfigurationList{
+		{"configuration as an object", "an object may name webhooks", "webhook-service", miniapitest.WithObjects(refusingBy("system", "webhook-service", 443)), "/validate", "refuse.example.com"},
+		{"configurations of a list", "so may each of a list", "webhook-service", miniapitest.WithObjects(&admissionregistrationv1.ValidatingWebhookConfigurationList{
 			Items: []admissionregistrationv1.ValidatingWebhookConfiguration{*refusingBy("system", "webhook-service", 443)},
 		}), "/validate", "refuse.example.com"},
-		{"configurations of manifests", "webhook-service", miniapitest.WithManifests("testdata/webhooks/*.yaml"), "/", "label.example.com"},
-		{"configurations of a file system", "webhook-service", miniapitest.WithManifestsFS(testdata, "testdata/webhooks"), "/", "label.example.com"},
-		{"definition as an object", "gears", miniapitest.WithObjects(definition), "/convert", "gears.example.com"},
-		{"definition of a manifest", "gears", miniapitest.WithManifests("testdata/conversion"), "/convert", "gears.example.com"},
-		{"definition of a file system", "gears", miniapitest.WithManifestsFS(testdata, "testdata/conversion"), "/convert", "gears.example.com"},
+		{"configurations of manifests", "so may files, whichever option reads them", "webhook-service", miniapitest.WithManifests("testdata/webhooks/*.yaml"), "/", "label.example.com"},
+		{"configurations of a file system", "so may files that are embedded", "webhook-service", miniapitest.WithManifestsFS(testdata, "testdata/webhooks"), "/", "label.example.com"},
+		{"definition as an object", "webhooks that convert are called as well", "gears", miniapitest.WithObjects(definition), "/convert", "gears.example.com"},
+		{"definition of a manifest", "files name them, too", "gears", miniapitest.WithManifests("testdata/conversion"), "/convert", "gears.example.com"},
+		{"definition of a file system", "so do embedded files", "gears", miniapitest.WithManifestsFS(testdata, "testdata/conversion"), "/convert", "gears.example.com"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,15 +99,15 @@ func TestInstalledWebhooks(t *testing.T) {
 			system := miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "system"}})
 			written := miniapitest.WithObjects(configMap("after"))
 			for _, start := range []struct {
-				reason  string
-				options []miniapitest.Option
-				want    []string
+				name, reason string
+				options      []miniapitest.Option
+				want         []string
 			}{
-				{"the service is nobody's, which is said before a write fails for it", []miniapitest.Option{handler, system, test.option, written},
+				{"no service", "the service is nobody's, which is said before a write fails for it", []miniapitest.Option{handler, system, test.option, written},
 					[]string{fmt.Sprintf("webhook %q can't be reached", test.webhook), fmt.Sprintf("WithWebhookService(%q, %q) makes the service the fixture's", "system", test.service)}},
-				{"nobody serves the path", []miniapitest.Option{service, system, test.option, written},
+				{"no handler", "nobody serves the path", []miniapitest.Option{service, system, test.option, written},
 					[]string{fmt.Sprintf("webhook %q can't be reached: the fixture has no handler for", test.webhook)}},
-				{"all is there", []miniapitest.Option{service, system, test.option, handler, written}, nil},
+				{"both", "all is there", []miniapitest.Option{service, system, test.option, handler, written}, nil},
 			} {
 				srv, err := miniapitest.New(t.Context(), start.options...)
 				if err == nil {
@@ -116,12 +116,12 @@ func TestInstalledWebhooks(t *testing.T) {
 					}
 				}
 				if (err == nil) != (start.want == nil) {
-					t.Errorf("want an error %t because %s, got %v", start.want != nil, start.reason, err)
+					t.Errorf("%s: %s: want an error %t because %s, got %v", start.name, test.reason, start.want != nil, start.reason, err)
 					continue
 				}
 				for _, want := range start.want {
 					if !strings.Contains(err.Error(), want) {
-						t.Errorf("want %q because %s, got %v", want, start.reason, err)
+						t.Errorf("%s: %s: want %q because %s, got %v", start.name, test.reason, want, start.reason, err)
 					}
 				}
 			}
@@ -199,15 +199,15 @@ func TestCABundles(t *testing.T) {
 		{"not text", "an encoding may look like a number", "12345", "12345 is not text"},
 	} {
 		for _, install := range []struct {
-			file    string
-			option  func(...string) miniapitest.Option
-			webhook string
+			name, reason, file string
+			option             func(...string) miniapitest.Option
+			webhook            string
 		}{
-			{"testdata/webhooks/manifests.yaml", miniapitest.WithWebhookManifests, "MutatingWebhookConfiguration mutating: webhook \"label.example.com\""},
-			{"testdata/webhooks/manifests.yaml", miniapitest.WithManifests, "MutatingWebhookConfiguration mutating: webhook \"label.example.com\""},
-			{"testdata/conversion/gears.yaml", miniapitest.WithCRDs, "CustomResourceDefinition gears.example.com: webhook \"gears.example.com\""},
+			{"WithWebhookManifests", "it reads webhooks", "testdata/webhooks/manifests.yaml", miniapitest.WithWebhookManifests, "MutatingWebhookConfiguration mutating: webhook \"label.example.com\""},
+			{"WithManifests", "there may be webhooks among the rest", "testdata/webhooks/manifests.yaml", miniapitest.WithManifests, "MutatingWebhookConfiguration mutating: webhook \"label.example.com\""},
+			{"WithCRDs", "a webhook that converts has a caBundle, too", "testdata/conversion/gears.yaml", miniapitest.WithCRDs, "CustomResourceDefinition gears.example.com: webhook \"gears.example.com\""},
 		} {
-			t.Run(test.name, func(t *testing.T) {
+			t.Run(test.name+" by "+install.name, func(t *testing.T) {
 				t.Parallel()
 				content, err := os.ReadFile(install.file)
 				if err != nil {
@@ -224,7 +224,7 @@ func TestCABundles(t *testing.T) {
 				}
 				for _, want := range []string{"bundled.yaml, document 1: " + install.webhook + ": clientConfig.caBundle must be", test.want} {
 					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("want %q because %s, got %v", want, test.reason, err)
+						t.Errorf("want %q because %s, and %s, got %v", want, test.reason, install.reason, err)
 					}
 				}
 			})

@@ -120,16 +120,16 @@ func TestNoUser(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, test := range []struct {
-		name   string
-		config *rest.Config
-		want   string
+		name, reason string
+		config       *rest.Config
+		want         string
 	}{
-		{"unknown", srv.User("nobody"), `there is no user "nobody"`},
-		{"no name", srv.AddUser(""), "a user needs a name"},
-		{"nil", nil, "the configuration of a kubeconfig is nil"},
+		{"unknown", "its name may be misspelt", srv.User("nobody"), `there is no user "nobody"`},
+		{"no name", "a certificate without one is nobody's", srv.AddUser(""), "a user needs a name"},
+		{"nil", "it would be the kubeconfig of no server", nil, "the configuration of a kubeconfig is nil"},
 	} {
 		if _, err := srv.Kubeconfig(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: want no kubeconfig and %q, got %v", test.name, test.want, err)
+			t.Errorf("%s: %s: want no kubeconfig and %q, got %v", test.name, test.reason, test.want, err)
 		}
 		if test.config == nil {
 			continue
@@ -139,7 +139,7 @@ func TestNoUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: want no answer and %q, got %v", test.name, test.want, err)
+			t.Errorf("%s: %s: want no answer and %q, got %v", test.name, test.reason, test.want, err)
 		}
 	}
 }

@@ -101,12 +101,12 @@ func TestWebhookPanics(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, test := range []struct {
-		name  string
-		value any
-		want  string
+		name, reason string
+		value        any
+		want         string
 	}{
-		{"mistake", "index out of range", "the handler has panicked: index out of range"},
-		{"meant to end the request", http.ErrAbortHandler, "received from peer"},
+		{"mistake", "who has made it reads what it was", "index out of range", "the handler has panicked: index out of range"},
+		{"meant to end the request", "net/http takes it for hanging up", http.ErrAbortHandler, "received from peer"},
 	} {
 		webhook := srv.Webhook("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(test.value) }))
 		configuration := refusing(webhook.ClientConfig())
@@ -115,7 +115,7 @@ func TestWebhookPanics(t *testing.T) {
 		}
 		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("m"), metav1.CreateOptions{})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: want %q, got %v", test.name, test.want, err)
+			t.Errorf("%s: %s: want %q, got %v", test.name, test.reason, test.want, err)
 		}
 		if err := srv.Reset(); err != nil {
 			t.Fatal(err)
