@@ -136,13 +136,13 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 		{"url with a path", "the path is no part of the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url + "/a/b")}, "token of-the-url"},
 	}
 	for _, version := range []struct {
-		name      string
-		arguments []any
+		name, reason string
+		arguments    []any
 	}{
-		{"apiserver.config.k8s.io/v1", configurationV1},
-		{"apiserver.k8s.io/v1alpha1", configurationV1alpha1},
-		{"v1 with v1alpha1 in it", append(configurationV1[:1:1], configurationV1alpha1[1:]...)},
-		{"v1alpha1 with v1 in it", append(configurationV1alpha1[:1:1], configurationV1[1:]...)},
+		{"apiserver.config.k8s.io/v1", "it is the version of today", configurationV1},
+		{"apiserver.k8s.io/v1alpha1", "files of the first version are still about", configurationV1alpha1},
+		{"v1 with v1alpha1 in it", "the plugin reads its own part, whatever the rest is in", append(configurationV1[:1:1], configurationV1alpha1[1:]...)},
+		{"v1alpha1 with v1 in it", "so it does the other way round", append(configurationV1alpha1[:1:1], configurationV1[1:]...)},
 	} {
 		t.Run(version.name, func(t *testing.T) {
 			options := []miniapitest.Option{configFile(write(t, "admission.yaml", fmt.Sprintf(configurationFile, append(slices.Clone(version.arguments), file, file)...)))}
@@ -157,7 +157,7 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 					install(t, srv, mutating("mutate", nil, at(tc.config)), validating("validate", nil, at(tc.config)))
 					ok(t, createThing(t, srv))
 					if diff := cmp.Diff([]string{tc.want, tc.want}, shown.take()); diff != "" {
-						t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+						t.Errorf("%s, and %s (-want +got):\n%s", tc.reason, version.reason, diff)
 					}
 				})
 			}

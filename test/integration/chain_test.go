@@ -171,17 +171,17 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, phase := range []struct {
-		name  string
-		hooks []hook
-		calls []string
+		name, reason string
+		hooks        []hook
+		calls        []string
 	}{
 		{
-			"mutating",
+			"mutating", "who comes later isn't asked",
 			[]hook{mutating("a", stamp("a")), mutating("b", deny("no")), mutating("c", allow()), validating("d", allow())},
 			[]string{"a", "b"},
 		},
 		{
-			"validating",
+			"validating", "all that validate are asked at the same time",
 			[]hook{mutating("a", stamp("a")), validating("b", deny("no")), validating("c", allow())},
 			[]string{"a", "b", "c"},
 		},
@@ -196,7 +196,7 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 					t.Errorf("%s: want the webhook's refusal, %q, got %v", tc.reason, want, err)
 				}
 				if diff := cmp.Diff(phase.calls, calledSorted(recorder)); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
+					t.Errorf("%s: calls (-want +got):\n%s", phase.reason, diff)
 				}
 				if diff := cmp.Diff(before, stored(t, srv.Client())); diff != "" {
 					t.Errorf("what is stored has changed (-before +after):\n%s", diff)

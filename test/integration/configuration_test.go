@@ -19,11 +19,8 @@ const (
 	registrationV1beta1 = "admissionregistration.k8s.io/v1beta1"
 )
 
-// configurationKinds are the two kinds of webhook configurations, with their resources.
-var configurationKinds = []struct{ kind, resource string }{
-	{"MutatingWebhookConfiguration", "mutatingwebhookconfigurations"},
-	{"ValidatingWebhookConfiguration", "validatingwebhookconfigurations"},
-}
+// configurationKinds are the two kinds of webhook configurations.
+var configurationKinds = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
 // fields are fields of a webhook in a configuration; nil stands for one that is left out.
 type fields = map[string]any
@@ -73,29 +70,29 @@ func TestConfigurationDefaults(t *testing.T) {
 		"clientConfig": fields{"service": fields{"namespace": "ns", "name": "hook", "port": int64(443)}},
 	}
 	for _, tc := range []struct {
-		version     string
-		given, want fields
+		version, reason string
+		given, want     fields
 	}{
-		{registrationV1, required, fields{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": int64(10)}},
-		{registrationV1beta1, nil, fields{
+		{registrationV1, "what is left out is the safer choice", required, fields{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": int64(10)}},
+		{registrationV1beta1, "what is left out means what it meant before v1", nil, fields{
 			"failurePolicy": "Ignore", "matchPolicy": "Exact", "timeoutSeconds": int64(30),
 			"sideEffects": "Unknown", "admissionReviewVersions": []any{"v1beta1"},
 		}},
 	} {
 		for _, kind := range configurationKinds {
-			t.Run(tc.version+" "+kind.kind, func(t *testing.T) {
+			t.Run(tc.version+" "+kind, func(t *testing.T) {
 				given, want := webhookWith(bare), webhookWith(bare)
 				maps.Copy(given, tc.given)
 				for _, part := range []fields{common, tc.given, tc.want} {
 					maps.Copy(want, part)
 				}
-				if kind.kind == "MutatingWebhookConfiguration" {
+				if kind == "MutatingWebhookConfiguration" {
 					want["reinvocationPolicy"] = "Never"
 				}
-				client := clusterResources(srv, tc.version, kind.resource)
-				created := must(client.Create(t.Context(), configuration(tc.version, kind.kind, "defaults", given), metav1.CreateOptions{}))(t)
+				client := clusterResources(srv, tc.version, resourceOf(kind))
+				created := must(client.Create(t.Context(), configuration(tc.version, kind, "defaults", given), metav1.CreateOptions{}))(t)
 				if diff := cmp.Diff([]any{want}, webhooksOf(t, created)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
 				ok(t, client.Delete(t.Context(), "defaults", metav1.DeleteOptions{}))
 			})
@@ -110,14 +107,14 @@ func TestConfigurationIsStoredOnce(t *testing.T) {
 	srv := miniapitest.Start(t, miniapitest.Legacy())
 	for _, kind := range configurationKinds {
 		for written, read := range map[string]string{registrationV1: registrationV1beta1, registrationV1beta1: registrationV1} {
-			t.Run(kind.kind+" written in "+written, func(t *testing.T) {
-				writer, reader := clusterResources(srv, written, kind.resource), clusterResources(srv, read, kind.resource)
+			t.Run(kind+" written in "+written, func(t *testing.T) {
+				writer, reader := clusterResources(srv, written, resourceOf(kind)), clusterResources(srv, read, resourceOf(kind))
 				full := fields{
 					"rules": ruleWith(fields{"scope": "Namespaced"}), "failurePolicy": "Fail", "matchPolicy": "Exact", "timeoutSeconds": int64(7),
 					"namespaceSelector": fields{"matchLabels": fields{"a": "b"}}, "objectSelector": fields{"matchExpressions": []any{fields{"key": "c", "operator": "Exists"}}},
 					"matchConditions": []any{fields{"name": "always", "expression": "true"}},
 				}
-				created := must(writer.Create(t.Context(), configuration(written, kind.kind, "once", webhookWith(full)), metav1.CreateOptions{}))(t)
+				created := must(writer.Create(t.Context(), configuration(written, kind, "once", webhookWith(full)), metav1.CreateOptions{}))(t)
 				found := must(reader.Get(t.Context(), "once", metav1.GetOptions{}))(t)
 				if found.GetAPIVersion() != read || found.GetUID() != created.GetUID() || found.GetResourceVersion() != created.GetResourceVersion() {
 					t.Errorf("want the same object in %s, got %v", read, found.Object)
@@ -148,14 +145,14 @@ func TestConfigurationIsStoredOnce(t *testing.T) {
 func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name    string
-		options []miniapitest.Option
-		served  bool
+		name, reason string
+		options      []miniapitest.Option
+		served       bool
 	}{
-		{"by default", nil, false},
-		{"api/legacy", []miniapitest.Option{miniapitest.Legacy()}, true},
-		{"by name", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
-		{"api/all", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
+		{"by default", "kube-apiserver serves it no longer", nil, false},
+		{"api/legacy", "that is what kube-apiserver serves no longer", []miniapitest.Option{miniapitest.Legacy()}, true},
+		{"by name", "who names a version wants it", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
+		{"api/all", "that is all that kube-apiserver serves today", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +160,7 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 			for version, served := range map[string]bool{registrationV1: true, registrationV1beta1: tc.served} {
 				_, err := clusterResources(srv, version, "validatingwebhookconfigurations").List(t.Context(), metav1.ListOptions{})
 				if served && err != nil || !served && !apierrors.IsNotFound(err) {
-					t.Errorf("%s: served is %t, got %v", version, served, err)
+					t.Errorf("%s: want %s served %t, got %v", tc.reason, version, served, err)
 				}
 			}
 		})
@@ -175,15 +172,15 @@ func TestConfigurationFromBeforeV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
 	for _, kind := range configurationKinds {
-		t.Run(kind.kind, func(t *testing.T) {
-			old, current := clusterResources(srv, registrationV1beta1, kind.resource), clusterResources(srv, registrationV1, kind.resource)
+		t.Run(kind, func(t *testing.T) {
+			old, current := clusterResources(srv, registrationV1beta1, resourceOf(kind)), clusterResources(srv, registrationV1, resourceOf(kind))
 			loose := webhookWith(fields{"sideEffects": "Some"})
-			must(old.Create(t.Context(), configuration(registrationV1beta1, kind.kind, "loose", loose, loose), metav1.CreateOptions{}))(t)
+			must(old.Create(t.Context(), configuration(registrationV1beta1, kind, "loose", loose, loose), metav1.CreateOptions{}))(t)
 			found := must(current.Get(t.Context(), "loose", metav1.GetOptions{}))(t)
 			found.SetLabels(map[string]string{"changed": "yes"})
 			must(current.Update(t.Context(), found, metav1.UpdateOptions{}))(t)
 
-			strict := must(current.Create(t.Context(), configuration(registrationV1, kind.kind, "strict", webhookWith(nil)), metav1.CreateOptions{}))(t)
+			strict := must(current.Create(t.Context(), configuration(registrationV1, kind, "strict", webhookWith(nil)), metav1.CreateOptions{}))(t)
 			strict.Object["webhooks"] = []any{loose}
 			if _, err := current.Update(t.Context(), strict, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 				t.Errorf("want side effects to be refused where there were none, got %v", err)

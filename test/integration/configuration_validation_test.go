@@ -117,8 +117,8 @@ func TestConfigurationValidation(t *testing.T) {
 	} {
 		for _, kind := range configurationKinds {
 			for _, version := range []string{registrationV1, registrationV1beta1} {
-				t.Run(tc.name+" "+version+" "+kind.kind, func(t *testing.T) {
-					got := refusal(t, clusterResources(srv, version, kind.resource), configuration(version, kind.kind, "test", webhookWith(tc.webhook)))
+				t.Run(tc.name+" "+version+" "+kind, func(t *testing.T) {
+					got := refusal(t, clusterResources(srv, version, resourceOf(kind)), configuration(version, kind, "test", webhookWith(tc.webhook)))
 					if got != tc.want {
 						t.Errorf("%s:\nwant %s\ngot  %s", tc.reason, tc.want, got)
 					}
@@ -150,8 +150,8 @@ func TestConfigurationValidationOfV1(t *testing.T) {
 	} {
 		for _, kind := range configurationKinds {
 			for version, want := range map[string]string{registrationV1: tc.want, registrationV1beta1: ""} {
-				t.Run(tc.name+" "+version+" "+kind.kind, func(t *testing.T) {
-					got := refusal(t, clusterResources(srv, version, kind.resource), configuration(version, kind.kind, "test", tc.webhooks...))
+				t.Run(tc.name+" "+version+" "+kind, func(t *testing.T) {
+					got := refusal(t, clusterResources(srv, version, resourceOf(kind)), configuration(version, kind, "test", tc.webhooks...))
 					if got != want {
 						t.Errorf("%s:\nwant %s\ngot  %s", tc.reason, want, got)
 					}
@@ -185,14 +185,14 @@ func TestConfigurationNamesAndExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, kind := range configurationKinds {
-		client := clusterResources(srv, registrationV1, kind.resource)
+		client := clusterResources(srv, registrationV1, resourceOf(kind))
 		for _, name := range []string{"Upper", "under_score", strings.Repeat("a", 254)} {
-			got := refusal(t, client, configuration(registrationV1, kind.kind, name, webhookWith(nil)))
+			got := refusal(t, client, configuration(registrationV1, kind, name, webhookWith(nil)))
 			if !strings.HasPrefix(got, `metadata.name: Invalid value: "`+name) && !strings.HasPrefix(got, "metadata.name: Too long") {
 				t.Errorf("name %q: want it to be no DNS subdomain, got %s", name, got)
 			}
 		}
-		if got := refusal(t, client, configuration(registrationV1, kind.kind, "a.b-c.d", webhookWith(nil))); got != "" {
+		if got := refusal(t, client, configuration(registrationV1, kind, "a.b-c.d", webhookWith(nil))); got != "" {
 			t.Errorf("want a DNS subdomain to be a name, got %s", got)
 		}
 		for expression, want := range map[string]string{
@@ -201,7 +201,7 @@ func TestConfigurationNamesAndExpressions(t *testing.T) {
 			"request.missing":  "undefined field 'missing'",
 			"variables.x == 1": "undeclared reference to 'variables'",
 		} {
-			got := refusal(t, client, configuration(registrationV1, kind.kind, "test", webhookWith(fields{
+			got := refusal(t, client, configuration(registrationV1, kind, "test", webhookWith(fields{
 				"matchConditions": []any{fields{"name": "a", "expression": expression}},
 			})))
 			if !strings.HasPrefix(got, "webhooks[0].matchConditions[0].expression: Invalid value: ") || !strings.Contains(got, "compilation failed: ") || !strings.Contains(got, want) {

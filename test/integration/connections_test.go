@@ -65,14 +65,14 @@ func TestConnectionsToWebhooks(t *testing.T) {
 	t.Parallel()
 	const callers = 10
 	for _, tc := range []struct {
-		name, protocol string
-		config         func(port int, ca []byte) admissionregistrationv1.WebhookClientConfig
-		connections    int32
+		name, reason, protocol string
+		config                 func(port int, ca []byte) admissionregistrationv1.WebhookClientConfig
+		connections            int32
 	}{
-		{"url", "HTTP/2.0", func(port int, ca []byte) admissionregistrationv1.WebhookClientConfig {
+		{"url", "one connection is enough for a URL", "HTTP/2.0", func(port int, ca []byte) admissionregistrationv1.WebhookClientConfig {
 			return admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d", port)), CABundle: ca}
 		}, 1},
-		{"service", "HTTP/1.1", func(_ int, ca []byte) admissionregistrationv1.WebhookClientConfig {
+		{"service", "each call may reach another endpoint of a service", "HTTP/1.1", func(_ int, ca []byte) admissionregistrationv1.WebhookClientConfig {
 			return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "hook"}, CABundle: ca}
 		}, callers},
 	} {
@@ -82,7 +82,7 @@ func TestConnectionsToWebhooks(t *testing.T) {
 			ok(t, err)
 			together := &meeting{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Proto != tc.protocol {
-					t.Errorf("want %s, got %s", tc.protocol, r.Proto)
+					t.Errorf("%s: want %s, got %s", tc.reason, tc.protocol, r.Proto)
 				}
 				allow().ServeHTTP(w, r)
 			})}
@@ -108,11 +108,11 @@ func TestConnectionsToWebhooks(t *testing.T) {
 			calls(1) // tells which protocol there is
 			calls(callers)
 			if got := listener.accepted.Load(); got != tc.connections {
-				t.Errorf("%d calls at the same time: want %d connections, got %d", callers, tc.connections, got)
+				t.Errorf("%s: %d calls at the same time: want %d connections, got %d", tc.reason, callers, tc.connections, got)
 			}
 			calls(callers)
 			if got := listener.accepted.Load(); got != tc.connections {
-				t.Errorf("as many again: want no further connection, got %d in all", got)
+				t.Errorf("%s: as many again: want no further connection, got %d in all", tc.reason, got)
 			}
 		})
 	}

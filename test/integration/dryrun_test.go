@@ -51,7 +51,7 @@ var dryRuns = []struct {
 
 // installV1beta1 is install for webhooks that v1 doesn't take: with side effects, of the kind of
 // configurationKinds.
-func installV1beta1(t *testing.T, srv *miniapitest.Server, kind, resource string, handler http.Handler, changed fields) *miniapitest.Recorder {
+func installV1beta1(t *testing.T, srv *miniapitest.Server, kind string, handler http.Handler, changed fields) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}
 	served := srv.Webhook("/v1beta1", recorder.Handler(handler))
@@ -62,7 +62,7 @@ func installV1beta1(t *testing.T, srv *miniapitest.Server, kind, resource string
 	for field, value := range changed {
 		webhook[field] = value
 	}
-	client := clusterResources(srv, registrationV1beta1, resource)
+	client := clusterResources(srv, registrationV1beta1, resourceOf(kind))
 	must(client.Create(t.Context(), configuration(registrationV1beta1, kind, "v1beta1", webhook), metav1.CreateOptions{}))(t)
 	t.Cleanup(func() { ok(t, client.Delete(context.WithoutCancel(t.Context()), "v1beta1", metav1.DeleteOptions{})) })
 	return recorder
@@ -85,10 +85,10 @@ func TestDryRun(t *testing.T) {
 	} {
 		for _, kind := range configurationKinds {
 			for _, tc := range dryRuns {
-				t.Run(sideEffects.class+" "+kind.kind+" "+tc.name, func(t *testing.T) {
+				t.Run(sideEffects.class+" "+kind+" "+tc.name, func(t *testing.T) {
 					prepare(t, srv.Client(), tc.exists)
 					before := stored(t, srv.Client())
-					recorder := installV1beta1(t, srv, kind.kind, kind.resource, allow(), fields{"sideEffects": sideEffects.class, "failurePolicy": "Ignore"})
+					recorder := installV1beta1(t, srv, kind, allow(), fields{"sideEffects": sideEffects.class, "failurePolicy": "Ignore"})
 					err := tc.do(t.Context(), maps)
 					if sideEffects.asked {
 						ok(t, err)
@@ -118,9 +118,9 @@ func TestSideEffectsOutsideOfDryRuns(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
 	for _, kind := range configurationKinds {
-		t.Run(kind.kind, func(t *testing.T) {
+		t.Run(kind, func(t *testing.T) {
 			prepare(t, srv.Client(), false)
-			recorder := installV1beta1(t, srv, kind.kind, kind.resource, allow(), fields{"sideEffects": "Some"})
+			recorder := installV1beta1(t, srv, kind, allow(), fields{"sideEffects": "Some"})
 			must(srv.Client().CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{DryRun: dry}))(t)
 			must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 			if r := only(t, recorder); *r.DryRun || r.Resource.Resource != "configmaps" {

@@ -71,16 +71,16 @@ func TestExemptConfiguration(t *testing.T) {
 		"clientConfig": map[string]any{"url": "https://127.0.0.1/"},
 	}}}
 	exempt := []struct {
-		kind       string
-		fromPolicy bool // policies don't judge it either
-		fields     map[string]any
+		kind, reason string
+		fromPolicy   bool // policies don't judge it either
+		fields       map[string]any
 	}{
-		{"ValidatingWebhookConfiguration", false, webhooks},
-		{"MutatingWebhookConfiguration", false, webhooks},
-		{"ValidatingAdmissionPolicy", true, policySpec(false, matching("example.com"))},
-		{"ValidatingAdmissionPolicyBinding", true, bindingSpec("other", false)},
-		{"MutatingAdmissionPolicy", true, policySpec(true, matching("example.com"))},
-		{"MutatingAdmissionPolicyBinding", true, bindingSpec("other", true)},
+		{"ValidatingWebhookConfiguration", "without it, what it refuses is let in again", false, webhooks},
+		{"MutatingWebhookConfiguration", "without it, what it breaks is whole again", false, webhooks},
+		{"ValidatingAdmissionPolicy", "its expression may be what is wrong", true, policySpec(false, matching("example.com"))},
+		{"ValidatingAdmissionPolicyBinding", "without it, its policy refuses nothing", true, bindingSpec("other", false)},
+		{"MutatingAdmissionPolicy", "its expression may be what is wrong", true, policySpec(true, matching("example.com"))},
+		{"MutatingAdmissionPolicyBinding", "without it, its policy changes nothing", true, bindingSpec("other", true)},
 	}
 	for _, by := range []struct {
 		name, reason string
@@ -113,13 +113,13 @@ func TestExemptConfiguration(t *testing.T) {
 					continue
 				}
 				if err != nil {
-					t.Errorf("%s: %s: creating: %v", e.kind, by.reason, err)
+					t.Errorf("%s: %s, and %s: creating: %v", e.kind, by.reason, e.reason, err)
 				}
 				if _, err := client.Patch(t.Context(), "other", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"1"}}}`), metav1.PatchOptions{}); err != nil {
-					t.Errorf("%s: %s: changing: %v", e.kind, by.reason, err)
+					t.Errorf("%s: %s, and %s: changing: %v", e.kind, by.reason, e.reason, err)
 				}
 				if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=other"}); err != nil {
-					t.Errorf("%s: %s: deleting: %v", e.kind, by.reason, err)
+					t.Errorf("%s: %s, and %s: deleting: %v", e.kind, by.reason, e.reason, err)
 				}
 			}
 			if diff := cmp.Diff([]string(nil), called(recorder)); diff != "" {
@@ -156,34 +156,34 @@ func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 	attributes := &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Verb: "get", Resource: "pods"}
 	spec := authorizationv1.SubjectAccessReviewSpec{User: "somebody", ResourceAttributes: attributes}
 	for _, review := range []struct {
-		name string
-		ask  func(kubernetes.Interface) error
+		name, reason string
+		ask          func(kubernetes.Interface) error
 	}{
-		{"TokenReview", func(c kubernetes.Interface) error {
+		{"TokenReview", "other servers ask whose a token is", func(c kubernetes.Interface) error {
 			_, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "token"}}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SelfSubjectReview", func(c kubernetes.Interface) error {
+		{"SelfSubjectReview", "users ask who they are", func(c kubernetes.Interface) error {
 			_, err := c.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SubjectAccessReview", func(c kubernetes.Interface) error {
+		{"SubjectAccessReview", "other servers ask what a user may do", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 			return err
 		}},
-		{"LocalSubjectAccessReview", func(c kubernetes.Interface) error {
+		{"LocalSubjectAccessReview", "other servers ask it of one namespace", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().LocalSubjectAccessReviews(metav1.NamespaceDefault).Create(t.Context(), &authorizationv1.LocalSubjectAccessReview{
 				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}, Spec: spec,
 			}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SelfSubjectAccessReview", func(c kubernetes.Interface) error {
+		{"SelfSubjectAccessReview", "users ask whether they may do something", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
 			}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SelfSubjectRulesReview", func(c kubernetes.Interface) error {
+		{"SelfSubjectRulesReview", "users ask what they may do", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
 				Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault},
 			}, metav1.CreateOptions{})
@@ -192,10 +192,10 @@ func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 	} {
 		recorder.Reset()
 		if err := review.ask(srv.Client()); err != nil {
-			t.Errorf("%s: %v", review.name, err)
+			t.Errorf("%s: %s: %v", review.name, review.reason, err)
 		}
 		if diff := cmp.Diff(want, called(recorder)); diff != "" {
-			t.Errorf("%s: calls (-want +got):\n%s", review.name, diff)
+			t.Errorf("%s: %s: calls (-want +got):\n%s", review.name, review.reason, diff)
 		}
 	}
 }

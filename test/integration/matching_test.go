@@ -22,38 +22,38 @@ var dry = []string{metav1.DryRunAll}
 // matchable are requests of all operations, of resources and subresources with a namespace and
 // without. They need the objects of prepareMatchable.
 var matchable = []struct {
-	name string
-	do   func(context.Context, kubernetes.Interface) error
+	name, reason string
+	do           func(context.Context, kubernetes.Interface) error
 }{
-	{"CREATE configmaps", func(ctx context.Context, c kubernetes.Interface) error {
+	{"CREATE configmaps", "there is a new object only", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"UPDATE configmaps", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE configmaps", "a patch is an update", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{DryRun: dry})
 		return err
 	}},
-	{"DELETE configmaps", func(ctx context.Context, c kubernetes.Interface) error {
+	{"DELETE configmaps", "there is an old object only", func(ctx context.Context, c kubernetes.Interface) error {
 		return c.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{DryRun: dry})
 	}},
-	{"CONNECT pods/attach", nil}, // is made of a path
-	{"CREATE namespaces", func(ctx context.Context, c kubernetes.Interface) error {
+	{"CONNECT pods/attach", "the object is what is asked of the pod, which needn't be there", nil}, // is made of a path
+	{"CREATE namespaces", "it belongs to the cluster", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"UPDATE namespaces/status", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE namespaces/status", "it is a subresource of what belongs to the cluster", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().Namespaces().Patch(ctx, "default", types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`), metav1.PatchOptions{DryRun: dry}, "status")
 		return err
 	}},
-	{"CREATE apps deployments", func(ctx context.Context, c kubernetes.Interface) error {
+	{"CREATE apps deployments", "its group has a name", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.AppsV1().Deployments("default").Create(ctx, appsDeployment("new"), metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"UPDATE apps deployments/scale", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE apps deployments/scale", "its object isn't a deployment", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.AppsV1().Deployments("default").Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{DryRun: dry}, "scale")
 		return err
 	}},
-	{"UPDATE apps deployments/status", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE apps deployments/status", "its object is a deployment", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.AppsV1().Deployments("default").Patch(ctx, "web", types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`), metav1.PatchOptions{DryRun: dry}, "status")
 		return err
 	}},
@@ -82,7 +82,7 @@ func matched(t *testing.T, srv *miniapitest.Server, matching change) []string {
 		case slices.Equal(calls, []string{"mutate", "validate"}):
 			names = append(names, r.name)
 		case calls != nil:
-			t.Errorf("%s: calls: %v", r.name, calls)
+			t.Errorf("%s: %s: calls: %v", r.name, r.reason, calls)
 		}
 	}
 	return names
@@ -179,27 +179,30 @@ func TestNamespaceSelector(t *testing.T) {
 		}
 	}
 	requests := []struct {
-		name string
-		do   func(context.Context) error
+		name, reason string
+		do           func(context.Context) error
 	}{
-		{"in prod", in("prod")}, {"in staging", in("staging")}, {"in system", in("system")}, {"in plain", in("plain")},
-		{"create namespace prod", func(ctx context.Context) error {
+		{"in prod", "its namespace has an environment", in("prod")},
+		{"in staging", "its namespace has another environment", in("staging")},
+		{"in system", "its namespace has a runlevel alone", in("system")},
+		{"in plain", "its namespace has no label but its name", in("plain")},
+		{"create namespace prod", "a namespace is judged by its own labels", func(ctx context.Context) error {
 			_, err := core.Namespaces().Create(ctx, namespace("new", map[string]string{"environment": "prod"}), metav1.CreateOptions{DryRun: dry})
 			return err
 		}},
-		{"create namespace plain", func(ctx context.Context) error {
+		{"create namespace plain", "a namespace may have none", func(ctx context.Context) error {
 			_, err := core.Namespaces().Create(ctx, namespace("new", nil), metav1.CreateOptions{DryRun: dry})
 			return err
 		}},
-		{"make namespace plain prod", label("plain", `"environment":"prod"`)},
-		{"make namespace prod plain", label("prod", `"environment":null`)},
-		{"delete namespace prod", func(ctx context.Context) error {
+		{"make namespace plain prod", "the labels that it gets count", label("plain", `"environment":"prod"`)},
+		{"make namespace prod plain", "the labels that it loses don't", label("prod", `"environment":null`)},
+		{"delete namespace prod", "the labels that it has count", func(ctx context.Context) error {
 			return core.Namespaces().Delete(ctx, "prod", metav1.DeleteOptions{DryRun: dry})
 		}},
-		{"delete namespace plain", func(ctx context.Context) error {
+		{"delete namespace plain", "there are none to count", func(ctx context.Context) error {
 			return core.Namespaces().Delete(ctx, "plain", metav1.DeleteOptions{DryRun: dry})
 		}},
-		{"create node", func(ctx context.Context) error {
+		{"create node", "it is in no namespace, so that no selector keeps it from the webhook", func(ctx context.Context) error {
 			_, err := core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 			return err
 		}},
@@ -232,7 +235,9 @@ func TestNamespaceSelector(t *testing.T) {
 			var got []string
 			for _, r := range requests {
 				recorder.Reset()
-				ok(t, r.do(t.Context()))
+				if err := r.do(t.Context()); err != nil {
+					t.Errorf("%s: %s: %v", r.name, r.reason, err)
+				}
 				for range recorder.Reviews() {
 					got = append(got, r.name)
 				}
@@ -247,13 +252,17 @@ func TestNamespaceSelector(t *testing.T) {
 			h.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"watched": "yes"}}
 		}))
 		for _, step := range []struct {
-			patch string
-			want  int
-		}{{`{}`, 0}, {`{"metadata":{"labels":{"watched":"yes"}}}`, 1}, {`{"metadata":{"labels":{"watched":null}}}`, 1}} {
+			name, reason, patch string
+			want                int
+		}{
+			{"as it is", "it isn't labelled", `{}`, 0},
+			{"labelled", "the label counts from the next request on", `{"metadata":{"labels":{"watched":"yes"}}}`, 1},
+			{"not labelled any more", "so does its absence", `{"metadata":{"labels":{"watched":null}}}`, 1},
+		} {
 			must(core.Namespaces().Patch(t.Context(), "plain", types.MergePatchType, []byte(step.patch), metav1.PatchOptions{}))(t)
 			ok(t, in("plain")(t.Context()))
 			if got := len(recorder.Reviews()); got != step.want {
-				t.Errorf("after %s: want %d reviews in all, got %d", step.patch, step.want, got)
+				t.Errorf("%s: %s: want %d reviews in all, got %d", step.name, step.reason, step.want, got)
 			}
 		}
 	})

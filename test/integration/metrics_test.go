@@ -131,11 +131,11 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 		failures   = "apiserver_admission_match_condition_evaluation_errors_total"
 	)
 	tests := []struct {
-		name, expression string
-		want             []string
+		name, reason, expression string
+		want                     []string
 	}{
-		{"excluded", "false", []string{exclusions + `{kind="webhook",name="excluded-condition.example.com",operation="CREATE",type="validate"} 1`}},
-		{"failed", "object.nothing == 1", []string{failures + `{kind="webhook",name="failed-condition.example.com",operation="CREATE",type="validating"} 1`}},
+		{"excluded", "a condition that doesn't hold is no error", "false", []string{exclusions + `{kind="webhook",name="excluded-condition.example.com",operation="CREATE",type="validate"} 1`}},
+		{"failed", "a condition that can't be evaluated is an error, and excludes nothing", "object.nothing == 1", []string{failures + `{kind="webhook",name="failed-condition.example.com",operation="CREATE",type="validating"} 1`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 			install(t, srv, h)
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
 			if diff := cmp.Diff(test.want, samples(t, srv, h.Name, exclusions, failures)); diff != "" {
-				t.Errorf("metrics (-want +got):\n%s", diff)
+				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
 			}
 		})
 	}
@@ -155,15 +155,15 @@ func TestMetricsOfPlugins(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	must(srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
-	for _, metric := range []struct{ name, labels string }{
-		{"apiserver_admission_step_admission_duration_seconds_count", `{operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_step_admission_duration_seconds_count", `{operation="CREATE",rejected="false",type="validate"}`},
-		{"apiserver_admission_step_admission_duration_seconds_summary_count", `{operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_controller_admission_duration_seconds_count", `{name="NamespaceLifecycle",operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_controller_admission_duration_seconds_count", `{name="ValidatingAdmissionWebhook",operation="CREATE",rejected="false",type="validate"}`},
+	for _, metric := range []struct{ name, reason, labels string }{
+		{"apiserver_admission_step_admission_duration_seconds_count", "what mutates is one step", `{operation="CREATE",rejected="false",type="admit"}`},
+		{"apiserver_admission_step_admission_duration_seconds_count", "what validates is the other", `{operation="CREATE",rejected="false",type="validate"}`},
+		{"apiserver_admission_step_admission_duration_seconds_summary_count", "steps have quantiles, too", `{operation="CREATE",rejected="false",type="admit"}`},
+		{"apiserver_admission_controller_admission_duration_seconds_count", "a plugin of the first step is measured by itself", `{name="NamespaceLifecycle",operation="CREATE",rejected="false",type="admit"}`},
+		{"apiserver_admission_controller_admission_duration_seconds_count", "so is one of the other, though there is no webhook", `{name="ValidatingAdmissionWebhook",operation="CREATE",rejected="false",type="validate"}`},
 	} {
 		if len(samples(t, srv, metric.labels, metric.name)) == 0 {
-			t.Errorf("%s%s isn't there", metric.name, metric.labels)
+			t.Errorf("%s: %s%s isn't there", metric.reason, metric.name, metric.labels)
 		}
 	}
 }

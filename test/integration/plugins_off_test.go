@@ -175,14 +175,17 @@ func TestPluginsThatAreOff(t *testing.T) {
 	}}
 	for _, test := range tests {
 		for _, state := range []struct {
-			name, want string
-			options    []miniapitest.Option
-		}{{"off", test.off, nil}, {"on", test.on, []miniapitest.Option{miniapitest.WithAdmissionPlugins(test.plugin)}}} {
+			name, reason, want string
+			options            []miniapitest.Option
+		}{
+			{"off", "nobody has asked for it", test.off, nil},
+			{"on", "it is asked for", test.on, []miniapitest.Option{miniapitest.WithAdmissionPlugins(test.plugin)}},
+		} {
 			t.Run(test.plugin+"-"+state.name, func(t *testing.T) {
 				t.Parallel()
 				srv := miniapitest.Start(t, append(state.options, test.options...)...)
 				if got := test.try(t, srv); !strings.Contains(got, state.want) {
-					t.Errorf("%s: want %q, got %q", test.reason, state.want, got)
+					t.Errorf("%s, and %s: want %q, got %q", test.reason, state.reason, state.want, got)
 				}
 			})
 		}

@@ -22,17 +22,17 @@ func TestPoliciesOfAnyVersion(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			for _, o := range []struct {
-				kind string
-				spec map[string]any
+				kind, reason string
+				spec         map[string]any
 			}{
-				{"MutatingAdmissionPolicy", map[string]any{"matchConstraints": match, "reinvocationPolicy": "Never", "mutations": []any{map[string]any{
+				{"MutatingAdmissionPolicy", "its change is what the other policy refuses", map[string]any{"matchConstraints": match, "reinvocationPolicy": "Never", "mutations": []any{map[string]any{
 					"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": `Object{data: {"size": "9"}}`},
 				}}}},
-				{"MutatingAdmissionPolicyBinding", map[string]any{"policyName": "policy"}},
-				{"ValidatingAdmissionPolicy", map[string]any{"matchConstraints": match, "validations": []any{map[string]any{
+				{"MutatingAdmissionPolicyBinding", "no policy is in force without a binding", map[string]any{"policyName": "policy"}},
+				{"ValidatingAdmissionPolicy", "its message tells that it has judged", map[string]any{"matchConstraints": match, "validations": []any{map[string]any{
 					"expression": `object.data.size != "9"`, "message": "too large for " + version,
 				}}}},
-				{"ValidatingAdmissionPolicyBinding", map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
+				{"ValidatingAdmissionPolicyBinding", "it has what is invalid refused", map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
 			} {
 				written := clusterResources(srv, version, resourceOf(o.kind))
 				must(written.Create(t.Context(), object(version, o.kind, "policy", map[string]any{"spec": o.spec}), metav1.CreateOptions{}))(t)
@@ -40,7 +40,7 @@ func TestPoliciesOfAnyVersion(t *testing.T) {
 				for _, other := range versions {
 					read := must(clusterResources(srv, other, resourceOf(o.kind)).Get(t.Context(), "policy", metav1.GetOptions{}))(t)
 					if policy := fieldOf(read, "spec", "failurePolicy"); strings.HasSuffix(o.kind, "Policy") && policy != "Fail" {
-						t.Errorf("%s read as %s: want the default failurePolicy, got %v", o.kind, other, policy)
+						t.Errorf("%s read as %s: %s: want the default failurePolicy, got %v", o.kind, other, o.reason, policy)
 					}
 				}
 			}

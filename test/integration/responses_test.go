@@ -112,12 +112,12 @@ func TestBadResponses(t *testing.T) {
 			`received invalid webhook response: validating webhook may not return response.patchType`, false},
 	}
 	for _, kind := range []struct {
-		name  string
-		hook  func(string, http.Handler, ...change) hook
-		cases []badResponse
+		name, reason string
+		hook         func(string, http.Handler, ...change) hook
+		cases        []badResponse
 	}{
-		{"mutating", mutating, append(cases[:len(cases):len(cases)], mutatingOnly...)},
-		{"validating", validating, append(cases[:len(cases):len(cases)], validatingOnly...)},
+		{"mutating", "it may patch the object", mutating, append(cases[:len(cases):len(cases)], mutatingOnly...)},
+		{"validating", "it may not patch the object", validating, append(cases[:len(cases):len(cases)], validatingOnly...)},
 	} {
 		for _, tc := range kind.cases {
 			for _, policy := range []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore} {
@@ -139,7 +139,7 @@ func TestBadResponses(t *testing.T) {
 					}
 					want += strings.ReplaceAll(tc.want, "%UID%", string(uid))
 					if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), want) {
-						t.Errorf("%s:\nwant %s\ngot  %v", tc.reason, want, err)
+						t.Errorf("%s, and %s:\nwant %s\ngot  %v", kind.reason, tc.reason, want, err)
 					}
 					if found := stored(t, srv.Client()); found != nil {
 						t.Errorf("%s: stored: %v", tc.reason, found)

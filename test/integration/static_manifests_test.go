@@ -184,7 +184,7 @@ func TestStaticManifests(t *testing.T) {
 		for _, c := range configurable {
 			list := must(clusterResources(srv, configurationAPI, resourceOf(c.kind)).List(t.Context(), metav1.ListOptions{}))(t)
 			if len(list.Items) > 0 {
-				t.Errorf("%s: want none in the API, got %v", c.kind, list.Items)
+				t.Errorf("%s: %s: want none in the API, got %v", c.kind, c.reason, list.Items)
 			}
 		}
 	})
@@ -192,15 +192,15 @@ func TestStaticManifests(t *testing.T) {
 
 // configurable are all kinds that configure admission, with the fields of one that does nothing.
 var configurable = []struct {
-	kind   string
-	fields map[string]any
+	kind, reason string
+	fields       map[string]any
 }{
-	{"ValidatingWebhookConfiguration", nil},
-	{"MutatingWebhookConfiguration", nil},
-	{"ValidatingAdmissionPolicy", policySpec(false, matching("example.com"))},
-	{"ValidatingAdmissionPolicyBinding", bindingSpec("other", false)},
-	{"MutatingAdmissionPolicy", policySpec(true, matching("example.com"))},
-	{"MutatingAdmissionPolicyBinding", bindingSpec("other", true)},
+	{"ValidatingWebhookConfiguration", "who writes it can refuse everything", nil},
+	{"MutatingWebhookConfiguration", "who writes it can change everything", nil},
+	{"ValidatingAdmissionPolicy", "its binding may be there already", policySpec(false, matching("example.com"))},
+	{"ValidatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", false)},
+	{"MutatingAdmissionPolicy", "its binding may be there already", policySpec(true, matching("example.com"))},
+	{"MutatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", true)},
 }
 
 // What configures admission in the API is judged by what configures it in files, which
@@ -222,11 +222,11 @@ func TestStaticManifestsGuardConfiguration(t *testing.T) {
 		recorder.Reset()
 		created := must(client.Create(t.Context(), object(configurationAPI, c.kind, "good", c.fields), metav1.CreateOptions{}))(t)
 		if label := created.GetLabels()["guarded"]; label != "static" {
-			t.Errorf("%s: want the policy to label it, got the labels %v", c.kind, created.GetLabels())
+			t.Errorf("%s: %s: want the policy to label it, got the labels %v", c.kind, c.reason, created.GetLabels())
 		}
 		_, err := client.Create(t.Context(), object(configurationAPI, c.kind, "evil", c.fields), metav1.CreateOptions{})
 		if diff := cmp.Diff(refusedBy(resourceOf(c.kind)+".admissionregistration.k8s.io", "evil"), statusOf(err)); diff != "" {
-			t.Errorf("%s: refusal (-want +got):\n%s", c.kind, diff)
+			t.Errorf("%s: %s: refusal (-want +got):\n%s", c.kind, c.reason, diff)
 		}
 		must(client.Patch(t.Context(), "good", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"1"}}}`), metav1.PatchOptions{}))(t)
 		ok(t, client.Delete(t.Context(), "good", metav1.DeleteOptions{}))
@@ -235,7 +235,7 @@ func TestStaticManifestsGuardConfiguration(t *testing.T) {
 			operations = append(operations, review.Request.Operation)
 		}
 		if diff := cmp.Diff([]admissionv1.Operation{"CREATE", "UPDATE", "DELETE"}, operations); diff != "" {
-			t.Errorf("%s: reviews (-want +got):\n%s", c.kind, diff)
+			t.Errorf("%s: %s: reviews (-want +got):\n%s", c.kind, c.reason, diff)
 		}
 	}
 }
@@ -298,9 +298,9 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 			}
 		})
 	}
-	for _, test := range []struct{ name, dir, want string }{
-		{"relative", "manifests", `staticManifestsDir: Invalid value: "manifests": must be an absolute file path`},
-		{"missing", "/missing", `staticManifestsDir: Invalid value: "/missing": unable to read: stat /missing: no such file or directory`},
+	for _, test := range []struct{ name, reason, dir, want string }{
+		{"relative", "a server may be started anywhere", "manifests", `staticManifestsDir: Invalid value: "manifests": must be an absolute file path`},
+		{"missing", "its name may be misspelt", "/missing", `staticManifestsDir: Invalid value: "/missing": unable to read: stat /missing: no such file or directory`},
 	} {
 		t.Run(test.name+" folder", func(t *testing.T) {
 			t.Parallel()
@@ -310,7 +310,7 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 					ok(t, srv.Stop())
 				}
 				if !strings.Contains(fmt.Sprint(err), test.want) {
-					t.Errorf("%s: want %q, got %v", plugin, test.want, err)
+					t.Errorf("%s: %s: want %q, got %v", plugin, test.reason, test.want, err)
 				}
 			}
 		})

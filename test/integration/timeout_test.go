@@ -61,8 +61,8 @@ func TestTimeoutIsSent(t *testing.T) {
 		})
 	}
 	for _, kind := range configurationKinds {
-		t.Run("default of v1beta1 "+kind.kind, func(t *testing.T) {
-			recorder := installV1beta1(t, srv, kind.kind, kind.resource, allow(), fields{"rules": ruleWith(fields{"resources": []any{"configmaps"}})})
+		t.Run("default of v1beta1 "+kind, func(t *testing.T) {
+			recorder := installV1beta1(t, srv, kind, allow(), fields{"rules": ruleWith(fields{"resources": []any{"configmaps"}})})
 			create(t, 0)
 			if reviews := recorder.Reviews(); len(reviews) != 1 || reviews[0].Query.Get("timeout") != "30s" {
 				t.Errorf("want one review, with 30s, got %v", reviews)
