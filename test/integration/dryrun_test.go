@@ -19,32 +19,32 @@ import (
 
 // dryRuns are one of each kind of request that can be a dry run, on the thing of prepare.
 var dryRuns = []struct {
-	name   string
-	exists bool
-	do     func(context.Context, corev1client.ConfigMapInterface) error
+	name, reason string
+	exists       bool
+	do           func(context.Context, corev1client.ConfigMapInterface) error
 }{
-	{"create", false, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"create", "nothing is made", false, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		_, err := maps.Create(ctx, thing(), metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"update", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"update", "the object is as it was", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		changed := thing()
 		changed.Data["by"] = "dry run"
 		_, err := maps.Update(ctx, changed, metav1.UpdateOptions{DryRun: dry})
 		return err
 	}},
-	{"patch", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"patch", "the object is as it was", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		_, err := maps.Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"by":"dry run"}}`), metav1.PatchOptions{DryRun: dry})
 		return err
 	}},
-	{"apply", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"apply", "nobody owns another field", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		_, err := maps.Apply(ctx, corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "dry run"}), metav1.ApplyOptions{DryRun: dry, FieldManager: "test"})
 		return err
 	}},
-	{"delete", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"delete", "the object stays", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		return maps.Delete(ctx, "thing", metav1.DeleteOptions{DryRun: dry})
 	}},
-	{"deletecollection", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"deletecollection", "each object stays", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		return maps.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: dry}, metav1.ListOptions{LabelSelector: "app=thing"})
 	}},
 }
@@ -104,7 +104,7 @@ func TestDryRun(t *testing.T) {
 						}
 					}
 					if diff := cmp.Diff(before, stored(t, srv.Client())); diff != "" {
-						t.Errorf("what is stored has changed (-before +after):\n%s", diff)
+						t.Errorf("want that %s, but what is stored has changed (-before +after):\n%s", tc.reason, diff)
 					}
 				})
 			}

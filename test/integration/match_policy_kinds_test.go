@@ -19,28 +19,32 @@ import (
 // severalVersions are the kinds other than deployments that can be changed by several group
 // versions, with a valid spec: of every version, or of each.
 var severalVersions = []struct {
-	kind     string
-	versions []string
-	spec     func(version string) map[string]any
-	scales   bool
+	kind, reason string
+	versions     []string
+	spec         func(version string) map[string]any
+	scales       bool
 }{{
-	kind: "ReplicaSet", versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"}, spec: workload, scales: true,
+	kind: "ReplicaSet", reason: "it has moved from one group to another",
+	versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"}, spec: workload, scales: true,
 }, {
-	kind: "StatefulSet", versions: []string{"apps/v1beta1", "apps/v1beta2", "apps/v1"}, scales: true,
+	kind: "StatefulSet", reason: "it has two old versions in its own group",
+	versions: []string{"apps/v1beta1", "apps/v1beta2", "apps/v1"}, scales: true,
 	spec: func(version string) map[string]any {
 		spec := workload(version)
 		spec["serviceName"] = "web"
 		return spec
 	},
 }, {
-	kind: "DaemonSet", versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"},
+	kind: "DaemonSet", reason: "it has moved, and has no scale",
+	versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"},
 	spec: func(version string) map[string]any {
 		spec := workload(version)
 		delete(spec, "replicas")
 		return spec
 	},
 }, {
-	kind: "Ingress", versions: []string{"extensions/v1beta1", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"},
+	kind: "Ingress", reason: "it has moved, and its backend is written otherwise in v1",
+	versions: []string{"extensions/v1beta1", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"},
 	spec: func(version string) map[string]any {
 		if version == "networking.k8s.io/v1" {
 			return map[string]any{"defaultBackend": map[string]any{"service": map[string]any{"name": "web", "port": map[string]any{"number": int64(80)}}}}
@@ -48,18 +52,22 @@ var severalVersions = []struct {
 		return map[string]any{"backend": map[string]any{"serviceName": "web", "servicePort": int64(80)}}
 	},
 }, {
-	kind: "NetworkPolicy", versions: []string{"extensions/v1beta1", "networking.k8s.io/v1"},
-	spec: func(string) map[string]any { return map[string]any{"podSelector": map[string]any{}} },
+	kind: "NetworkPolicy", reason: "it has moved from one group to another",
+	versions: []string{"extensions/v1beta1", "networking.k8s.io/v1"},
+	spec:     func(string) map[string]any { return map[string]any{"podSelector": map[string]any{}} },
 }, {
-	kind: "HorizontalPodAutoscaler", versions: []string{"autoscaling/v1", "autoscaling/v2"},
+	kind: "HorizontalPodAutoscaler", reason: "both versions are served today, and write metrics differently",
+	versions: []string{"autoscaling/v1", "autoscaling/v2"},
 	spec: func(string) map[string]any {
 		return map[string]any{"scaleTargetRef": map[string]any{"kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
 	},
 }, {
-	kind: "PodDisruptionBudget", versions: []string{"policy/v1beta1", "policy/v1"},
-	spec: func(string) map[string]any { return map[string]any{"minAvailable": int64(1)} },
+	kind: "PodDisruptionBudget", reason: "an empty selector means something else in v1",
+	versions: []string{"policy/v1beta1", "policy/v1"},
+	spec:     func(string) map[string]any { return map[string]any{"minAvailable": int64(1)} },
 }, {
-	kind: "CronJob", versions: []string{"batch/v1beta1", "batch/v1"},
+	kind: "CronJob", reason: "its versions have the same JSON",
+	versions: []string{"batch/v1beta1", "batch/v1"},
 	spec: func(string) map[string]any {
 		return map[string]any{"schedule": "@daily", "jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 			"restartPolicy": "Never", "containers": []any{map[string]any{"name": "web", "image": "web"}},
@@ -113,10 +121,10 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 					labels[strings.ReplaceAll(of, "/", "_")] = "seen"
 				}
 				if diff := cmp.Diff(want, kinds()); diff != "" {
-					t.Errorf("created in %s: objects that were sent (-want +got):\n%s", version, diff)
+					t.Errorf("created in %s: %s: objects that were sent (-want +got):\n%s", version, test.reason, diff)
 				}
 				if diff := cmp.Diff(labels, created.GetLabels()); diff != "" || created.GetAPIVersion() != version {
-					t.Errorf("created in %s: labels in %s (-want +got):\n%s", version, created.GetAPIVersion(), diff)
+					t.Errorf("created in %s: %s: labels in %s (-want +got):\n%s", version, test.reason, created.GetAPIVersion(), diff)
 				}
 
 				if !test.scales {
@@ -133,7 +141,7 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 					want[ofScale(of)] = []string{scale + " Scale"}
 				}
 				if diff := cmp.Diff(want, kinds()); diff != "" {
-					t.Errorf("scaled in %s: objects that were sent (-want +got):\n%s", version, diff)
+					t.Errorf("scaled in %s: %s: objects that were sent (-want +got):\n%s", version, test.reason, diff)
 				}
 			}
 		})
