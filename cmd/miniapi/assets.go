@@ -48,9 +48,13 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 			return err
 		}
 	}
+	name := filepath.Join(dir, "kubectl")
 	if kubectl := findKubectl(dir); kubectl == "" {
 		fmt.Fprintln(errOut, "There is no kubectl on the PATH: tests that call it will fail.")
-	} else if err := link(kubectl, filepath.Join(dir, "kubectl")); err != nil {
+		if err := removeDangling(name); err != nil {
+			return err
+		}
+	} else if err := link(kubectl, name); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "export KUBEBUILDER_ASSETS=%s\n", quoted(dir))
@@ -105,6 +109,22 @@ func link(target, name string) error {
 		}
 	}
 	return os.Symlink(target, name)
+}
+
+// removeDangling removes a link that leads nowhere: envtest would report what is missing at its
+// end, where nobody looks for it.
+func removeDangling(name string) error {
+	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Remove(name)
 }
 
 // quoted is a path as shells read it.

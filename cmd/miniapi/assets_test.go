@@ -58,3 +58,36 @@ func TestFindKubectl(t *testing.T) {
 		}
 	}
 }
+
+// TestAssetsWithoutKubectl makes the folder where there is no kubectl, over what an earlier call has left.
+func TestAssetsWithoutKubectl(t *testing.T) {
+	tools := t.TempDir()
+	t.Setenv("PATH", tools)
+	kept := file(t, "kubectl", "of nobody's PATH")
+	for _, test := range []struct {
+		name   string
+		make   func(kubectl string) error
+		want   bool // it is there afterwards
+		reason string
+	}{
+		{"nothing", func(string) error { return nil }, false, "there is none to link to"},
+		{"dangling link", func(kubectl string) error { return os.Symlink(filepath.Join(tools, "gone"), kubectl) }, false, "what it has led to is gone"},
+		{"link", func(kubectl string) error { return os.Symlink(kept, kubectl) }, true, "somebody has made it, and it works"},
+		{"file", func(kubectl string) error { return os.WriteFile(kubectl, nil, 0o700) }, true, "somebody has put it there"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			kubectl := filepath.Join(dir, "kubectl")
+			if err := test.make(kubectl); err != nil {
+				t.Fatal(err)
+			}
+			code, _, stderr := start(t, "miniapi", "assets", dir).exit(t)
+			if code != 0 || !strings.Contains(stderr, "no kubectl on the PATH") {
+				t.Errorf("want a warning, got exit code %d and %q", code, stderr)
+			}
+			if _, err := os.Lstat(kubectl); (err == nil) != test.want {
+				t.Errorf("kubectl is there: %t, want %t: %s", err == nil, test.want, test.reason)
+			}
+		})
+	}
+}
