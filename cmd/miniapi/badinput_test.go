@@ -74,6 +74,7 @@ plugins:
 		{"port", []string{"serve", "--secure-port=99999"}, exitUsage, []string{"--secure-port 99999", "65535"}, "ports end before"},
 		{"address", []string{"serve", "--secure-port=0", "--bind-address=192.0.2.1"}, exitFailed, []string{"--bind-address 192.0.2.1"}, "it is no machine's"},
 		{"range", []string{"serve", "--service-cluster-ip-range=10.0.0.0/99"}, exitUsage, []string{"--service-cluster-ip-range", "10.0.0.0/99", "10.0.0.0/24"}, "IPv4 has 32 bits"},
+		{"small range", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--service-cluster-ip-range=10.0.0.0/31"}, exitUsage, []string{"--service-cluster-ip-range", `"10.0.0.0/31"`, "at least 8 IP addresses"}, "not even the service kubernetes fits"},
 		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, exitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
 
 		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, exitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "it is somebody else's"},

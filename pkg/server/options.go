@@ -243,12 +243,18 @@ func (o *Options) validateOwn() []error {
 	return errs
 }
 
+// minServiceIPs is the size of the smallest range of cluster IPs that kube-apiserver takes.
+const minServiceIPs = 8
+
 func parseServiceRange(value string) ([]*net.IPNet, error) {
 	var ranges []*net.IPNet
 	for _, s := range strings.Split(value, ",") {
 		_, ipNet, err := netutils.ParseCIDRSloppy(strings.TrimSpace(s))
 		if err != nil {
 			return nil, fmt.Errorf("--service-cluster-ip-range %q: must be a CIDR such as 10.0.0.0/24, or two of them: %w", value, err)
+		}
+		if netutils.RangeSize(ipNet) < minServiceIPs {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: %s must be at least %d IP addresses, as 10.0.0.0/29 and fd00::/125 are", value, ipNet, minServiceIPs)
 		}
 		ranges = append(ranges, ipNet)
 	}

@@ -29,6 +29,20 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--service-cluster-ip-range", "different IP families"},
 		},
 		{
+			name: "small service range", reason: "what every cluster has needs addresses, and kube-apiserver refuses it too",
+			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/30" },
+			want:   []string{"--service-cluster-ip-range", `"10.0.0.0/30"`, "at least 8 IP addresses"},
+		},
+		{
+			name: "small second service range", reason: "both families need addresses",
+			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/24,fd00::/126" },
+			want:   []string{"--service-cluster-ip-range", `"10.0.0.0/24,fd00::/126"`, "fd00::/126 must be at least 8 IP addresses"},
+		},
+		{
+			name: "smallest service ranges", reason: "8 addresses are enough",
+			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/29,fd00::/125" },
+		},
+		{
 			name: "two homes for the data", reason: "an external etcd keeps its data where it likes",
 			change: func(o *Options) {
 				o.DataDir = "here"
