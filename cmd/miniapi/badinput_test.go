@@ -82,6 +82,7 @@ plugins:
 		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, exitFailed, []string{"--data-dir: data folder", held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
 		{"etcd refuses", []string{"serve", "--secure-port=0", "--etcd-servers=http://127.0.0.1:1"}, exitFailed, []string{"--etcd-servers", "http://127.0.0.1:1", "refused"}, "nothing is there"},
 		{"no socket of etcd", []string{"kube-apiserver", "--secure-port=0", "--cert-dir=" + t.TempDir(), "--etcd-servers=unix://" + missing}, exitFailed, []string{"--etcd-servers", missing}, "nothing is there"},
+		{"override of a custom resource", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--etcd-servers-overrides=example.com/widgets#http://127.0.0.1:1"}, exitUsage, []string{"--etcd-servers-overrides", "example.com/widgets", "built in"}, "it wouldn't be applied"},
 		{"no etcd", []string{"kube-apiserver"}, exitUsage, []string{"--etcd-servers"}, "kube-apiserver has none of its own"},
 
 		{"certificate of another key", []string{"serve", "--tls-cert-file=" + otherCertificate, "--tls-private-key-file=" + key}, exitUsage, []string{"--tls-cert-file", otherCertificate, key, "match"}, "the key proves nothing"},

@@ -146,12 +146,7 @@ func (c *Config) Close(ctx context.Context) error {
 // startEtcd starts the embedded etcd, or makes sure that the one elsewhere is there.
 func (c *Config) startEtcd(ctx context.Context) error {
 	if !c.options.embedded() {
-		ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
-		defer cancel()
-		if err := storage.CheckExternal(ctx, c.options.Etcd.StorageConfig.Transport); err != nil {
-			return fmt.Errorf("--etcd-servers: %w", err)
-		}
-		return nil
+		return c.checkEtcdServers(ctx)
 	}
 	options := storage.Options{DataDir: c.options.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx), Yield: c.options.Yield}
 	c.start = sync.OnceValues(func() (*storage.Member, error) { return storage.Start(ctx, options) })
@@ -203,6 +198,9 @@ func (c *Config) buildStorage(ctx context.Context) error {
 		registry.Codecs(), encoding, o.apis, registry.StoragePrefixes())
 	for _, resources := range registry.Cohabiting() {
 		factory.AddCohabitatingResources(resources...)
+	}
+	for resource, servers := range o.etcdLocations {
+		factory.SetEtcdLocation(resource, servers)
 	}
 	o.Etcd.StorageConfig.StorageObjectCountTracker = c.generic.StorageObjectCountTracker
 	if !o.embedded() {

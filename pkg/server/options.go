@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/server/flagz"
@@ -155,7 +156,9 @@ type completedOptions struct {
 	Options
 	apis         *serverstorage.ResourceConfig
 	serviceRange []*net.IPNet
-	warnings     []string
+	// etcdLocations are the etcd servers of the resources that aren't where the rest is.
+	etcdLocations map[schema.GroupResource][]string
+	warnings      []string
 }
 
 // embedded says that etcd runs in this process.
@@ -174,6 +177,9 @@ func (o *Options) Complete() (CompletedOptions, error) {
 	errs := slices.DeleteFunc(o.validate(), func(err error) bool { return err == nil })
 	var err error
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
+		errs = append(errs, err)
+	}
+	if completed.etcdLocations, err = o.etcdLocations(); err != nil {
 		errs = append(errs, err)
 	}
 	if completed.apis, err = o.enabledAPIs(); err != nil {

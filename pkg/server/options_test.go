@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -49,6 +50,35 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 				o.Etcd.StorageConfig.Transport.ServerList = []string{"http://127.0.0.1:2379"}
 			},
 			want: []string{"--data-dir", "--etcd-servers"},
+		},
+		{
+			name: "overrides without etcd servers", reason: "an embedded etcd keeps everything",
+			change: func(o *Options) { o.Etcd.EtcdServersOverrides = []string{"/events#http://127.0.0.1:2379"} },
+			want:   []string{"--etcd-servers-overrides", `"/events#http://127.0.0.1:2379"`, "--etcd-servers"},
+		},
+		{
+			name: "overrides", reason: "they are of a resource, of a resource without a group, and of a whole group",
+			change: overrides("apps/deployments#http://127.0.0.1:1", "/events#http://127.0.0.1:2;http://127.0.0.1:3", "batch/*#http://127.0.0.1:4"),
+		},
+		{
+			name: "override of a custom resource", reason: "it would stay where it is, in silence",
+			change: overrides("/events#http://127.0.0.1:1", "example.com/widgets#http://127.0.0.1:2"),
+			want:   []string{"--etcd-servers-overrides", "example.com/widgets", "built in"},
+		},
+		{
+			name: "override of definitions", reason: "they stay with their resources",
+			change: overrides("apiextensions.k8s.io/customresourcedefinitions#http://127.0.0.1:2"),
+			want:   []string{"--etcd-servers-overrides", "apiextensions.k8s.io/customresourcedefinitions", "built in"},
+		},
+		{
+			name: "override of another name", reason: "events of both groups are the same, and the core group's count",
+			change: overrides("events.k8s.io/events#http://127.0.0.1:2"),
+			want:   []string{"--etcd-servers-overrides", "events.k8s.io/events", "stored as /events"},
+		},
+		{
+			name: "override without servers", reason: "nobody can guess them",
+			change: overrides("apps/deployments"),
+			want:   []string{"--etcd-servers-overrides", "group/resource#servers"},
 		},
 		{
 			name: "several at once", reason: "who fixes one error shouldn't be shown the next",
@@ -100,6 +130,39 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// overrides gives an etcd elsewhere, and others for some resources.
+func overrides(values ...string) func(*Options) {
+	return func(o *Options) {
+		o.Etcd.StorageConfig.Transport.ServerList = []string{"http://127.0.0.1:2379"}
+		o.Etcd.EtcdServersOverrides = values
+	}
+}
+
+func TestEtcdLocations(t *testing.T) {
+	t.Parallel()
+	o := NewOptions()
+	overrides("apps/deployments#http://exact", "apps/*#http://group", "/events#http://a;http://b")(o)
+	locations, err := o.etcdLocations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		resource schema.GroupResource
+		want     []string
+		reason   string
+	}{
+		{schema.GroupResource{Group: "apps", Resource: "deployments"}, []string{"http://exact"}, "what is said of the resource counts, in any order"},
+		{schema.GroupResource{Group: "apps", Resource: "statefulsets"}, []string{"http://group"}, "it is of the group"},
+		{schema.GroupResource{Resource: "events"}, []string{"http://a", "http://b"}, "a cluster has several servers"},
+		{schema.GroupResource{Group: "events.k8s.io", Resource: "events"}, []string{"http://a", "http://b"}, "it is the same store"},
+		{schema.GroupResource{Resource: "pods"}, nil, "nothing is said of it"},
+	} {
+		if diff := cmp.Diff(test.want, locations[test.resource]); diff != "" {
+			t.Errorf("%s (-want +got): %s\n%s", test.resource, test.reason, diff)
+		}
 	}
 }
 

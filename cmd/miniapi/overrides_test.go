@@ -1,0 +1,79 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestEtcdServersOverrides keeps config maps in an etcd of their own, and looks what a server finds there,
+// and in the one of all the rest.
+func TestEtcdServersOverrides(t *testing.T) {
+	t.Parallel()
+	usual, own := startEtcd(t), startEtcd(t)
+	both := startKubeAPIServer(t, "--etcd-servers="+usual, "--etcd-servers-overrides=/configmaps#"+own)
+	meta := metav1.ObjectMeta{Name: "a"}
+	if _, err := both.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := both.CoreV1().Secrets(metav1.NamespaceDefault).Create(t.Context(), &corev1.Secret{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name               string
+		etcd               string
+		configMaps, secret bool
+		reason             string
+	}{
+		{"usual", usual, false, true, "what isn't overridden is here"},
+		{"own", own, true, false, "config maps alone are here"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := startKubeAPIServer(t, "--etcd-servers="+test.etcd).CoreV1()
+			_, err := c.ConfigMaps(metav1.NamespaceDefault).Get(t.Context(), meta.Name, metav1.GetOptions{})
+			found(t, "config map", err, test.configMaps, test.reason)
+			_, err = c.Secrets(metav1.NamespaceDefault).Get(t.Context(), meta.Name, metav1.GetOptions{})
+			found(t, "secret", err, test.secret, test.reason)
+		})
+	}
+}
+
+// found compares what a request for an object says with whether it is there.
+func found(t *testing.T, what string, err error, want bool, reason string) {
+	t.Helper()
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if (err == nil) != want {
+		t.Errorf("%s: found %t, want %t: %s", what, err == nil, want, reason)
+	}
+}
+
+// startEtcd runs an etcd until it listens, and returns its address.
+func startEtcd(t *testing.T) string {
+	t.Helper()
+	address := "unix://" + filepath.Join(t.TempDir(), "etcd.sock")
+	start(t, "etcd", "--data-dir="+t.TempDir(), "--unsafe-no-fsync", "--listen-peer-urls=http://127.0.0.1:0",
+		"--listen-client-urls="+address, "--advertise-client-urls="+address).awaitSocket(t, address)
+	return address
+}
+
+// startKubeAPIServer runs a kube-apiserver on the loopback until it is healthy, and returns a client of it.
+func startKubeAPIServer(t *testing.T, args ...string) kubernetes.Interface {
+	t.Helper()
+	certificates, address := t.TempDir(), freeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, "kube-apiserver", append([]string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + certificates,
+		"--authorization-mode=RBAC", "--token-auth-file=" + file(t, "tokens.csv", `secret,admin,1,"system:masters"`)}, args...)...).awaitHealthy(t, "https://"+address+"/healthz")
+	return client(t, &rest.Config{Host: address, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(certificates, "apiserver.crt")}})
+}
