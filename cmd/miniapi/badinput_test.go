@@ -35,6 +35,7 @@ func TestBadInput(t *testing.T) {
 	wrongType := file(t, "wrong-type.yaml", "apiVersion: v1\nkind: Config\nclusters: 5\n")
 	level := file(t, "level.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]\n")
 	abac := file(t, "policy.jsonl", `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":`)
+	rate := file(t, "tracing.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nsamplingRatePerMillion: -4\n")
 	podSecurity := file(t, "admission.yaml", `
 apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
@@ -63,12 +64,17 @@ plugins:
 	}{
 		{"command", []string{"sevre"}, exitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
 		{"argument", []string{"serve", "manifests"}, exitUsage, []string{`"manifests"`}, "there are flags alone"},
+		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, exitUsage, []string{`"false"`, "--allow-privileged=false"}, "without = it is no value"},
 		{"flag", []string{"serve", "--no-such-flag"}, exitUsage, []string{"--no-such-flag"}, "nobody has it"},
 		{"flag of the stand-in", []string{"kube-apiserver", "--no-such-flag"}, exitUsage, []string{"--no-such-flag"}, "kube-apiserver doesn't have it either"},
 		{"value of an inert flag", []string{"serve", "--max-connection-bytes-per-sec=x"}, exitUsage, []string{"--max-connection-bytes-per-sec", `"x"`}, "kube-apiserver would refuse it"},
 		{"feature gate", []string{"serve", "--feature-gates=NoSuchGate=true"}, exitUsage, []string{"--feature-gates", "NoSuchGate"}, "nobody has it"},
 		{"value of a feature gate", []string{"serve", "--feature-gates=WatchList=maybe"}, exitUsage, []string{"--feature-gates", "WatchList=true"}, "it is on or off"},
-		{"emulated version", []string{"serve", "--emulated-version=9.9"}, exitUsage, []string{"emulation version 9.9", "1.3"}, "it is too new"},
+		{"emulated version", []string{"serve", "--emulated-version=9.9"}, exitUsage, []string{"--emulated-version 9.9", "1.3"}, "it is too new"},
+		{"old emulated version", []string{"serve", "--emulated-version=1.30"}, exitUsage, []string{"--emulated-version 1.30", "1.3"}, "it is too old"},
+		{"minimal version", []string{"serve", "--min-compatibility-version=1.90"}, exitUsage, []string{"--min-compatibility-version 1.90", "1.3"}, "it is too new"},
+		{"forward compatible", []string{"serve", "--emulation-forward-compatible"}, exitUsage, []string{"--emulation-forward-compatible", "true", "--emulated-version"}, "there is nothing newer"},
+		{"grace period", []string{"serve", "--shutdown-watch-termination-grace-period=-1s"}, exitUsage, []string{"--shutdown-watch-termination-grace-period", "negative"}, "nobody can stop in the past"},
 
 		{"port in use", []string{"serve", "--secure-port=" + takenPort}, exitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},
 		{"port", []string{"serve", "--secure-port=99999"}, exitUsage, []string{"--secure-port 99999", "65535"}, "ports end before"},
@@ -94,6 +100,11 @@ plugins:
 		{"kubeconfig of authorization", []string{"serve", "--secure-port=0", "--authorization-mode=Webhook", "--authorization-webhook-config-file=" + brackets}, exitFailed, []string{brackets, "line 1"}, "it is no YAML"},
 		{"kubeconfig of authentication", []string{"serve", "--secure-port=0", "--authentication-token-webhook-config-file=" + wrongType}, exitFailed, []string{wrongType, "clusters"}, "clusters are a list"},
 		{"audit policy", []string{"serve", "--audit-policy-file=" + level, "--audit-log-path=-"}, exitUsage, []string{"--audit-policy-file " + level, "rules[0].level", "Loud", "RequestResponse"}, "there is no such level"},
+		{"no tracing configuration", []string{"serve", "--tracing-config-file=" + missing}, exitUsage, []string{"--tracing-config-file " + missing, "no such file"}, "it isn't there"},
+		{"tracing configuration", []string{"serve", "--tracing-config-file=" + brackets}, exitUsage, []string{"--tracing-config-file " + brackets, "line 1"}, "it is no YAML"},
+		{"rate of tracing", []string{"serve", "--secure-port=0", "--tracing-config-file=" + rate}, exitFailed, []string{"--tracing-config-file " + rate, "samplingRatePerMillion", "-4"}, "it is no rate"},
+		{"no encryption configuration", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--encryption-provider-config=" + missing}, exitUsage, []string{"--encryption-provider-config " + missing, "no such file"}, "it isn't there"},
+		{"encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + brackets}, exitFailed, []string{"--encryption-provider-config " + brackets, "line 1"}, "it is no YAML"},
 		{"policy of ABAC", []string{"serve", "--secure-port=0", "--authorization-mode=ABAC", "--authorization-policy-file=" + abac}, exitFailed, []string{abac, "line 1"}, "the line is cut short"},
 		{"authorization mode", []string{"serve", "--authorization-mode=Rbac"}, exitUsage, []string{"--authorization-mode", `"Rbac"`, "RBAC"}, "letters count"},
 		{"admission configuration", []string{"serve", "--admission-control-config-file=" + brackets}, exitUsage, []string{"--admission-control-config-file", brackets}, "it is no YAML"},

@@ -44,6 +44,17 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// flagsAlone lets no arguments pass but empty ones, as kube-apiserver does: scripts leave them where a flag is
+// optional. What is most often taken for one is the value of a boolean flag.
+func flagsAlone(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg != "" {
+			return fmt.Errorf("argument %q: %s takes flags alone, and the values of boolean ones after =, as in --allow-privileged=false", arg, cmd.CommandPath())
+		}
+	}
+	return nil
+}
+
 // knownSubcommand finds fault with an argument of the root command: it would have to
 // be a subcommand.
 func knownSubcommand(cmd *cobra.Command, args []string) error {

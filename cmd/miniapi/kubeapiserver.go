@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,19 +20,13 @@ func newKubeAPIServerCommand() *cobra.Command {
 		Short: "Stand in for the kube-apiserver binary, flags and all",
 		Long: `Stand in for the kube-apiserver binary: its flags and its defaults, over an etcd
 that is already there. A link of the name kube-apiserver does the same.`,
-		Args: usageArgs(onlyEmpty),
+		Args: usageArgs(flagsAlone),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runKubeAPIServer(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	o.addTo(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
 	return cmd
-}
-
-// onlyEmpty lets empty arguments pass, as kube-apiserver does: scripts leave them where a
-// flag is optional.
-func onlyEmpty(cmd *cobra.Command, args []string) error {
-	return cobra.NoArgs(cmd, slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "" }))
 }
 
 func runKubeAPIServer(parent context.Context, o serverOptions, out, errOut io.Writer) error {

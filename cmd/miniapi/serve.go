@@ -29,7 +29,7 @@ func newServeCommand() *cobra.Command {
 
 It writes a kubeconfig for the admin, and prints one line when it is ready. Flags
 have kube-apiserver's names wherever miniapi has the feature.`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: usageArgs(flagsAlone),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -163,7 +163,7 @@ func (c *Config) applyServerRun(context.Context) error {
 		return err
 	}
 	if err := o.Tracing.ApplyTo(nil, c.generic); err != nil {
-		return fmt.Errorf("--tracing-config-file: %w", err)
+		return fmt.Errorf("--tracing-config-file %s: %w", o.Tracing.ConfigFile, err)
 	}
 	c.generic.EffectiveVersion = effectiveVersion{c.generic.EffectiveVersion}
 	c.generic.MergedResourceConfig = o.apis
@@ -204,7 +204,7 @@ func (c *Config) buildStorage(ctx context.Context) error {
 	}
 	o.Etcd.StorageConfig.StorageObjectCountTracker = c.generic.StorageObjectCountTracker
 	if !o.embedded() {
-		if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
+		if err := c.applyEtcd(factory); err != nil {
 			return err
 		}
 		c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
@@ -223,7 +223,7 @@ func (c *Config) buildStorage(ctx context.Context) error {
 		c.generic.RESTOptionsGetter = o.Etcd.CreateRESTOptionsGetter(factory, nil)
 	} else {
 		o.Etcd.SkipHealthEndpoints = true
-		if err := o.Etcd.ApplyWithStorageFactoryTo(factory, c.generic); err != nil {
+		if err := c.applyEtcd(factory); err != nil {
 			return err
 		}
 	}
@@ -233,6 +233,16 @@ func (c *Config) buildStorage(ctx context.Context) error {
 	c.generic.ReadyzChecks = append(c.generic.ReadyzChecks, check)
 	c.generic.LivezChecks = append(c.generic.LivezChecks, check)
 	return nil
+}
+
+// applyEtcd fails for the encryption alone: etcd has answered, and its certificates are checked.
+func (c *Config) applyEtcd(factory serverstorage.StorageFactory) error {
+	etcd := c.options.Etcd
+	err := etcd.ApplyWithStorageFactoryTo(factory, c.generic)
+	if err != nil && etcd.EncryptionProviderConfigFilepath != "" {
+		return fmt.Errorf("--encryption-provider-config %s: %w", etcd.EncryptionProviderConfigFilepath, err)
+	}
+	return err
 }
 
 // announce marks the server in the external etcd. Without the mark it works all the same.

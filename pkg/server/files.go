@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"fmt"
+	"os"
 
 	auditpolicy "k8s.io/apiserver/pkg/audit/policy"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -22,6 +23,8 @@ func (o *Options) validateFiles() []error {
 		checkAuthorities("etcd-cafile", etcd.TrustedCAFile),
 		checkAuthorities("kubelet-certificate-authority", o.Kubelet.CAFile),
 		checkAuditPolicy(o.Audit),
+		checkTracing(o.Tracing),
+		checkEncryption(o.Etcd.EncryptionProviderConfigFilepath),
 	}
 	for _, pair := range o.Serving.SNICertKeys {
 		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
@@ -61,6 +64,27 @@ func checkAuditPolicy(o *genericoptions.AuditOptions) error {
 	}
 	if _, err := auditpolicy.LoadPolicyFromFile(o.PolicyFile); err != nil {
 		return fmt.Errorf("--audit-policy-file %s: %w", o.PolicyFile, err)
+	}
+	return nil
+}
+
+func checkTracing(o *genericoptions.TracingOptions) error {
+	if o == nil || o.ConfigFile == "" {
+		return nil
+	}
+	if _, err := genericoptions.ReadTracingConfiguration(o.ConfigFile); err != nil {
+		return fmt.Errorf("--tracing-config-file %s: %w", o.ConfigFile, err)
+	}
+	return nil
+}
+
+// checkEncryption leaves what is in the file to the library, which starts what it finds in there.
+func checkEncryption(file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := os.ReadFile(file); err != nil {
+		return fmt.Errorf("--encryption-provider-config %s: %w", file, err)
 	}
 	return nil
 }

@@ -208,10 +208,31 @@ func (o CompletedOptions) Warnings() []string { return o.warnings }
 func (o *Options) validate() []error {
 	var errs []error
 	for _, part := range []func() []error{
-		o.ServerRun.Validate, o.validateServing, o.Audit.Validate, o.Features.Validate, o.Tracing.Validate,
+		o.validateServerRun, o.validateServing, o.Audit.Validate, o.Features.Validate,
 		o.Authentication.Validate, o.Authorization.Validate, o.Admission.Validate, o.validateEtcd, o.validateOwn, o.validateFiles,
 	} {
 		errs = append(errs, part()...)
+	}
+	return errs
+}
+
+// flagNames makes flags of what the library calls some of its options.
+var flagNames = strings.NewReplacer(
+	"emulation version", "--emulated-version",
+	"minCompatibilityVersion version", "--min-compatibility-version",
+	"minCompatibilityVersion", "--min-compatibility-version",
+	"ServerRunOptions.EmulationForwardCompatible", "--emulation-forward-compatible",
+	"ServerRunOptions.RuntimeConfigEmulationForwardCompatible", "--runtime-config-emulation-forward-compatible",
+	"in strict-transport-security-directives", "in --strict-transport-security-directives",
+	"shutdown-watch-termination-grace-period, if", "--shutdown-watch-termination-grace-period, if",
+)
+
+func (o *Options) validateServerRun() []error {
+	errs := o.ServerRun.Validate()
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = errors.New(flagNames.Replace(err.Error()))
+		}
 	}
 	return errs
 }
