@@ -171,9 +171,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	if c.generic.ShutdownWatchTerminationGracePeriod == 0 {
 		c.generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	}
-	// Who finds the server healthy finds the namespaces and roles that every cluster has.
-	c.bootstrapped = make(chan struct{})
-	c.generic.AddHealthChecks(healthz.NamedCheck("bootstrap", c.checkBootstrapped))
+	c.checkBootstrap()
 	// One, for custom resources too.
 	c.discovery = &discoveryRecorder{ResourceManager: aggregated.NewResourceManager("apis"), barrier: c.crdBarrier}
 	c.generic.AggregatedDiscoveryGroupManager = c.discovery

@@ -5,10 +5,37 @@ import (
 	"net/http"
 	"slices"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/klog/v2"
 )
+
+// bootstrapHooks are the names that kube-apiserver gives to the creation of a part of what every cluster has, and
+// a resource of that part: one that isn't served has no such check there either.
+var bootstrapHooks = []struct {
+	name    string
+	creates schema.GroupVersionResource
+}{
+	{"poststarthook/rbac/bootstrap-roles", rbacv1.SchemeGroupVersion.WithResource("clusterroles")},
+	{"poststarthook/scheduling/bootstrap-system-priority-classes", schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")},
+	{"poststarthook/priority-and-fairness-config-producer", flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")},
+}
+
+// checkBootstrap adds health checks of what every cluster has: who finds the server healthy finds the namespaces
+// and roles too. It is created at one go, so all the names stand for the same.
+func (c *Config) checkBootstrap() {
+	c.bootstrapped = make(chan struct{})
+	c.generic.AddHealthChecks(healthz.NamedCheck("bootstrap", c.checkBootstrapped))
+	for _, hook := range bootstrapHooks {
+		if c.options.apis.ResourceEnabled(hook.creates) {
+			c.generic.AddHealthChecks(healthz.NamedCheck(hook.name, c.checkBootstrapped))
+		}
+	}
+}
 
 // checkLog puts a health check of our own in the place of the library's "log", which
 // starts a goroutine that outlives every server.

@@ -1,0 +1,43 @@
+package integration_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// Who waits for a part of what every cluster has, by the name that kube-apiserver gives to its creation, finds it.
+func TestHealthOfWhatEveryClusterHas(t *testing.T) {
+	t.Parallel()
+	all := miniapitest.Start(t)
+	some := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) {
+		o.APIs.RuntimeConfig["scheduling.k8s.io/v1"] = "false"
+	}))
+	for _, test := range []struct {
+		name, reason string
+		srv          *miniapitest.Server
+		check        string
+		want         int
+	}{
+		{"roles", "scripts wait for this one", all, "rbac/bootstrap-roles", http.StatusOK},
+		{"priority classes", "system pods need them", all, "scheduling/bootstrap-system-priority-classes", http.StatusOK},
+		{"flow schemas", "they are created, if not applied", all, "priority-and-fairness-config-producer", http.StatusOK},
+		{"not served", "what isn't served isn't created", some, "scheduling/bootstrap-system-priority-classes", http.StatusNotFound},
+		{"the others", "they are created all the same", some, "rbac/bootstrap-roles", http.StatusOK},
+		{"nobody's", "a misspelt name mustn't be healthy", all, "rbac/bootstrap-rules", http.StatusNotFound},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for _, path := range []string{"/healthz/", "/livez/", "/readyz/"} {
+				path += "poststarthook/" + test.check
+				var got int
+				test.srv.Client().Discovery().RESTClient().Get().AbsPath(path).Do(t.Context()).StatusCode(&got)
+				if got != test.want {
+					t.Errorf("%s answers %d, want %d: %s", path, got, test.want, test.reason)
+				}
+			}
+		})
+	}
+}
