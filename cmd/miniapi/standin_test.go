@@ -17,7 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -57,11 +61,42 @@ func TestStandIn(t *testing.T) {
 			if _, err := c.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceDefault, metav1.GetOptions{}); err != nil {
 				t.Errorf("namespace default: %v: %s", err, test.reason)
 			}
+			checkEndpoints(t, c, address)
 			server.signal(t, syscall.SIGTERM)
 			if code, stdout, stderr := server.exit(t); code != 0 || stdout != "" {
 				t.Errorf("exit code %d, and on stdout %q, on stderr %q", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// checkEndpoints looks for the endpoints of the service kubernetes: the host's own address, though nobody
+// listens there.
+func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
+	t.Helper()
+	var want []string
+	bound, port, err := net.SplitHostPort(listens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := utilnet.ResolveBindAddress(net.ParseIP(bound))
+	if err == nil && !host.IsLoopback() && host.To4() != nil { // or the machine is alone
+		want = []string{host.String()}
+		if conn, err := net.Dial("tcp", net.JoinHostPort(host.String(), port)); err == nil {
+			_ = conn.Close()
+			t.Errorf("it listens on %s too", host)
+		}
+	}
+	slice, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, endpoint := range slice.Endpoints {
+		got = append(got, endpoint.Addresses...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("endpoints of the service kubernetes (-want +got):\n%s", diff)
 	}
 }
 

@@ -276,6 +276,9 @@ func (c *Config) listen(context.Context) error {
 	}
 	c.listener = newListener(serving.Listener, o.Yield)
 	serving.Listener = c.listener
+	if c.generic.PublicAddress == nil || c.generic.PublicAddress.IsUnspecified() {
+		c.generic.PublicAddress = publicAddress(serving.BindAddress)
+	}
 	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
 		if err := c.provideServingCertificate(&serving); err != nil {
 			return err
@@ -283,9 +286,6 @@ func (c *Config) listen(context.Context) error {
 	}
 	if err := serving.ApplyTo(&c.generic.SecureServing); err != nil {
 		return fmt.Errorf("serving on %s: %w", serving.Listener.Addr(), err)
-	}
-	if c.generic.PublicAddress == nil || c.generic.PublicAddress.IsUnspecified() {
-		c.generic.PublicAddress = publicAddress(serving.BindAddress)
 	}
 	c.loopback = &loopback{life: c.life}
 	c.generic.LoopbackClientConfig = &rest.Config{

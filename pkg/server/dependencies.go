@@ -85,11 +85,8 @@ func (s *Server) bootstrap() bootstrap.Config {
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))
 	}
-	// A loopback address is everybody's own: a server that only this machine reaches has no endpoints, as with
-	// kube-apiserver, which refuses them.
-	public := c.generic.PublicAddress
-	if c.options.EndpointReconcilerType != "none" && !public.IsLoopback() && !public.IsUnspecified() {
-		config.AdvertiseAddress, _ = netip.AddrFromSlice(public)
+	if address := c.advertised(); address != nil && c.options.EndpointReconcilerType != "none" {
+		config.AdvertiseAddress, _ = netip.AddrFromSlice(address)
 		config.AdvertiseAddress = config.AdvertiseAddress.Unmap()
 	}
 	return config

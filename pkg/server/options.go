@@ -53,6 +53,9 @@ type Options struct {
 	AllowPrivileged bool
 	// EndpointReconcilerType is how the endpoints of the service "kubernetes" are kept.
 	EndpointReconcilerType string
+	// AdvertiseHost gives these endpoints the host's own address when the server is bound to the loopback, where
+	// they otherwise are none.
+	AdvertiseHost bool
 	// ProxyClientCertFile and ProxyClientKeyFile prove to what is proxied to who asks.
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
@@ -303,5 +306,6 @@ func NewKubeAPIServerOptions() *Options {
 	o.Serving.BindAddress = netutils.ParseIPSloppy("0.0.0.0")
 	o.Serving.ServerCert.CertDirectory = "/var/run/kubernetes"
 	o.AllowPrivileged = false
+	o.AdvertiseHost = true
 	return o
 }

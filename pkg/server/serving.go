@@ -55,13 +55,33 @@ func shareListener(serving *genericoptions.SecureServingOptions) error {
 // publicAddress is what clients elsewhere reach the server by: where it is bound to,
 // or the host's own address of that family if that is all of them.
 func publicAddress(bound net.IP) net.IP {
-	if !bound.IsUnspecified() {
-		return bound
+	if bound.IsUnspecified() {
+		return hostAddress(bound)
 	}
+	return bound
+}
+
+// hostAddress is the host's own address, in place of one that is unspecified or the loopback; that one if the
+// host has none of its family.
+func hostAddress(bound net.IP) net.IP {
 	if host, err := utilnet.ResolveBindAddress(bound); err == nil && netutils.IsIPv6(host) == netutils.IsIPv6(bound) {
 		return host
 	}
 	return bound
+}
+
+// advertised is the address of the endpoints of the service "kubernetes", nil if it has none. A loopback address
+// is everybody's own, which endpoints can't have. kube-apiserver gives them the host's own in its place, though it
+// doesn't listen there, and what stands in for it does the same.
+func (c *Config) advertised() net.IP {
+	public := c.generic.PublicAddress
+	if c.options.AdvertiseHost && public.IsLoopback() && !c.options.ServerRun.AdvertiseAddress.IsLoopback() {
+		public = hostAddress(public)
+	}
+	if public.IsLoopback() || public.IsUnspecified() {
+		return nil
+	}
+	return public
 }
 
 // provideServingCertificate gives a server that was not told one a certificate of its
@@ -104,7 +124,7 @@ func (c *Config) servingNames(serving *genericoptions.SecureServingOptions) ([]s
 		return nil, nil, fmt.Errorf("--service-cluster-ip-range %q: %w", c.options.ServiceClusterIPRange, err)
 	}
 	addresses.Insert(serviceIP.String())
-	for _, ip := range []net.IP{serving.BindAddress, c.options.ServerRun.AdvertiseAddress} {
+	for _, ip := range []net.IP{serving.BindAddress, c.options.ServerRun.AdvertiseAddress, c.advertised()} {
 		if ip != nil && !ip.IsUnspecified() {
 			addresses.Insert(ip.String())
 		}

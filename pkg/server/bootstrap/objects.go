@@ -38,7 +38,7 @@ type Config struct {
 	// SecurePort is the port that the server listens on.
 	SecurePort int32
 	// AdvertiseAddress is where the server can be reached, for the endpoints of the Service. The loopback is
-	// not what others reach it by, so for a server there, and with --endpoint-reconciler-type=none, it is the
+	// not what others reach it by, so where there is no other, and with --endpoint-reconciler-type=none, it is the
 	// zero address: the Service has no endpoints then.
 	AdvertiseAddress netip.Addr
 	// ClientCA and RequestHeader are what extension API servers authenticate by. Either may be nil.
