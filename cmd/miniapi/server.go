@@ -96,6 +96,9 @@ func (o serverOptions) build(ctx context.Context, errOut io.Writer) (*server.Ser
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if err := recordMetrics(o.server.ServerRun.ComponentGlobalsRegistry); err != nil {
+		return nil, err
+	}
 	config, err := completed.Config(ctx)
 	if err != nil {
 		return nil, err

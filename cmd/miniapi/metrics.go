@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers with the process, so only a main may import it
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// buildInfo is kubernetes_build_info. The library has one too, but it is made before anybody can tell it the
+// version of a build that the linker wasn't told of.
+var buildInfo = metrics.NewGaugeVec(&metrics.GaugeOpts{
+	Name:           "kubernetes_build_info",
+	Help:           "What this program was built from, and by what: the value is always 1.",
+	StabilityLevel: metrics.BETA,
+}, []string{"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"})
+
+// recordMetrics records what is known once the flags are: the build, the feature gates and the versions.
+func recordMetrics(versions basecompatibility.ComponentGlobalsRegistry) error {
+	if err := legacyregistry.Register(buildInfo); err != nil {
+		return fmt.Errorf("registering kubernetes_build_info: %w", err)
+	}
+	v := server.Version()
+	buildInfo.WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion, v.Compiler, v.Platform).Set(1)
+	utilfeature.DefaultMutableFeatureGate.AddMetrics()
+	versions.AddMetrics()
+	return nil
+}
