@@ -66,7 +66,7 @@ func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready fu
 	processors := newProcessors(os.Getenv)
 	o.server.WrapHandler = processors.handler
 	o.server.Yield = newCourtesy().yield
-	s, err := o.build(ctx, errOut)
+	s, err := o.buildUntil(ctx, errOut)
 	if err != nil {
 		return unlessSignalled(ctx, err)
 	}
@@ -88,6 +88,30 @@ func (o serverOptions) runServer(ctx context.Context, errOut io.Writer, ready fu
 		processors.regulate()
 	}
 	return errors.Join(readyErr, <-done)
+}
+
+// buildUntil builds a server, but doesn't wait for an etcd elsewhere once ctx has ended: one that stops to
+// answer keeps the library for 20 seconds. What has been built of the server then ends with the process.
+func (o serverOptions) buildUntil(ctx context.Context, errOut io.Writer) (*server.Server, error) {
+	type result struct {
+		server *server.Server
+		err    error
+	}
+	built := make(chan result, 1)
+	go func() {
+		s, err := o.build(ctx, errOut)
+		built <- result{s, err}
+	}()
+	abandon := ctx.Done()
+	if len(o.server.Etcd.StorageConfig.Transport.ServerList) == 0 {
+		abandon = nil // an embedded etcd is to be closed
+	}
+	select {
+	case r := <-built:
+		return r.server, r.err
+	case <-abandon:
+		return nil, ctx.Err()
+	}
 }
 
 // build takes options to a server that can run.

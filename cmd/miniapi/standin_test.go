@@ -70,6 +70,50 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
+// TestStandInStopsWithoutEtcd stops a server that isn't ready and won't be, because its etcd hangs: envtest stops
+// the two side by side when a start takes too long.
+func TestStandInStopsWithoutEtcd(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name, reason string
+		await        func(t *testing.T, server *process, address string)
+	}{
+		{"while it is built", "the library connects to etcd", func(t *testing.T, server *process, address string) {
+			server.awaitSocket(t, "http://"+address)
+		}},
+		{"before it is ready", "what every cluster has is created", func(t *testing.T, server *process, address string) {
+			server.await(t, func() error {
+				conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+				if err == nil {
+					_ = conn.Close()
+				}
+				return err
+			})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			store, address := "http://"+freeAddress(t), freeAddress(t)
+			etcd := start(t, "etcd", "--data-dir="+t.TempDir(), "--unsafe-no-fsync", "--listen-peer-urls=http://127.0.0.1:0",
+				"--listen-client-urls="+store, "--advertise-client-urls="+store)
+			etcd.awaitSocket(t, store)
+			_, port, err := net.SplitHostPort(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := start(t, "kube-apiserver", "--etcd-servers="+store, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+t.TempDir())
+			test.await(t, server, address)
+			etcd.signal(t, syscall.SIGSTOP)
+			t.Cleanup(func() { etcd.signal(t, syscall.SIGCONT) })
+			server.signal(t, syscall.SIGTERM)
+			if code, stdout, stderr := server.exit(t); code != 0 || stdout != "" {
+				t.Errorf("while %s: exit code %d, and on stdout %q, on stderr %q", test.reason, code, stdout, stderr)
+			}
+		})
+	}
+}
+
 // checkEndpoints looks for the endpoints of the service kubernetes: the host's own address, though nobody
 // listens there.
 func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -35,6 +36,15 @@ func (c *Config) checkBootstrap() {
 			c.generic.AddHealthChecks(healthz.NamedCheck(hook.name, c.checkBootstrapped))
 		}
 	}
+}
+
+// startedCheck is the health check of what the library starts, without what depends on etcd.
+func startedCheck() string {
+	exclude := url.Values{"exclude": {"etcd", "bootstrap"}}
+	for _, hook := range bootstrapHooks {
+		exclude.Add("exclude", hook.name)
+	}
+	return "/livez?" + exclude.Encode()
 }
 
 // checkLog puts a health check of our own in the place of the library's "log", which

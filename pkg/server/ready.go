@@ -45,10 +45,15 @@ func (s *Server) syncInformers(ctx context.Context) error {
 
 // becomeReady creates what every cluster has, and waits until /readyz is content. What
 // admission refuses, or doesn't answer, is tried again until serving ends: a webhook that
-// is broken must not keep the server from starting, or nobody could take it away.
-func (s *Server) becomeReady(serving context.Context) error {
-	ctx, cancel := context.WithTimeout(serving, startTimeout)
-	defer cancel()
+// is broken must not keep the server from starting, or nobody could take it away. It gives up
+// when starting ends, but not before the library has started everything.
+func (s *Server) becomeReady(starting, serving context.Context) error {
+	ctx, giveUp := context.WithTimeout(serving, startTimeout)
+	defer giveUp()
+	defer context.AfterFunc(starting, func() {
+		_ = s.awaitHealth(ctx, startedCheck())
+		giveUp()
+	})()
 	ensuring, cancel := context.WithTimeout(ctx, ensureTimeout)
 	defer cancel()
 	if err := s.ensureObjects(ensuring); isRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
@@ -58,13 +63,18 @@ func (s *Server) becomeReady(serving context.Context) error {
 		return fmt.Errorf("creating what every cluster has: %w", err)
 	}
 	close(s.config.bootstrapped)
+	return s.awaitHealth(ctx, "/readyz")
+}
+
+// awaitHealth waits until a health check is content.
+func (s *Server) awaitHealth(ctx context.Context, check string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		last = s.config.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		last = s.config.client.Discovery().RESTClient().Get().RequestURI(check).Do(ctx).Error()
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for /readyz: %w (the last answer: %w)", err, last)
+		return fmt.Errorf("waiting for %s: %w (the last answer: %w)", check, err, last)
 	}
 	return nil
 }

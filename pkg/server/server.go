@@ -154,12 +154,16 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		s.config.end()
 		s.config.listener.closeConnections()
 	}()
-	if err := s.becomeReady(serving); err != nil {
+	err = s.becomeReady(starting, serving)
+	switch {
+	case err == nil:
+		close(s.ready)
+	case ctx.Err() != nil: // it is asked to stop, and why it isn't ready is nobody's business any more
+	default:
 		s.config.end()
 		stop()
 		return errors.Join(err, <-stopped)
 	}
-	close(s.ready)
 	select {
 	case <-ctx.Done():
 	case err := <-stopped:
