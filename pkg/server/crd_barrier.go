@@ -116,8 +116,14 @@ func (b *crdBarrier) created(name string, uid types.UID) {
 		if apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
 			return true
 		}
-		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && b.isDiscovered(crd)
+		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && isJudged(crd) && b.isDiscovered(crd)
 	})
+}
+
+// isJudged says whether a definition of a group of the Kubernetes community has been found to be approved, or not.
+func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
+		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil
 }
 
 func (b *crdBarrier) isDiscovered(crd *apiextensionsv1.CustomResourceDefinition) bool {
