@@ -61,6 +61,7 @@ func TestPatchOfDefinition(t *testing.T) {
 		{"named", "it says which webhook converts", []string{crds + "/bases", crds + "/patches/webhook_in_sprockets.yaml"}, "v1"},
 		{"named before", "it says the same", []string{crds + "/patches/webhook_in_sprockets.yaml", crds}, "v1"},
 		{"two named", "each changes what it says", []string{crds, crds + "/patches/webhook_in_sprockets.yaml", crds + "/patches/cainjection_in_sprockets.yaml"}, "v1"},
+		{"named with two paths to the definition", "the second is installed, too", []string{crds + "/bases", crds, crds + "/patches/webhook_in_sprockets.yaml"}, "v1"},
 		{"in a folder", "it need not be in use", []string{crds}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -145,13 +145,19 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 	isPatch := func(o manifests.Object) bool { return checkWholeDefinition(o.Unstructured) != nil }
 	definitions := slices.DeleteFunc(slices.Clone(objects), isPatch)
 	for _, patch := range slices.DeleteFunc(objects, func(o manifests.Object) bool { return !isPatch(o) }) {
-		i := slices.IndexFunc(definitions, func(o manifests.Object) bool { return o.GetName() == patch.GetName() })
-		if i < 0 {
+		found := false
+		for _, definition := range definitions { // there may be several paths to the same one
+			if definition.GetName() != patch.GetName() {
+				continue
+			}
+			found = true
+			if err := merge(definition.Unstructured, patch.Unstructured); err != nil {
+				return nil, fmt.Errorf("%s: %w", patch.Source, err)
+			}
+		}
+		if !found {
 			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch of one, name its definition with it",
 				patch.Source, patch.GetName(), checkWholeDefinition(patch.Unstructured))
-		}
-		if err := merge(definitions[i].Unstructured, patch.Unstructured); err != nil {
-			return nil, fmt.Errorf("%s: %w", patch.Source, err)
 		}
 	}
 	return definitions, nil

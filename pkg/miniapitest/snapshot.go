@@ -16,7 +16,8 @@ type Snapshot struct{ stored *server.Snapshot }
 
 // Reset puts the server back to what it was when Start returned, in milliseconds: what
 // was created since is gone, what was changed or deleted is as it was. Watches are told,
-// by events like any other. Nobody is asked: no finalizer and no webhook holds it up.
+// by events like any other. Nobody is asked, no finalizer and no webhook; but it takes half
+// a second where finalizers hold the resources of definitions that are being deleted.
 //
 // When Reset returns it is in effect: what was configured since the start, webhooks and
 // policies too, no longer counts. Handlers, users and clients stay. Who goes on writing

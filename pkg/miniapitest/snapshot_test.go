@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -152,7 +153,7 @@ func TestResetOfDeletion(t *testing.T) {
 	srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"))
 	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
-	for range 30 { // what the controllers do came in between now and then
+	for range 8 { // what the controllers do came in between now and then
 		list, err := dynamic.List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 2 {
 			t.Fatalf("want two widgets, got %v, error %v", list, err)
@@ -170,6 +171,86 @@ func TestResetOfDeletion(t *testing.T) {
 	}
 }
 
+// Definitions whose resources are held by finalizers don't hold a Reset up, however many they are.
+func TestResetOfHeldDeletions(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := miniapitest.Start(t)
+	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	const n = 12
+	for i := range n {
+		kind := fmt.Sprint("Held", i)
+		plural := fmt.Sprint("held", i)
+		definition := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + ".example.com"},
+			"spec": map[string]any{
+				"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": kind, "plural": plural},
+				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+			},
+		}}
+		if _, err := definitions.Create(ctx, definition, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		held := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": kind, "metadata": map[string]any{"name": "held", "finalizers": []any{"example.com/held"}},
+		}}
+		if _, err := srv.DynamicClient().Resource(widgets.GroupVersion().WithResource(plural)).Namespace("default").Create(ctx, held, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full, err := srv.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := definitions.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Restore(full); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		held, err := srv.DynamicClient().Resource(widgets.GroupVersion().WithResource(fmt.Sprint("held", i))).Namespace("default").Get(ctx, "held", metav1.GetOptions{})
+		if err != nil || held.GetDeletionTimestamp() != nil {
+			t.Errorf("want it back, got %v, error %v", held, err)
+		}
+	}
+	if err := srv.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := definitions.List(ctx, metav1.ListOptions{})
+	if err != nil || len(left.Items) > 0 {
+		t.Errorf("want no definitions, got %v, error %v", left, err)
+	}
+}
+
+// All that is stored is found, whatever its keys begin with.
+func TestResetWithPrefix(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, prefix string }{
+		{"none", "keys begin with a slash all the same", ""},
+		{"root", "it is no other", "/"},
+		{"relative", "the store makes it absolute", "foo"},
+		{"deep", "it has parts", "/a/b/"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"),
+				miniapitest.WithServerOptions(func(o *server.Options) { o.Etcd.StorageConfig.Prefix = test.prefix }))
+			dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
+			if _, err := dynamic.Create(ctx, widget("new"), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := srv.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			if list, err := dynamic.List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) != 2 {
+				t.Errorf("want what was there at the start, though %s: got %v, error %v", test.reason, list, err)
+			}
+		})
+	}
+}
+
 // What a snapshot has of a policy's parameters is in force when it is restored, also of custom resources.
 func TestRestoreOfParameters(t *testing.T) {
 	t.Parallel()
@@ -183,7 +264,7 @@ func TestRestoreOfParameters(t *testing.T) {
 			t.Fatalf("%s: want a config map to be admitted: %t, got %v", when, admitted, err)
 		}
 	}
-	for range 50 { // the old ones were in force now and then
+	for range 20 { // the old ones were in force now and then
 		check("at the start", false)
 		if _, err := parameters.Patch(ctx, "kept", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
@@ -232,7 +313,7 @@ func TestRestoreChangedDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 { // each was right most of the time
+	for range 10 { // each was right most of the time
 		check("with a minimum", true)
 		restore(start)
 		check("as it was at the start", false)

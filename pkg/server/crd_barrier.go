@@ -87,20 +87,24 @@ func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, dele
 func (b *crdBarrier) await(what string, holds func() bool) {
 	ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
 	defer cancel()
+	if !b.until(ctx, holds) && b.following.Err() == nil {
+		klog.ErrorS(ctx.Err(), "a custom resource definition isn't in effect yet", "name", what)
+	}
+}
+
+// until waits until the condition holds, and says whether it does before ctx ends.
+func (b *crdBarrier) until(ctx context.Context, holds func() bool) bool {
 	for {
 		b.mu.Lock()
 		done, changed := holds(), b.changed
 		b.mu.Unlock()
 		if done {
-			return
+			return true
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if b.following.Err() == nil {
-				klog.ErrorS(ctx.Err(), "a custom resource definition isn't in effect yet", "name", what)
-			}
-			return
+			return false
 		}
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,16 +74,14 @@ func (c *Config) checkEtcdServers(ctx context.Context) error {
 	if err := storage.CheckExternal(ctx, transport); err != nil {
 		return fmt.Errorf("--etcd-servers: %w", err)
 	}
-	checked := map[string]bool{}
-	for resource, servers := range c.options.etcdLocations {
-		name := strings.Join(servers, ";")
-		if checked[name] {
-			continue
-		}
-		checked[name] = true
-		transport.ServerList = servers
+	overridden := map[string][]string{}
+	for _, servers := range c.options.etcdLocations {
+		overridden[strings.Join(servers, ";")] = servers
+	}
+	for _, name := range slices.Sorted(maps.Keys(overridden)) {
+		transport.ServerList = overridden[name]
 		if err := storage.CheckExternal(ctx, transport); err != nil {
-			return fmt.Errorf("--etcd-servers-overrides %s/%s#%s: %w", resource.Group, resource.Resource, name, err)
+			return fmt.Errorf("--etcd-servers-overrides GROUP/RESOURCE#%s: %w", name, err)
 		}
 	}
 	return nil

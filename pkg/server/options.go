@@ -273,8 +273,8 @@ func (o *Options) validateOwn() []error {
 	return errs
 }
 
-// minServiceIPs is the size of the smallest range of cluster IPs that kube-apiserver takes.
-const minServiceIPs = 8
+// minServiceBits is how many bits the addresses of the smallest range of cluster IPs have that kube-apiserver takes.
+const minServiceBits = 3
 
 func parseServiceRange(value string) ([]*net.IPNet, error) {
 	var ranges []*net.IPNet
@@ -283,8 +283,8 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--service-cluster-ip-range %q: must be a CIDR such as 10.0.0.0/24, or two of them: %w", value, err)
 		}
-		if netutils.RangeSize(ipNet) < minServiceIPs {
-			return nil, fmt.Errorf("--service-cluster-ip-range %q: %s must be at least %d IP addresses, as 10.0.0.0/29 and fd00::/125 are", value, ipNet, minServiceIPs)
+		if ones, bits := ipNet.Mask.Size(); bits-ones < minServiceBits {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: %s must be at least %d IP addresses, as 10.0.0.0/29 and fd00::/125 are", value, ipNet, 1<<minServiceBits)
 		}
 		ranges = append(ranges, ipNet)
 	}

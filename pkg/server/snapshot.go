@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -17,8 +18,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// restoreRounds bounds how often Restore looks again at what others write meanwhile.
-const restoreRounds = 10
+const (
+	// restoreRounds bounds how often Restore looks again at what others write meanwhile.
+	restoreRounds = 10
+
+	// deletionTimeout bounds how long Restore waits for the deletion of definitions, which takes milliseconds.
+	deletionTimeout = 500 * time.Millisecond
+)
 
 // Snapshot is what a server stored at a moment.
 type Snapshot struct {
@@ -48,9 +54,7 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 		return errors.New("the snapshot is another server's")
 	}
 	locate := s.config.locate()
-	if err := s.config.endDeletions(ctx, locate); err != nil {
-		return err
-	}
+	s.config.crdBarrier.endDeletions(ctx)
 	for range restoreRounds {
 		changes, err := s.config.member.Changes(ctx, snapshot.stored)
 		if err != nil {
@@ -70,37 +74,26 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 }
 
 // endDeletions waits until definitions that are being deleted are gone: what the controllers do for that would go on
-// with what is restored. Custom resources with finalizers are taken out of the way.
-func (c *Config) endDeletions(ctx context.Context, locate locations) error {
-	for name, resource := range c.crdBarrier.cleanedUp() {
-		rest, err := c.member.Changes(ctx, storage.Nothing(path.Join(locate.root, resource.Group, resource.Resource)+"/"))
-		if err != nil {
-			return err
-		}
-		if err := c.member.Apply(ctx, rest); err != nil {
-			return err
-		}
-		c.crdBarrier.await(name, func() bool { return !isCleanedUp(c.crdBarrier.seen[name]) })
-	}
-	return nil
-}
-
-// cleanedUp are the definitions whose custom resources are being deleted, and these.
-func (b *crdBarrier) cleanedUp() map[string]schema.GroupResource {
+// with what is restored. Where finalizers hold custom resources, all that the controllers do is to look for these,
+// every five seconds, and that isn't waited for.
+func (b *crdBarrier) endDeletions(ctx context.Context) {
 	b.settle()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	names := map[string]schema.GroupResource{}
-	for name, crd := range b.seen {
-		if isCleanedUp(crd) {
-			names[name] = schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
+	defer cancel()
+	defer context.AfterFunc(b.following, cancel)()
+	b.until(ctx, func() bool {
+		for _, crd := range b.seen {
+			if isCleanedUp(crd) {
+				return false
+			}
 		}
-	}
-	return names
+		return true
+	})
 }
 
+// isCleanedUp says that the controllers delete what is defined.
 func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return crd != nil && crd.DeletionTimestamp != nil && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
+	return crd.DeletionTimestamp != nil && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
 // steps are the changes in an order in which whoever watches can read each of them. Custom resources whose
@@ -172,17 +165,19 @@ type locations struct {
 	definitions string
 }
 
-// storageRoot is what all keys begin with.
-func (c *Config) storageRoot() string { return path.Join("/", c.options.Etcd.StorageConfig.Prefix) }
+// storageRoot is what all keys begin with, up to a slash.
+func (c *Config) storageRoot() string {
+	return strings.TrimSuffix(path.Join("/", c.options.Etcd.StorageConfig.Prefix), "/")
+}
 
 func (c *Config) locate() locations {
 	root := c.storageRoot()
 	l := locations{root: root, byPrefix: map[string][]schema.GroupResource{}}
 	for resource, prefix := range registry.StoragePrefixes() {
-		key := path.Join(root, prefix)
+		key := root + path.Join("/", prefix)
 		l.byPrefix[key] = append(l.byPrefix[key], resource)
 	}
-	l.definitions = path.Join(root, apiextensionsv1.GroupName, "customresourcedefinitions")
+	l.definitions = root + path.Join("/", apiextensionsv1.GroupName, "customresourcedefinitions")
 	return l
 }
 

@@ -28,6 +28,10 @@ const (
 	// campaignRetry is how long a refused election waits for the next attempt.
 	campaignRetry = 200 * time.Microsecond
 
+	// leadTimeout bounds how long the first commit of a start may take: milliseconds, but where many members
+	// start at a time.
+	leadTimeout = time.Minute
+
 	// failedStopTimeout is how long the stop of an etcd that has failed may take.
 	failedStopTimeout = time.Second
 )
@@ -155,6 +159,8 @@ func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 
 // lead waits until the member leads and has said so in its log, asking again while it is refused.
 func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error {
+	ctx, cancel := context.WithTimeout(ctx, leadTimeout)
+	defer cancel()
 	retry := time.NewTicker(campaignRetry)
 	defer retry.Stop()
 	for {

@@ -42,9 +42,6 @@ type Change struct {
 // Exists says whether the key has something before the change.
 func (c Change) Exists() bool { return c.from.revision != 0 }
 
-// Nothing is a snapshot in which no key has the prefix.
-func Nothing(prefix string) *Snapshot { return &Snapshot{prefix: prefix} }
-
 // Snapshot takes a snapshot of the keys with the prefix.
 func (m *Member) Snapshot(ctx context.Context, prefix string) (*Snapshot, error) {
 	entries, err := m.read(ctx, prefix)
