@@ -8,6 +8,26 @@ import (
 	"testing"
 )
 
+// connect returns a listener, and both ends of a connection to it.
+func connect(t *testing.T, yield func()) (l *listener, client net.Conn, c *connection) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = newListener(inner, yield)
+	t.Cleanup(func() { _ = l.Close() })
+	if client, err = net.Dial("tcp", inner.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, client, accepted.(*connection)
+}
+
 // Only what is to be answered keeps a connection open when a server stops.
 func TestListenerStop(t *testing.T) {
 	t.Parallel()
@@ -27,31 +47,16 @@ func TestListenerStop(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			inner, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := newListener(inner, nil)
+			l, client, c := connect(t, nil)
 			l.longRunning = func(req *http.Request) bool { return req.URL.Path == "/watch" }
-			t.Cleanup(func() { _ = l.Close() })
-			client, err := net.Dial("tcp", inner.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = client.Close() })
-			accepted, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
 			begin := func(path string) *http.Request {
 				req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 				req.RemoteAddr = client.LocalAddr().String()
-				if l.begin(req) != accepted {
+				if l.begin(req) != c {
 					t.Fatalf("the connection of %s isn't found", path)
 				}
 				return req
 			}
-			c := accepted.(*connection)
 			l.finish(c, begin("/get")) // has been answered
 			for _, path := range test.before {
 				begin(path)
@@ -63,7 +68,7 @@ func TestListenerStop(t *testing.T) {
 			if c.answering != test.want {
 				t.Errorf("want it kept %t because %s, got %t", test.want, test.reason, c.answering)
 			}
-			if err := accepted.Close(); err != nil {
+			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
 			if len(l.open) > 0 {
@@ -76,27 +81,13 @@ func TestListenerStop(t *testing.T) {
 // What others have to send goes with a write: they are let run first.
 func TestListenerYields(t *testing.T) {
 	t.Parallel()
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var before func()
-	l := newListener(inner, func() { before() })
-	t.Cleanup(func() { _ = l.Close() })
-	client, err := net.Dial("tcp", inner.Addr().String())
-	if err != nil {
+	_, client, c := connect(t, func() { before() })
+	before = func() { _, _ = c.Conn.Write([]byte("other, ")) }
+	if _, err := c.Write([]byte("own")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	before = func() { _, _ = accepted.(*connection).Conn.Write([]byte("other, ")) }
-	if _, err := accepted.Write([]byte("own")); err != nil {
-		t.Fatal(err)
-	}
-	if err := accepted.Close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(client); err != nil || string(got) != "other, own" {

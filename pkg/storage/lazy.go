@@ -38,9 +38,9 @@ const (
 type lazyCache struct {
 	storage.Interface // the store itself
 	resource          schema.GroupResource
-	begin             func(from uint64) uint64 // the revision that a cache begins with, 0 for the newest
-	made              uint64                   // the revision at which the store was made
-	source            storage.Interface        // what a cache is filled from
+	begin             func(from, made uint64) uint64 // the revision that a cache begins with, 0 for the newest
+	made              uint64                         // the revision at which the store was made
+	source            storage.Interface              // what a cache is filled from
 	newCache          func(source storage.Interface) (*cacher.Cacher, error)
 	newFunc           func() runtime.Object
 	prefix            string
@@ -81,11 +81,7 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	if c := s.cached.Load(); c != nil {
 		return c, nil
 	}
-	begin := s.begin(from)
-	if begin != 0 {
-		// Before, a custom resource may have had versions that this store's codec doesn't know.
-		begin = max(begin, s.made)
-	}
+	begin := s.begin(from, s.made)
 	made, err := s.newCache(&pastSource{s.source, begin})
 	if err != nil {
 		return nil, fmt.Errorf("watch cache of %s: %w", s.resource, err)

@@ -48,7 +48,7 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  generic.UndecoratedStorage,
 		source: func(s storage.Interface, _ string) storage.Interface { return s },
-		begin:  func(uint64) uint64 { return 0 },
+		begin:  func(uint64, uint64) uint64 { return 0 },
 		now:    func() uint64 { return 0 },
 		eager:  true,
 		clock:  clock.RealClock{},
@@ -60,13 +60,14 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 }
 
 // beginning is the revision that a new watch cache begins with, so that a watch from the revision,
-// if it isn't 0, and later ones miss nothing.
-func (m *Member) beginning(from uint64) uint64 {
+// if it isn't 0, and later ones miss nothing. It isn't from before its store was made: a custom resource may have had
+// versions then that the store's codec doesn't know.
+func (m *Member) beginning(from, made uint64) uint64 {
 	begin := uint64(m.hub.earliest())
 	if from != 0 {
 		begin = min(begin, from)
 	}
-	return max(begin, uint64(m.hub.beginning()), uint64(m.compaction.CompactRevision()))
+	return max(begin, made, uint64(m.hub.beginning()), uint64(m.compaction.CompactRevision()))
 }
 
 type restOptionsGetter struct {
@@ -99,7 +100,7 @@ func undecorated(d generic.StorageDecorator) bool {
 type backend struct {
 	store  generic.StorageDecorator
 	source func(s storage.Interface, key string) storage.Interface // what a watch cache is filled from
-	begin  func(from uint64) uint64                                // the revision that it begins with, 0 for the newest
+	begin  func(from, made uint64) uint64                          // the revision that it begins with, 0 for the newest
 	now    func() uint64                                           // etcd's revision, 0 if nobody knows
 	eager  bool                                                    // it is made with the store
 	clock  clock.WithTicker
