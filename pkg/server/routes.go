@@ -24,8 +24,8 @@ type versionRoutes struct {
 	root      string
 	version   *genericapi.APIGroupVersion
 	resources map[string]func() (http.Handler, error)
-	// whole serves the discovery document, and says what's wrong with every other path.
-	whole func() (http.Handler, error)
+	// document serves the paths that are no resource's.
+	document func() (http.Handler, error)
 }
 
 func newVersionRoutes(version *genericapi.APIGroupVersion) *versionRoutes {
@@ -34,7 +34,7 @@ func newVersionRoutes(version *genericapi.APIGroupVersion) *versionRoutes {
 		v.root += "/" + group
 	}
 	v.root += "/" + version.GroupVersion.Version
-	v.whole = sync.OnceValues(func() (http.Handler, error) { return v.handler(version.Storage) })
+	v.document = sync.OnceValues(func() (http.Handler, error) { return discoveryDocument(version) })
 	for path := range version.Storage {
 		if resource, _, _ := strings.Cut(path, "/"); v.resources[resource] == nil {
 			v.resources[resource] = sync.OnceValues(func() (http.Handler, error) { return v.handler(v.storages(resource)) })
@@ -55,30 +55,34 @@ func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
 }
 
 // install makes the routes of storages.
-func (v *versionRoutes) install(storages map[string]rest.Storage) (*restful.Container, []apidiscoveryv2.APIResourceDiscovery, error) {
+func (v *versionRoutes) install(storages map[string]rest.Storage) (*restful.Container, error) {
 	version := *v.version
 	version.Storage = storages
 	container := newContainer(version.Serializer)
-	resources, _, err := version.InstallREST(container)
-	return container, resources, err
+	_, _, err := version.InstallREST(container)
+	return container, err
 }
 
 func (v *versionRoutes) handler(storages map[string]rest.Storage) (http.Handler, error) {
-	container, _, err := v.install(storages)
+	container, err := v.install(storages)
 	return dispatcher{container}, err
 }
 
 // discovered is what the aggregated discovery says of the version.
 func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error) {
-	_, resources, err := v.install(v.version.Storage)
+	resources, err := apiResources(v.version)
+	if err != nil {
+		return apidiscoveryv2.APIVersionDiscovery{}, err
+	}
+	discovered, err := genericapi.ConvertGroupVersionIntoToDiscovery(resources)
 	return apidiscoveryv2.APIVersionDiscovery{
-		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: v.version.GroupVersion.Version, Resources: resources,
+		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: v.version.GroupVersion.Version, Resources: discovered,
 	}, err
 }
 
 // service is what the OpenAPI specs are built from.
 func (v *versionRoutes) service() (*restful.WebService, error) {
-	container, _, err := v.install(v.version.Storage)
+	container, err := v.install(v.version.Storage)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func (v *versionRoutes) registerKinds() error {
 }
 
 func (v *versionRoutes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	handler := v.whole
+	handler := v.document
 	if info, ok := request.RequestInfoFrom(req.Context()); ok && info.IsResourceRequest && v.resources[info.Resource] != nil {
 		handler = v.resources[info.Resource]
 	}
