@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,7 +43,7 @@ type crdBarrier struct {
 
 	mu         sync.Mutex
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
-	discovered map[schema.GroupVersion]map[string]bool
+	discovered discoveredResources
 	// ending are the resource versions at which deletions have begun, until that is seen.
 	ending  map[string]string
 	changed chan struct{}
@@ -53,7 +54,7 @@ func newCRDBarrier(following context.Context) *crdBarrier {
 		following:        following,
 		resourcesChanged: func() {},
 		seen:             map[string]*apiextensionsv1.CustomResourceDefinition{},
-		discovered:       map[schema.GroupVersion]map[string]bool{},
+		discovered:       discoveredResources{},
 		ending:           map[string]string{},
 		changed:          make(chan struct{}),
 	}
@@ -120,7 +121,7 @@ func (b *crdBarrier) created(name string, uid types.UID) {
 		if apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
 			return true
 		}
-		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && isJudged(crd) && b.isDiscovered(crd)
+		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && isJudged(crd) && b.discovered.have(crd)
 	})
 }
 
@@ -128,15 +129,6 @@ func (b *crdBarrier) created(name string, uid types.UID) {
 func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
 		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil
-}
-
-func (b *crdBarrier) isDiscovered(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, v := range crd.Spec.Versions {
-		if v.Served && !b.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}][crd.Spec.Names.Plural] {
-			return false
-		}
-	}
-	return true
 }
 
 // updated waits until requests are served by the definition of that version.
@@ -150,6 +142,28 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 		defer cancel()
 		b.served.await(ctx, crd)
 	}
+}
+
+// rediscovered waits until the definition of that version is discovered as it is now, or until
+// its names have been refused.
+func (b *crdBarrier) rediscovered(name, resourceVersion string) {
+	b.await(name, func() bool {
+		crd := b.seen[name]
+		switch {
+		case crd == nil:
+			return true
+		case !b.isPast(name, resourceVersion):
+			return false
+		case crd.DeletionTimestamp != nil, apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted):
+			return true
+		}
+		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && hasItsNames(crd) && b.discovered.have(crd)
+	})
+}
+
+// hasItsNames says whether the names that are wanted are those that have been accepted.
+func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }
 
 // ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
@@ -216,10 +230,16 @@ type barredStorage struct {
 
 // Watch spares the server's own informer, which nobody but this server has, a watch cache.
 func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	if u, ok := request.UserFrom(ctx); ok && u.GetName() == user.APIServerUser {
+	if byServer(ctx) {
 		ctx = ministorage.WithoutCache(ctx)
 	}
 	return s.Interface.Watch(ctx, key, opts)
+}
+
+// byServer says whether a request is the server's own.
+func byServer(ctx context.Context) bool {
+	u, ok := request.UserFrom(ctx)
+	return ok && u.GetName() == user.APIServerUser
 }
 
 func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
@@ -251,6 +271,9 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return nil
 	}
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	if !byServer(ctx) { // the controllers can't wait for themselves
+		s.barrier.rediscovered(m.GetName(), m.GetResourceVersion())
+	}
 	return nil
 }
 

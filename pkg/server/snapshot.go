@@ -153,8 +153,10 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 	case change.Delete:
 		b.await(name, func() bool { return b.seen[name] == nil })
 	default:
+		resourceVersion := strconv.FormatInt(change.Revision, 10)
 		b.created(name, "")
-		b.updated(name, strconv.FormatInt(change.Revision, 10))
+		b.updated(name, resourceVersion)
+		b.rediscovered(name, resourceVersion)
 	}
 }
 

@@ -1,8 +1,15 @@
 package integration_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
@@ -33,4 +40,89 @@ func TestAmbiguousResources(t *testing.T) {
 			t.Errorf("%s are those of %s/%s, %v, want %s: %s", test.resource, got.Group, got.Version, err, test.want, test.reason)
 		}
 	}
+}
+
+// What changes in a definition is discovered when the change is answered.
+func TestChangedDefinitionIsDiscovered(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v1")
+	client, err := apiextensions.NewForConfig(srv.Config())
+	ok(t, err)
+	type definition = apiextensionsv1.CustomResourceDefinition
+	for _, test := range []struct {
+		name, reason string
+		change       func(*definition)
+		want         string
+	}{
+		{"short name", "kubectl finds it by that", func(d *definition) { d.Spec.Names.ShortNames = []string{"gr"} }, "v1: gears [gr] []"},
+		{"another short name", "the old one is free", func(d *definition) { d.Spec.Names.ShortNames = []string{"ge"} }, "v1: gears [ge] []"},
+		{"category", "kubectl get all", func(d *definition) { d.Spec.Names.Categories = []string{"all"} }, "v1: gears [ge] [all]"},
+		{"subresource", "clients ask whether it is there", func(d *definition) {
+			d.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+		}, "v1: gears [ge] [all], gears/status [] []"},
+		{"new version", "clients prefer it", func(d *definition) {
+			v2 := *d.Spec.Versions[0].DeepCopy()
+			v2.Name, v2.Storage, v2.Subresources = "v2", false, nil
+			d.Spec.Versions = append(d.Spec.Versions, v2)
+		}, "v2: gears [ge] [all]; v1: gears [ge] [all], gears/status [] []"},
+		{"version no longer served", "clients must not prefer it", func(d *definition) { d.Spec.Versions[1].Served = false },
+			"v1: gears [ge] [all], gears/status [] []"},
+		{"version served again", "the entry before it isn't taken for this", func(d *definition) {
+			d.Spec.Versions[1].Served, d.Spec.Names.ShortNames = true, nil
+		}, "v2: gears [] [all]; v1: gears [] [all], gears/status [] []"},
+		{"version dropped", "nothing names it any more", func(d *definition) { d.Spec.Versions = d.Spec.Versions[:1] },
+			"v1: gears [] [all], gears/status [] []"},
+		{"none served", "the group goes", func(d *definition) { d.Spec.Versions[0].Served = false }, ""},
+		{"served again", "the group comes back", func(d *definition) { d.Spec.Versions[0].Served = true },
+			"v1: gears [] [all], gears/status [] []"},
+	} {
+		// An update that a controller was faster than is a conflict.
+		for {
+			d := must(client.CustomResourceDefinitions().Get(t.Context(), "gears.example.com", metav1.GetOptions{}))(t)
+			test.change(d)
+			_, err := client.CustomResourceDefinitions().Update(t.Context(), d, metav1.UpdateOptions{})
+			if err == nil {
+				break
+			}
+			if !apierrors.IsConflict(err) {
+				t.Fatalf("%s: %v", test.name, err)
+			}
+		}
+		if got := discovered(t, srv, "example.com"); got != test.want {
+			t.Errorf("%s: got %q, want %q: %s", test.name, got, test.want, test.reason)
+		}
+	}
+}
+
+// discovered is what both forms of discovery say of a group, which must be the same.
+func discovered(t *testing.T, srv *miniapitest.Server, group string) string {
+	t.Helper()
+	var forms []string
+	for _, legacy := range []bool{false, true} {
+		client := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t)
+		client.UseLegacyDiscovery = legacy
+		groups, lists, err := client.ServerGroupsAndResources()
+		ok(t, err)
+		resources := map[string][]string{}
+		for _, list := range lists {
+			for _, r := range list.APIResources {
+				resources[list.GroupVersion] = append(resources[list.GroupVersion], fmt.Sprintf("%s %v %v", r.Name, r.ShortNames, r.Categories))
+			}
+		}
+		var versions []string
+		for _, g := range groups {
+			for _, v := range g.Versions {
+				if g.Name == group {
+					slices.Sort(resources[v.GroupVersion])
+					versions = append(versions, v.Version+": "+strings.Join(resources[v.GroupVersion], ", "))
+				}
+			}
+		}
+		forms = append(forms, strings.Join(versions, "; "))
+	}
+	if forms[0] != forms[1] {
+		t.Errorf("aggregated discovery says %q, the documents say %q", forms[0], forms[1])
+	}
+	return forms[0]
 }
