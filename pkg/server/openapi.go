@@ -80,15 +80,9 @@ func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common
 	return definitions
 }
 
-// openAPIConfig and openAPIV3Config are for one use: the builders write to them.
+// openAPIConfig is for one use: the builder writes to it.
 func openAPIConfig() *common.Config {
 	config := *sharedOpenAPIConfig()
-	config.Definitions = unshared(config.Definitions)
-	return &config
-}
-
-func openAPIV3Config() *common.OpenAPIV3Config {
-	config := *sharedOpenAPIV3Config()
 	config.Definitions = unshared(config.Definitions)
 	return &config
 }
@@ -101,8 +95,29 @@ func newOpenAPIConfig() *common.Config {
 	return config
 }
 
+// newOpenAPIV3Config is for any number of uses, one for each version: the builder makes the
+// extensions that it writes to if a definition has none, so these come with its name.
 func newOpenAPIV3Config() *common.OpenAPIV3Config {
-	return openAPIV3ConfigOf(definitions.GetOpenAPIDefinitions)
+	config := openAPIV3ConfigOf(definitions.GetOpenAPIDefinitions)
+	own := map[string]spec.Extensions{}
+	for name, d := range config.Definitions {
+		if d.Schema.Extensions != nil {
+			own[name] = d.Schema.Extensions
+			d.Schema.Extensions = nil
+			config.Definitions[name] = d
+		}
+	}
+	config.GetDefinitionName = func(name string) (string, spec.Extensions) {
+		definition, kinds := definitionName()(name)
+		if own[name] == nil {
+			return definition, kinds
+		}
+		extensions := maps.Clone(own[name])
+		maps.Copy(extensions, kinds)
+		delete(extensions, common.ExtensionV2Schema)
+		return definition, extensions
+	}
+	return config
 }
 
 func openAPIV3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPIV3Config {
@@ -157,7 +172,7 @@ func installOpenAPI(s *genericapiserver.GenericAPIServer, all *installed, crds c
 			if err != nil {
 				return nil, "", err
 			}
-			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), openAPIV3Config())
+			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), sharedOpenAPIV3Config())
 			return doc, "static", err
 		})))
 	}
