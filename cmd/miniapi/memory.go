@@ -2,8 +2,8 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 	"strings"
+	"time"
 )
 
 const (
@@ -35,11 +35,15 @@ func newMemory(environ func(string) string) *memory {
 }
 
 // settle is for when the server is ready: it holds stack for as many goroutines as there are, and
-// gives back what only the start needed, of the heap and of the program's own pages.
+// gives back what only the start needed, and later what only requests did.
 func (m *memory) settle() {
 	m.holdStacks(runtime.NumGoroutine())
-	debug.FreeOSMemory()
-	dropProgramPages()
+	giveBack()
+	go func() {
+		ticker := time.NewTicker(useInterval)
+		defer ticker.Stop()
+		m.giveBackWhenIdle(ticker.C)
+	}()
 }
 
 // holdStacks holds as much stack as makes the average for goroutines that use none.

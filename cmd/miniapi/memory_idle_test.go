@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+func TestIdleMemoryIsDue(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for _, test := range []struct {
+		name, reason string
+		need         uint64
+		last, now    memoryUse
+		want         bool
+	}{
+		{"after use", "nobody needs it any more", 50 * mib, memoryUse{180 * mib, 900 * mib}, memoryUse{180 * mib, 901 * mib}, true},
+		{"in use", "it would be asked for again", 50 * mib, memoryUse{180 * mib, 900 * mib}, memoryUse{180 * mib, 910 * mib}, false},
+		{"first look", "nobody knows what was done before", 50 * mib, memoryUse{}, memoryUse{180 * mib, 900 * mib}, false},
+		{"little", "it isn't worth the work", 50 * mib, memoryUse{60 * mib, 900 * mib}, memoryUse{60 * mib, 900 * mib}, false},
+		{"little of much", "the work grows with the heap", 400 * mib, memoryUse{480 * mib, 900 * mib}, memoryUse{480 * mib, 900 * mib}, false},
+		{"less than before", "what was needed has gone", 50 * mib, memoryUse{40 * mib, 900 * mib}, memoryUse{40 * mib, 900 * mib}, false},
+		{"unknown", "the machine doesn't tell", 0, memoryUse{0, 900 * mib}, memoryUse{0, 900 * mib}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			idle := idleMemory{last: test.last, need: test.need}
+			if got := idle.due(test.now); got != test.want {
+				t.Errorf("due: %t, want %t: %s", got, test.want, test.reason)
+			}
+			if idle.last != test.now {
+				t.Errorf("the next look compares with %v, want %v", idle.last, test.now)
+			}
+		})
+	}
+}
+
+// What was only needed in use isn't resident in an idle process. Nothing else may use memory
+// meanwhile, so the test isn't parallel.
+func TestIdleMemoryIsGivenBack(t *testing.T) {
+	const used = 128 << 20
+	giveBack()
+	m := newMemory(func(string) string { return "" })
+	looks, ended := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.giveBackWhenIdle(looks)
+	}()
+	before := heldByGo()
+	use(used)
+	if got := heldByGo(); got < before+used/2 {
+		t.Fatalf("%d bytes are held, want some %d more than %d", got, used, before)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, deadline, true, func(context.Context) (bool, error) {
+		looks <- time.Now()
+		return heldByGo() < before+used/2, nil
+	})
+	if err != nil {
+		t.Errorf("%d bytes are still held, before it was %d", heldByGo(), before)
+	}
+	m.release()
+	<-ended
+}
+
+// heldByGo is what Go hasn't given back. Of what is resident, the race detector keeps a part.
+func heldByGo() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
+// use touches as much memory.
+func use(size int) {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = 1
+	}
+}
