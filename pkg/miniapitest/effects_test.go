@@ -18,7 +18,7 @@ import (
 // What a test has configured has no effect on the first request after Reset.
 func TestResetEffects(t *testing.T) {
 	t.Parallel()
-	const rounds = 10
+	const rounds = 4
 	create := metav1.CreateOptions{}
 	srv := miniapitest.Start(t)
 	admin := srv.Client()

@@ -269,7 +269,7 @@ func TestFeatureGates(t *testing.T) {
 // A start ends with its context, at whatever it is, and leaves nothing; see TestMain.
 func TestStartCancelled(t *testing.T) {
 	t.Parallel()
-	for patience := time.Duration(0); ; patience = patience*5/4 + time.Millisecond {
+	for patience := time.Duration(0); ; patience = patience*3/2 + time.Millisecond {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		srv, err := miniapitest.New(ctx)
 		cancel()

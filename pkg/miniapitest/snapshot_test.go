@@ -153,7 +153,7 @@ func TestResetOfDeletion(t *testing.T) {
 	srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"))
 	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
-	for range 5 { // what the controllers do came in between now and then
+	for range 2 { // what the controllers do came in between now and then
 		list, err := dynamic.List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 2 {
 			t.Fatalf("want two widgets, got %v, error %v", list, err)
@@ -264,7 +264,7 @@ func TestRestoreOfParameters(t *testing.T) {
 			t.Fatalf("%s: want a config map to be admitted: %t, got %v", when, admitted, err)
 		}
 	}
-	for range 8 { // the old ones were in force now and then
+	for range 3 { // the old ones were in force now and then
 		check("at the start", false)
 		if _, err := parameters.Patch(ctx, "kept", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
@@ -313,7 +313,7 @@ func TestRestoreChangedDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 { // each was right most of the time
+	for range 3 { // each was right most of the time
 		check("with a minimum", true)
 		restore(start)
 		check("as it was at the start", false)
@@ -342,7 +342,7 @@ func TestResetWebhooks(t *testing.T) {
 	srv := miniapitest.Start(t)
 	client := srv.Client()
 	webhook := srv.Webhook("/validate", miniapitest.AdmissionHandler(refuseBad))
-	for i := range 20 {
+	for i := range 10 {
 		_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, refusing(webhook.ClientConfig()), metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)

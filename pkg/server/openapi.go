@@ -95,8 +95,14 @@ func newOpenAPIConfig() *common.Config {
 	return config
 }
 
-// newOpenAPIV3Config is for any number of uses, one for each version: the builder makes the
-// extensions that it writes to if a definition has none, so these come with its name.
+// openAPIV3Config is for one use: the builder writes to it, but not to the definitions.
+func openAPIV3Config() *common.OpenAPIV3Config {
+	config := *sharedOpenAPIV3Config()
+	return &config
+}
+
+// newOpenAPIV3Config has definitions that are shared: the builder makes the extensions that it
+// writes to if a definition has none, so these come with its name.
 func newOpenAPIV3Config() *common.OpenAPIV3Config {
 	config := openAPIV3ConfigOf(definitions.GetOpenAPIDefinitions)
 	own := map[string]spec.Extensions{}
@@ -172,7 +178,7 @@ func installOpenAPI(s *genericapiserver.GenericAPIServer, all *installed, crds c
 			if err != nil {
 				return nil, "", err
 			}
-			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), sharedOpenAPIV3Config())
+			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), openAPIV3Config())
 			return doc, "static", err
 		})))
 	}
