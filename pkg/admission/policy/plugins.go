@@ -33,7 +33,8 @@ type Environment struct {
 	// types. Without it their schemas are fetched from the server, as those of custom resources are.
 	TypeConverter managedfields.TypeConverter
 	// Definition finds the definition of a custom resource's kind, nil if there is none: apply
-	// configurations are merged by its schema. Without it, the schema is fetched from the server.
+	// configurations are merged, and expressions checked, by its schema. Without it, the schema is
+	// fetched from the server.
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -59,7 +60,8 @@ func NewValidating(configFile io.Reader, environment Environment) (*validating.P
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe},
 			)
 			environment.started(source, source.retry)
-			return checkedSource{source, newTypeChecks(typed, mapper, group.ValidatingAdmissionPolicies())}
+			schemas := newSchemas(environment.Definition, typed.Discovery())
+			return checkedSource{source, newTypeChecks(typed, mapper, schemas, group.ValidatingAdmissionPolicies())}
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
 			return validating.NewDispatcher(a, generic.NewPolicyMatcher(m))

@@ -19,18 +19,10 @@ import (
 	listers "k8s.io/client-go/listers/admissionregistration/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry"
-	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
 // typeCheckManager is the field manager of what is found, the reference's name for it.
 const typeCheckManager = "validatingadmissionpolicy-status"
-
-// builtinSchemas resolves the types that are known at build time, for all servers of the process.
-var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
-	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, registry.Scheme())
-})
 
 // typeChecks tells the authors of ValidatingAdmissionPolicies, in status.typeChecking, which of their
 // expressions don't fit the types that the policy matches (KEP-3488). That changes nothing about how
@@ -41,14 +33,17 @@ var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
 type typeChecks struct {
 	client   kubernetes.Interface
 	mapper   meta.RESTMapper
+	schemas  resolver.SchemaResolver
 	policies listers.ValidatingAdmissionPolicyLister
 	queue    workqueue.TypedInterface[string]
 }
 
-func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, policies informers.ValidatingAdmissionPolicyInformer) *typeChecks {
+func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, schemas resolver.SchemaResolver,
+	policies informers.ValidatingAdmissionPolicyInformer) *typeChecks {
 	c := &typeChecks{
 		client:   client,
 		mapper:   mapper,
+		schemas:  schemas,
 		policies: policies.Lister(),
 		queue:    workqueue.NewTyped[string](),
 	}
@@ -90,10 +85,7 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 	if err != nil || policy.Generation <= policy.Status.ObservedGeneration {
 		return err
 	}
-	checker := &validating.TypeChecker{
-		SchemaResolver: builtinSchemas().Combine(&resolver.ClientDiscoveryResolver{Discovery: c.client.Discovery()}),
-		RestMapper:     c.mapper,
-	}
+	checker := &validating.TypeChecker{SchemaResolver: c.schemas, RestMapper: c.mapper}
 	found := checker.Check(policy)
 	if len(found) == 0 && policy.Status.TypeChecking == nil {
 		return nil

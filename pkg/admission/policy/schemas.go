@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	"k8s.io/client-go/discovery"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
+)
+
+// builtinSchemas resolves the types that are known at build time, for all servers of the process.
+var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
+	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, registry.Scheme())
+})
+
+// newSchemas resolves what is known at build time, then custom resources, whose definitions are found unless
+// definition is nil, and asks the server for the rest.
+func newSchemas(definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition, server discovery.DiscoveryInterface) resolver.SchemaResolver {
+	return builtinSchemas().Combine(&definedSchemas{definition, &resolver.ClientDiscoveryResolver{Discovery: server}})
+}
+
+// definedSchemas resolves the schemas of custom resources by their definitions. The server publishes them some
+// milliseconds later, and makes the documents of all versions to tell where.
+type definedSchemas struct {
+	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
+	others     resolver.SchemaResolver
+}
+
+// ResolveSchema implements resolver.SchemaResolver.
+func (d *definedSchemas) ResolveSchema(kind schema.GroupVersionKind) (*spec.Schema, error) {
+	var definition *apiextensionsv1.CustomResourceDefinition
+	if d.definition != nil {
+		definition = d.definition(kind)
+	}
+	if definition == nil {
+		return d.others.ResolveSchema(kind)
+	}
+	document, err := builder.BuildOpenAPIV3(definition, kind.Version, builder.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s in %s: %w", kind.Kind, definition.Name, err)
+	}
+	schemas := document.Components.Schemas
+	for name, found := range schemas {
+		var kinds []schema.GroupVersionKind
+		if err := found.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds); err != nil {
+			return nil, fmt.Errorf("kind of %s: %w", name, err)
+		}
+		for _, k := range kinds {
+			if k == kind {
+				return resolver.PopulateRefs(func(ref string) (*spec.Schema, bool) {
+					s, ok := schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+					return s, ok
+				}, name)
+			}
+		}
+	}
+	return nil, fmt.Errorf("%v: %w", kind, resolver.ErrSchemaNotFound)
+}
