@@ -81,14 +81,20 @@ func (a applier) applyTogether(ctx context.Context, objects []Object) error {
 	group.SetLimit(concurrency)
 	for i, object := range objects {
 		group.Go(func() error {
+			if ctx.Err() != nil { // once is enough for all that haven't begun
+				return context.Cause(ctx)
+			}
 			if err := a.apply(ctx, object); err != nil {
 				errs[i] = fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // errs has the errors, in the order of the objects
-	return errors.Join(errs...)
+	ended := group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return ended
 }
 
 func (a applier) apply(ctx context.Context, object Object) error {
