@@ -7,10 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,7 +44,7 @@ type crdBarrier struct {
 	discovered discoveredResources
 	// ending are the resource versions at which deletions have begun, until that is seen.
 	ending  map[string]string
-	changed chan struct{}
+	updates chan struct{}
 }
 
 func newCRDBarrier(following context.Context) *crdBarrier {
@@ -56,7 +54,7 @@ func newCRDBarrier(following context.Context) *crdBarrier {
 		seen:             map[string]*apiextensionsv1.CustomResourceDefinition{},
 		discovered:       discoveredResources{},
 		ending:           map[string]string{},
-		changed:          make(chan struct{}),
+		updates:          make(chan struct{}),
 	}
 }
 
@@ -65,8 +63,8 @@ func (b *crdBarrier) update(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change()
-	close(b.changed)
-	b.changed = make(chan struct{})
+	close(b.updates)
+	b.updates = make(chan struct{})
 }
 
 // observe is told what the informer has seen, after everybody else.
@@ -97,38 +95,26 @@ func (b *crdBarrier) await(what string, holds func() bool) {
 func (b *crdBarrier) until(ctx context.Context, holds func() bool) bool {
 	for {
 		b.mu.Lock()
-		done, changed := holds(), b.changed
+		done, updates := holds(), b.updates
 		b.mu.Unlock()
 		if done {
 			return true
 		}
 		select {
-		case <-changed:
+		case <-updates:
 		case <-ctx.Done():
 			return false
 		}
 	}
 }
 
-// created waits until the definition is served, or its names have been refused. The UID tells
-// it from a predecessor that has not quite gone; without one, any will do.
+// created waits until the definition is in effect. The UID tells it from a predecessor that has
+// not quite gone; without one, any will do.
 func (b *crdBarrier) created(name string, uid types.UID) {
 	b.await(name, func() bool {
 		crd := b.seen[name]
-		if crd == nil || uid != "" && crd.UID != uid {
-			return false
-		}
-		if apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
-			return true
-		}
-		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && isJudged(crd) && b.discovered.have(crd)
+		return crd != nil && (uid == "" || crd.UID == uid) && b.isInEffect(crd)
 	})
-}
-
-// isJudged says whether a definition of a group of the Kubernetes community has been found to be approved, or not.
-func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
-		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil
 }
 
 // updated waits until requests are served by the definition of that version.
@@ -144,26 +130,12 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 	}
 }
 
-// rediscovered waits until the definition of that version is discovered as it is now, or until
-// its names have been refused.
-func (b *crdBarrier) rediscovered(name, resourceVersion string) {
+// changed waits until the definition of that version is in effect, or is gone.
+func (b *crdBarrier) changed(name, resourceVersion string) {
 	b.await(name, func() bool {
 		crd := b.seen[name]
-		switch {
-		case crd == nil:
-			return true
-		case !b.isPast(name, resourceVersion):
-			return false
-		case crd.DeletionTimestamp != nil, apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted):
-			return true
-		}
-		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && hasItsNames(crd) && b.discovered.have(crd)
+		return crd == nil || b.isPast(name, resourceVersion) && b.isInEffect(crd)
 	})
-}
-
-// hasItsNames says whether the names that are wanted are those that have been accepted.
-func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }
 
 // ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
@@ -272,7 +244,7 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 	}
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
 	if !byServer(ctx) { // the controllers can't wait for themselves
-		s.barrier.rediscovered(m.GetName(), m.GetResourceVersion())
+		s.barrier.changed(m.GetName(), m.GetResourceVersion())
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 		resourceVersion := strconv.FormatInt(change.Revision, 10)
 		b.created(name, "")
 		b.updated(name, resourceVersion)
-		b.rediscovered(name, resourceVersion)
+		b.changed(name, resourceVersion)
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -77,22 +77,45 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 		{"served again", "the group comes back", func(d *definition) { d.Spec.Versions[0].Served = true },
 			"v1: gears [] [all], gears/status [] []"},
 	} {
-		// An update that a controller was faster than is a conflict.
-		for {
-			d := must(client.CustomResourceDefinitions().Get(t.Context(), "gears.example.com", metav1.GetOptions{}))(t)
-			test.change(d)
-			_, err := client.CustomResourceDefinitions().Update(t.Context(), d, metav1.UpdateOptions{})
-			if err == nil {
-				break
-			}
-			if !apierrors.IsConflict(err) {
-				t.Fatalf("%s: %v", test.name, err)
-			}
-		}
+		redefine(t, client, "gears.example.com", test.change)
 		if got := discovered(t, srv, "example.com"); got != test.want {
 			t.Errorf("%s: got %q, want %q: %s", test.name, got, test.want, test.reason)
 		}
 	}
+}
+
+// A definition whose names were refused is served when the answer to the change of its names comes.
+func TestDefinitionWithFreeNames(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v1")
+	define(t, srv, "wheels", "Gear", "v1")
+	if got, want := discovered(t, srv, "example.com"), "v1: gears [] []"; got != want {
+		t.Errorf("two definitions of a kind: got %q, want %q", got, want)
+	}
+	client, err := apiextensions.NewForConfig(srv.Config())
+	ok(t, err)
+	redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) {
+		d.Spec.Names.Kind, d.Spec.Names.ListKind, d.Spec.Names.Singular = "Wheel", "WheelList", "wheel"
+	})
+	if got, want := discovered(t, srv, "example.com"), "v1: gears [] [], wheels [] []"; got != want {
+		t.Errorf("of different kinds: got %q, want %q", got, want)
+	}
+	must(resources(srv, "example.com/v1", "wheels").Create(t.Context(), object("example.com/v1", "Wheel", "w", nil), metav1.CreateOptions{}))(t)
+}
+
+// redefine changes a definition. A change that a controller was faster than is a conflict.
+func redefine(t *testing.T, client apiextensions.CustomResourceDefinitionsGetter, name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
+	ok(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		d, err := client.CustomResourceDefinitions().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(d)
+		_, err = client.CustomResourceDefinitions().Update(t.Context(), d, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // discovered is what both forms of discovery say of a group, which must be the same.

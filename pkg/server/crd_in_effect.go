@@ -1,0 +1,68 @@
+package server
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/util/webhook"
+)
+
+// isInEffect says whether the controllers have nothing left to do about a definition: it is
+// discovered as it is now, or they have refused it.
+func (b *crdBarrier) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	switch {
+	case crd.DeletionTimestamp != nil:
+		return true
+	case !hasItsNames(crd) && !b.isRefusedNames(crd):
+		return false
+	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
+		return isJudged(crd) && b.discovered.have(crd)
+	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
+		return isRefusedCABundle(crd)
+	}
+	return true // nobody establishes it
+}
+
+// hasItsNames says whether the names that are wanted are those that have been accepted.
+func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
+}
+
+// isRefusedNames says whether the definition has been told that names which it wants are others'.
+// It may have been told so of names that it doesn't want any more, or that are free by now.
+func (b *crdBarrier) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	if !apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
+		return false
+	}
+	resources, kinds := sets.New[string](), sets.New[string]()
+	for _, other := range b.seen {
+		if names := other.Status.AcceptedNames; other.Spec.Group == crd.Spec.Group {
+			resources.Insert(names.Plural, names.Singular).Insert(names.ShortNames...)
+			kinds.Insert(names.Kind, names.ListKind)
+		}
+	}
+	want, have := crd.Spec.Names, crd.Status.AcceptedNames
+	return want.Plural != have.Plural && resources.Has(want.Plural) ||
+		want.Singular != have.Singular && resources.Has(want.Singular) ||
+		want.Kind != have.Kind && kinds.Has(want.Kind) ||
+		want.ListKind != have.ListKind && kinds.Has(want.ListKind) ||
+		resources.HasAny(sets.New(want.ShortNames...).Delete(have.ShortNames...).UnsortedList()...)
+}
+
+// isRefusedCABundle says whether the definition has been told that its webhook's caBundle is none.
+func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
+	if established == nil || established.Reason != "InvalidCABundle" {
+		return false
+	}
+	conversion := crd.Spec.Conversion
+	return conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil &&
+		len(webhook.ValidateCABundle(nil, conversion.Webhook.ClientConfig.CABundle)) > 0
+}
+
+// isJudged says whether a definition of a group of the Kubernetes community has been found to be approved, or not.
+func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
+		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil
+}
