@@ -8,49 +8,14 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
-	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
-	"k8s.io/apiserver/pkg/endpoints/openapi"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/kube-openapi/pkg/common"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
-
-// crdDefinitions describe CustomResourceDefinition and what it is made of; the rest of
-// apiextensions' definitions are of no use.
-var crdDefinitions = sync.OnceValue(func() map[string]common.OpenAPIDefinition {
-	all := crdopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
-		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
-	})
-	used := map[string]common.OpenAPIDefinition{}
-	var use func(name string)
-	use = func(name string) {
-		if _, done := used[name]; done {
-			return
-		}
-		used[name] = all[name]
-		for _, dependency := range all[name].Dependencies {
-			use(dependency)
-		}
-	}
-	use(apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName())
-	return used
-})
-
-var crdDefinitionNamer = sync.OnceValue(func() *openapi.DefinitionNamer { return openapi.NewDefinitionNamer(crdserver.Scheme) })
-
-// crdOpenAPIV3Config is for one server: the library writes to it.
-func crdOpenAPIV3Config() *common.OpenAPIV3Config {
-	definitions := func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return unshared(crdDefinitions()) }
-	return genericapiserver.DefaultOpenAPIV3Config(definitions, crdDefinitionNamer())
-}
 
 // groupDiscovery lists the groups of custom resources in /apis. The library leaves
 // that list to kube-aggregator; everything else about custom resources' discovery it

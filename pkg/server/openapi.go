@@ -138,23 +138,10 @@ func openAPIV3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPI
 // installOpenAPI serves /openapi/v2 and /openapi/v3, both built when first asked for.
 // Custom resources are merged into v2 here; for v3 the returned service is also
 // apiextensions' own to update.
-func installOpenAPI(s *genericapiserver.GenericAPIServer, all *installed, crds crdlisters.CustomResourceDefinitionLister) (*handler3.OpenAPIService, error) {
-	parts := all.described(s)
+func installOpenAPI(mux common.PathHandlerByGroupVersion, all []described, crds crdlisters.CustomResourceDefinitionLister) (*handler3.OpenAPIService, error) {
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
-		var services []*restful.WebService
-		for _, p := range parts {
-			service, err := p.service()
-			if err != nil {
-				return nil, "", err
-			}
-			services = append(services, service)
-		}
-		swagger, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), openAPIConfig())
-		if err != nil {
-			return nil, "", fmt.Errorf("building /openapi/v2: %w", err)
-		}
-		swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
-		return swagger, "static", nil
+		swagger, err := describeV2(all)
+		return swagger, "static", err
 	}))
 	v2 := handler.NewOpenAPIServiceLazy(cached.MergeList(func(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
 		if parts[0].Err != nil {
@@ -166,40 +153,68 @@ func installOpenAPI(s *genericapiserver.GenericAPIServer, all *installed, crds c
 		merged, err := crdopenapi.MergeSpecs(parts[0].Value, parts[1].Value)
 		return merged, parts[0].Etag + parts[1].Etag, err
 	}, []cached.Value[*spec.Swagger]{static, customResources(crds)}))
-	v2.RegisterOpenAPIVersionedService("/openapi/v2", s.Handler.NonGoRestfulMux)
+	v2.RegisterOpenAPIVersionedService("/openapi/v2", mux)
 
 	v3 := handler3.NewOpenAPIService()
-	if err := v3.RegisterOpenAPIV3VersionedService("/openapi/v3", s.Handler.NonGoRestfulMux); err != nil {
+	if err := v3.RegisterOpenAPIV3VersionedService("/openapi/v3", mux); err != nil {
 		return nil, err
 	}
-	for _, p := range parts {
-		v3.UpdateGroupVersionLazy(strings.TrimPrefix(p.root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
-			service, err := p.service()
-			if err != nil {
-				return nil, "", err
-			}
-			doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), openAPIV3Config())
-			return doc, "static", err
-		})))
+	for _, part := range all {
+		for root, made := range part.services {
+			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
+				service, err := made()
+				if err != nil {
+					return nil, "", err
+				}
+				doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), part.v3())
+				return doc, "static", err
+			})))
+		}
 	}
 	return v3, nil
 }
 
-// described is a part of what the specs describe.
+// described is what the specs describe by one set of definitions.
 type described struct {
-	root    string
-	service func() (*restful.WebService, error)
+	services map[string]func() (*restful.WebService, error) // by their paths
+	v2       func() *common.Config
+	v3       func() *common.OpenAPIV3Config
 }
 
-func (i *installed) described(s *genericapiserver.GenericAPIServer) []described {
-	var all []described
+func (i *installed) described(s *genericapiserver.GenericAPIServer) described {
+	services := map[string]func() (*restful.WebService, error){}
 	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.services...) {
-		all = append(all, described{service.RootPath(), func() (*restful.WebService, error) { return service, nil }})
+		services[service.RootPath()] = func() (*restful.WebService, error) { return service, nil }
 	}
 	for _, v := range i.versions {
-		all = append(all, described{v.root, v.service})
+		services[v.root] = v.service
 	}
-	return all
+	return described{services, openAPIConfig, openAPIV3Config}
+}
+
+func describeV2(all []described) (*spec.Swagger, error) {
+	var specs []*spec.Swagger
+	for _, part := range all {
+		var services []*restful.WebService
+		for _, made := range part.services {
+			service, err := made()
+			if err != nil {
+				return nil, err
+			}
+			services = append(services, service)
+		}
+		swagger, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), part.v2())
+		if err != nil {
+			return nil, fmt.Errorf("building /openapi/v2: %w", err)
+		}
+		specs = append(specs, swagger)
+	}
+	swagger, err := crdopenapi.MergeSpecs(specs[0], specs[1:]...)
+	if err != nil {
+		return nil, fmt.Errorf("merging /openapi/v2: %w", err)
+	}
+	swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
+	return swagger, nil
 }
 
 // customResources is the v2 spec of the established custom resources, rebuilt when

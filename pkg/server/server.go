@@ -93,7 +93,9 @@ func (s *Server) buildMain() error {
 	s.config.discovery.serveFrom(installed)
 	s.config.groups.Store(installed)
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	v3, err := installOpenAPI(main, installed, definitions.Lister())
+	described := []described{installed.described(main), describedDefinitions(s.crds.GenericAPIServer)}
+	mux := notFoundMux{main.Handler.NonGoRestfulMux, notFound(config)}
+	v3, err := installOpenAPI(mux, described, definitions.Lister())
 	if err != nil {
 		return err
 	}

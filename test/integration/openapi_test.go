@@ -2,9 +2,11 @@ package integration_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -57,5 +59,61 @@ func TestOpenAPISecurity(t *testing.T) {
 				t.Errorf("%s: %s has no answer 401", test.reason, test.operation)
 			}
 		})
+	}
+}
+
+// What is discovered is described: clients explain it, and check manifests by it.
+func TestOpenAPIDescribesWhatIsDiscovered(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	client := must(kubernetes.NewForConfig(srv.Config()))(t).Discovery()
+	_, lists, err := client.ServerGroupsAndResources()
+	ok(t, err)
+	documents := must(client.OpenAPIV3().Paths())(t)
+	v2 := must(client.OpenAPISchema())(t)
+	inV2 := map[string]bool{}
+	for _, path := range v2.GetPaths().GetPath() {
+		inV2[path.GetName()] = true
+	}
+	for _, list := range lists {
+		root := "apis/" + list.GroupVersion
+		if list.GroupVersion == "v1" {
+			root = "api/v1"
+		}
+		document := documents[root]
+		if document == nil {
+			t.Errorf("/openapi/v3 has nothing of %s", list.GroupVersion)
+			continue
+		}
+		var described struct{ Paths map[string]any }
+		ok(t, json.Unmarshal(must(document.Schema("application/json"))(t), &described))
+		for _, resource := range list.APIResources {
+			name, subresource, isSubresource := strings.Cut(resource.Name, "/")
+			path := "/" + root + "/"
+			if resource.Namespaced {
+				path += "namespaces/{namespace}/"
+			}
+			path += name
+			if isSubresource {
+				path += "/{name}/" + subresource
+			}
+			if described.Paths[path] == nil {
+				t.Errorf("/openapi/v3/%s has no %s", root, path)
+			}
+			if !inV2[path] {
+				t.Errorf("/openapi/v2 has no %s", path)
+			}
+		}
+	}
+}
+
+// A version that isn't served has no document, which is said as of any other path.
+func TestOpenAPIOfNothing(t *testing.T) {
+	t.Parallel()
+	client := must(kubernetes.NewForConfig(miniapitest.Start(t).Config()))(t).Discovery().RESTClient()
+	for _, path := range []string{"/openapi/v3/apis/example.com/v1", "/openapi/v3/api/v2", "/openapi/v3/apis/apps/v9", "/openapi/v3/nothing"} {
+		if _, err := client.Get().AbsPath(path).DoRaw(t.Context()); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: want it not to be found, got %v", path, err)
+		}
 	}
 }
