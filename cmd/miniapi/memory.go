@@ -39,10 +39,11 @@ func newMemory(environ func(string) string) *memory {
 func (m *memory) settle() {
 	m.holdStacks(runtime.NumGoroutine())
 	giveBack()
+	idle := idleMemory{need: residentMemory()}
 	go func() {
 		ticker := time.NewTicker(useInterval)
 		defer ticker.Stop()
-		m.giveBackWhenIdle(ticker.C)
+		m.giveBackWhenIdle(idle, ticker.C)
 	}()
 }
 

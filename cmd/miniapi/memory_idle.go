@@ -43,8 +43,7 @@ func (i *idleMemory) due(now memoryUse) bool {
 
 // giveBackWhenIdle gives memory back whenever a look finds the process idle after use, until it is
 // released.
-func (m *memory) giveBackWhenIdle(looks <-chan time.Time) {
-	idle := idleMemory{need: residentMemory()}
+func (m *memory) giveBackWhenIdle(idle idleMemory, looks <-chan time.Time) {
 	for {
 		select {
 		case <-looks:

@@ -45,10 +45,15 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	const used = 128 << 20
 	giveBack()
 	m := newMemory(func(string) string { return "" })
+	idle := idleMemory{need: residentMemory()}
 	looks, ended := make(chan time.Time), make(chan struct{})
 	go func() {
 		defer close(ended)
-		m.giveBackWhenIdle(looks)
+		m.giveBackWhenIdle(idle, looks)
+	}()
+	defer func() {
+		m.release()
+		<-ended
 	}()
 	before := heldByGo()
 	use(used)
@@ -62,8 +67,6 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Errorf("%d bytes are still held, before it was %d", heldByGo(), before)
 	}
-	m.release()
-	<-ended
 }
 
 // heldByGo is what Go hasn't given back. Of what is resident, the race detector keeps a part.
