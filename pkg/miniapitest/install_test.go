@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -77,53 +78,49 @@ func TestFileSystems(t *testing.T) {
 func TestInstalledWebhooks(t *testing.T) {
 	t.Parallel()
 	definition := parse[apiextensionsv1.CustomResourceDefinition](t, "testdata/conversion/gears.yaml")
+	common := []miniapitest.Option{
+		miniapitest.WithWebhook("/", miniapitest.AdmissionHandler(allow)),
+		miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "system"}}),
+	}
+	written := miniapitest.WithObjects(configMap("after"))
+	all := slices.Clone(common)
 	for _, test := range []struct {
 		name, reason, service string
 		option                miniapitest.Option
-		path, webhook         string
+		webhook               string
 	}{
-		{"configuration as an object", "an object may name webhooks", "webhook-service", miniapitest.WithObjects(refusingBy("system", "webhook-service", 443)), "/validate", "refuse.example.com"},
+		{"configuration as an object", "an object may name webhooks", "webhook-service", miniapitest.WithObjects(refusingBy("system", "webhook-service", 443)), "refuse.example.com"},
 		{"configurations of a list", "so may each of a list", "webhook-service", miniapitest.WithObjects(&admissionregistrationv1.ValidatingWebhookConfigurationList{
 			Items: []admissionregistrationv1.ValidatingWebhookConfiguration{*refusingBy("system", "webhook-service", 443)},
-		}), "/validate", "refuse.example.com"},
-		{"configurations of manifests", "so may files, whichever option reads them", "webhook-service", miniapitest.WithManifests("testdata/webhooks/*.yaml"), "/", "label.example.com"},
-		{"configurations of a file system", "so may files that are embedded", "webhook-service", miniapitest.WithManifestsFS(testdata, "testdata/webhooks"), "/", "label.example.com"},
-		{"definition as an object", "webhooks that convert are called as well", "gears", miniapitest.WithObjects(definition), "/convert", "gears.example.com"},
-		{"definition of a manifest", "files name them, too", "gears", miniapitest.WithManifests("testdata/conversion"), "/convert", "gears.example.com"},
-		{"definition of a file system", "so do embedded files", "gears", miniapitest.WithManifestsFS(testdata, "testdata/conversion"), "/convert", "gears.example.com"},
+		}), "refuse.example.com"},
+		{"configurations of manifests", "so may files, whichever option reads them", "webhook-service", miniapitest.WithManifests("testdata/webhooks/*.yaml"), "label.example.com"},
+		{"configurations of a file system", "so may files that are embedded", "webhook-service", miniapitest.WithManifestsFS(testdata, "testdata/webhooks"), "label.example.com"},
+		{"definition as an object", "webhooks that convert are called as well", "gears", miniapitest.WithObjects(definition), "gears.example.com"},
+		{"definition of a manifest", "files name them, too", "gears", miniapitest.WithManifests("testdata/conversion"), "gears.example.com"},
+		{"definition of a file system", "so do embedded files", "gears", miniapitest.WithManifestsFS(testdata, "testdata/conversion"), "gears.example.com"},
 	} {
+		all = append(all, test.option)
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			handler := miniapitest.WithWebhook(test.path, miniapitest.AdmissionHandler(allow))
-			system := miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "system"}})
-			written := miniapitest.WithObjects(configMap("after"))
-			for _, start := range []struct {
-				name, reason string
-				options      []miniapitest.Option
-				want         []string
-			}{
-				{"no service", "the service is nobody's, which is said before a write fails for it", []miniapitest.Option{handler, system, test.option, written},
-					[]string{fmt.Sprintf("webhook %q can't be reached", test.webhook), fmt.Sprintf("WithWebhookService(%q, %q) makes the service the fixture's", "system", test.service)}},
-				{"service", "all is there", []miniapitest.Option{miniapitest.WithWebhookService("system", test.service), handler, system, test.option, written}, nil},
+			srv, err := miniapitest.New(t.Context(), append(slices.Clone(common), test.option, written)...)
+			if err == nil {
+				_ = srv.Stop()
+				t.Fatalf("want no start: %s, and the service is nobody's, which is said before a write fails for it", test.reason)
+			}
+			for _, want := range []string{
+				fmt.Sprintf("webhook %q can't be reached", test.webhook),
+				fmt.Sprintf("WithWebhookService(%q, %q) makes the service the fixture's", "system", test.service),
 			} {
-				srv, err := miniapitest.New(t.Context(), start.options...)
-				if err == nil {
-					if err := srv.Stop(); err != nil {
-						t.Error(err)
-					}
-				}
-				if (err == nil) != (start.want == nil) {
-					t.Errorf("%s: %s: want an error %t because %s, got %v", start.name, test.reason, start.want != nil, start.reason, err)
-					continue
-				}
-				for _, want := range start.want {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("%s: %s: want %q because %s, got %v", start.name, test.reason, want, start.reason, err)
-					}
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("want %q because %s, got %v", want, test.reason, err)
 				}
 			}
 		})
 	}
+	t.Run("services", func(t *testing.T) {
+		t.Parallel()
+		miniapitest.Start(t, append(all, miniapitest.WithWebhookService("system", "webhook-service"), miniapitest.WithWebhookService("system", "gears"), written)...)
+	})
 }
 
 // A webhook is called where its service is, and once for all that name it.
