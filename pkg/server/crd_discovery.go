@@ -55,7 +55,9 @@ type discoveryRecorder struct {
 	aggregated.ResourceManager
 	barrier *crdBarrier
 	handler http.Handler
-	added   map[string]apidiscoveryv2.APIResourceDiscovery
+	// added are the resources of the version that AddGroupVersion was last called with. One goroutine calls it,
+	// and SetGroupVersionPriority of the same version next.
+	added map[string]apidiscoveryv2.APIResourceDiscovery
 }
 
 // serveFrom makes it serve the installed groups, too.

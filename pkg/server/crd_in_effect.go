@@ -11,11 +11,14 @@ import (
 // isInEffect says whether the controllers have nothing left to do about a definition: it is
 // discovered as it is now, or they have refused it.
 func (b *crdBarrier) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return b.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || b.isRefusedNames(crd))
+}
+
+// isServed says whether a definition is discovered by the names that it has, or won't be.
+func (b *crdBarrier) isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:
 		return true
-	case !hasItsNames(crd) && !b.isRefusedNames(crd):
-		return false
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
 		return isJudged(crd) && b.discovered.have(crd)
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
@@ -29,12 +32,17 @@ func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }
 
-// isRefusedNames says whether the definition has been told that names which it wants are others'.
-// It may have been told so of names that it doesn't want any more, or that are free by now.
+// isRefusedNames says whether the definition has been told that names which it wants are others', and
+// has those that aren't. It may have been told so of names that it doesn't want any more, or that
+// are free by now.
 func (b *crdBarrier) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	if !apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
-		return false
-	}
+	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
+		equality.Semantic.DeepEqual(b.acceptable(crd), crd.Status.AcceptedNames)
+}
+
+// acceptable are the names that a definition will have: each that it wants, unless it is another's. Of short
+// names it gets all or none, and categories are nobody's.
+func (b *crdBarrier) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
 	resources, kinds := sets.New[string](), sets.New[string]()
 	for _, other := range b.seen {
 		if names := other.Status.AcceptedNames; other.Spec.Group == crd.Spec.Group {
@@ -42,12 +50,26 @@ func (b *crdBarrier) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinitio
 			kinds.Insert(names.Kind, names.ListKind)
 		}
 	}
-	want, have := crd.Spec.Names, crd.Status.AcceptedNames
-	return want.Plural != have.Plural && resources.Has(want.Plural) ||
-		want.Singular != have.Singular && resources.Has(want.Singular) ||
-		want.Kind != have.Kind && kinds.Has(want.Kind) ||
-		want.ListKind != have.ListKind && kinds.Has(want.ListKind) ||
-		resources.HasAny(sets.New(want.ShortNames...).Delete(have.ShortNames...).UnsortedList()...)
+	names, want := crd.Status.AcceptedNames, crd.Spec.Names
+	for _, name := range []struct {
+		has  *string
+		want string
+		used sets.Set[string]
+	}{
+		{&names.Plural, want.Plural, resources},
+		{&names.Singular, want.Singular, resources},
+		{&names.Kind, want.Kind, kinds},
+		{&names.ListKind, want.ListKind, kinds},
+	} {
+		if !name.used.Has(name.want) {
+			*name.has = name.want
+		}
+	}
+	if fresh := sets.New(want.ShortNames...).Delete(names.ShortNames...); !resources.HasAny(fresh.UnsortedList()...) {
+		names.ShortNames = want.ShortNames
+	}
+	names.Categories = want.Categories
+	return names
 }
 
 // isRefusedCABundle says whether the definition has been told that its webhook's caBundle is none.

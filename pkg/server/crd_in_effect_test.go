@@ -25,6 +25,11 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		}
 	}
 	named := func(d *definition) { d.Status.AcceptedNames = d.Spec.Names }
+	// rest are the names without those that are refused.
+	rest := func(d *definition) {
+		d.Status.AcceptedNames = d.Spec.Names
+		d.Status.AcceptedNames.ShortNames = nil
+	}
 	wants := func(shortName string) func(*definition) {
 		return func(d *definition) { d.Spec.Names.ShortNames = []string{shortName} }
 	}
@@ -38,6 +43,8 @@ func TestDefinitionIsInEffect(t *testing.T) {
 	group := func(name string) func(*definition) {
 		return func(d *definition) { d.Spec.Group = name }
 	}
+	category := func(d *definition) { d.Spec.Names.Categories = []string{"all"} }
+	list := func(d *definition) { d.Spec.Names.ListKind = "GearList" }
 	ends := func(d *definition) { d.DeletionTimestamp = &metav1.Time{} }
 	discovered := map[string]apidiscoveryv2.APIResourceDiscovery{"gears": {ResponseKind: &metav1.GroupVersionKind{Kind: "Gear"}}}
 
@@ -52,8 +59,10 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		{"established", "it will be discovered", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, false, false},
 		{"discovered", "it is", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, true, true},
 		{"names changed", "they will be judged", []func(*definition){named, wants("gr"), condition(accepted, yes, ""), condition(established, yes, "")}, true, false},
-		{"names refused", "another has them", []func(*definition){wants("taken"), condition(accepted, no, ""), condition(established, no, "")}, false, true},
-		{"names freed", "they are nobody's any more", []func(*definition){wants("free"), condition(accepted, no, ""), condition(established, no, "")}, false, false},
+		{"names refused", "another has them", []func(*definition){wants("taken"), rest, condition(accepted, no, ""), condition(established, no, "")}, false, true},
+		{"names freed", "they are nobody's any more", []func(*definition){wants("free"), rest, condition(accepted, no, ""), condition(established, no, "")}, false, false},
+		{"category of refused", "it is nobody's", []func(*definition){wants("taken"), rest, category, condition(accepted, no, ""), condition(established, no, "")}, false, false},
+		{"another name of refused", "it is free", []func(*definition){wants("taken"), rest, list, condition(accepted, no, ""), condition(established, no, "")}, false, false},
 		{"names refused later", "it is served by the old ones, which will be discovered",
 			[]func(*definition){named, wants("taken"), condition(accepted, no, ""), condition(established, yes, "")}, false, false},
 		{"names refused later, discovered", "it is served by the old ones",

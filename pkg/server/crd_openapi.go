@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// crdDefinitions describe CustomResourceDefinition and what it is made of; the rest of
-// apiextensions' definitions are of no use.
+// crdDefinitions describe CustomResourceDefinition and what it is made of, which is what a server needs for
+// managed fields. The documents are made of more.
 var crdDefinitions = sync.OnceValue(func() map[string]common.OpenAPIDefinition {
 	all := crdopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/cached"
@@ -30,7 +31,7 @@ import (
 	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
-// The OpenAPI definitions depend on the table alone. They are made at their first
+// The OpenAPI definitions of the registry depend on the table alone. They are made at their first
 // use, once a process, and shared by all its servers.
 var (
 	sharedOpenAPIConfig   = sync.OnceValue(newOpenAPIConfig)
@@ -162,12 +163,11 @@ func installOpenAPI(mux common.PathHandlerByGroupVersion, all []described, crds 
 	for _, part := range all {
 		for root, made := range part.services {
 			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
-				service, err := made()
-				if err != nil {
-					return nil, "", err
+				document, err := describeV3(made, part.v3())
+				if err != nil { // whoever asks for it is told that it isn't there
+					klog.ErrorS(err, "describing an API", "path", root)
 				}
-				doc, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), part.v3())
-				return doc, "static", err
+				return document, "static", err
 			})))
 		}
 	}
@@ -215,6 +215,14 @@ func describeV2(all []described) (*spec.Swagger, error) {
 	}
 	swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
 	return swagger, nil
+}
+
+func describeV3(made func() (*restful.WebService, error), config *common.OpenAPIV3Config) (*spec3.OpenAPI, error) {
+	service, err := made()
+	if err != nil {
+		return nil, err
+	}
+	return builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), config)
 }
 
 // customResources is the v2 spec of the established custom resources, rebuilt when

@@ -7,7 +7,7 @@ import (
 )
 
 // notFoundMux answers for those handlers below a prefix that don't: the library's of OpenAPI v3 leaves
-// a version that it doesn't have at status 200 without a document.
+// a version that it doesn't have, or whose document it can't make, at status 200 without one.
 type notFoundMux struct {
 	common.PathHandlerByGroupVersion
 	notFound http.Handler

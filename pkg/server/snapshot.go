@@ -154,9 +154,12 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 		b.await(name, func() bool { return b.seen[name] == nil })
 	default:
 		resourceVersion := strconv.FormatInt(change.Revision, 10)
-		b.created(name, "")
+		b.await(name, func() bool {
+			crd := b.seen[name]
+			// Names that were about to be accepted are what was before the snapshot.
+			return crd != nil && b.isPast(name, resourceVersion) && b.isServed(crd)
+		})
 		b.updated(name, resourceVersion)
-		b.changed(name, resourceVersion)
 	}
 }
 

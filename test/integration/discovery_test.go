@@ -102,6 +102,15 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 		t.Errorf("of different kinds: got %q, want %q", got, want)
 	}
 	must(resources(srv, "example.com/v1", "wheels").Create(t.Context(), object("example.com/v1", "Wheel", "w", nil), metav1.CreateOptions{}))(t)
+
+	// What else changes in a definition that is refused a name is discovered all the same.
+	redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"gear"} })
+	for _, category := range []string{"a", "b", "c", "d"} {
+		redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Categories = []string{category} })
+		if got, want := discovered(t, srv, "example.com"), fmt.Sprintf("v1: gears [] [], wheels [] [%s]", category); got != want {
+			t.Errorf("in category %s: got %q, want %q", category, got, want)
+		}
+	}
 }
 
 // redefine changes a definition. A change that a controller was faster than is a conflict.
