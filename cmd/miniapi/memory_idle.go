@@ -26,6 +26,13 @@ func readMemoryUse() memoryUse {
 	return memoryUse{resident: residentMemory(), allocated: sample[0].Value.Uint64()}
 }
 
+// heldByGo is what Go hasn't given back, in bytes.
+func heldByGo() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
 // idleMemory tells when an idle process has much that it only needed while it was in use. Go
 // keeps twice the heap for as long as nothing else happens: the OpenAPI documents, which the first
 // kubectl apply asks for, would take 130 MB for good.

@@ -36,15 +36,16 @@ func dropProgramPages() {
 	}
 }
 
-// residentMemory is what the process has of the machine's memory, in bytes; 0 if nobody knows.
+// residentMemory is what the process has of the machine's memory, in bytes, or what Go has of it if /proc
+// doesn't tell.
 func residentMemory() uint64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0
+		return heldByGo()
 	}
 	var size, resident uint64
 	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
-		return 0
+		return heldByGo()
 	}
 	return resident * uint64(os.Getpagesize())
 }

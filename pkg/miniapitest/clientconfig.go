@@ -24,7 +24,7 @@ func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	switch gvk := object.GroupVersionKind(); {
 	case isConfiguration(gvk):
 		read = configured
-	case isDefinition(gvk):
+	case manifests.IsDefinition(gvk):
 		read = converting
 	}
 	webhooks, err := read(object)

@@ -39,7 +39,7 @@ func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addDefinitions(reader manifests.Reader, paths []string) error {
-	reader.Wanted, reader.Patch, reader.KeepPatches = isDefinition, checkWholeDefinition, true
+	reader.Wanted, reader.Patch, reader.KeepPatches = manifests.IsDefinition, checkWholeDefinition, true
 	objects, err := reader.Load(paths...)
 	if err == nil {
 		objects, err = patched(objects)
@@ -116,19 +116,15 @@ func explainUnknown(err error) error {
 		return err
 	}
 	unknown := &meta.NoKindMatchError{}
-	if errors.As(err, &unknown) && isDefinition(unknown.GroupKind.WithVersion("")) {
+	if errors.As(err, &unknown) && manifests.IsDefinition(unknown.GroupKind.WithVersion("")) {
 		return fmt.Errorf("%w: definitions are %s alone", err, apiextensionsv1.SchemeGroupVersion)
 	}
 	return fmt.Errorf("%w: the definition of a custom resource must come before it, and WithCRDs installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 
-func isDefinition(gvk schema.GroupVersionKind) bool {
-	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
-}
-
 // checkWholeDefinition tells a definition from kustomize's patch of one, as envtest does.
 func checkWholeDefinition(u *unstructured.Unstructured) error {
-	if !isDefinition(u.GroupVersionKind()) {
+	if !manifests.IsDefinition(u.GroupVersionKind()) {
 		return nil
 	}
 	for _, field := range []string{"group", "names"} {

@@ -130,11 +130,11 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 	}
 }
 
-// changed waits until the definition of that version is in effect, or is gone.
-func (b *crdBarrier) changed(name, resourceVersion string) {
+// changed waits until the definition as it was last seen is in effect, or is gone.
+func (b *crdBarrier) changed(name string) {
 	b.await(name, func() bool {
 		crd := b.seen[name]
-		return crd == nil || b.isPast(name, resourceVersion) && b.isInEffect(crd)
+		return crd == nil || b.isInEffect(crd)
 	})
 }
 
@@ -244,7 +244,7 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 	}
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
 	if !byServer(ctx) { // the controllers can't wait for themselves
-		s.barrier.changed(m.GetName(), m.GetResourceVersion())
+		s.barrier.changed(m.GetName())
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/emicklei/go-restful/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
-	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	crddefinitions "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/kube-openapi/pkg/common"
@@ -16,7 +16,7 @@ import (
 // crdDefinitions describe CustomResourceDefinition and what it is made of, which is what a server needs for
 // managed fields. The documents are made of more.
 var crdDefinitions = sync.OnceValue(func() map[string]common.OpenAPIDefinition {
-	all := crdopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
+	all := crddefinitions.GetOpenAPIDefinitions(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
 	})
 	used := map[string]common.OpenAPIDefinition{}
@@ -47,13 +47,13 @@ func describedDefinitions(s *genericapiserver.GenericAPIServer) described {
 	d := described{
 		services: map[string]func() (*restful.WebService, error){},
 		v2: func() *common.Config {
-			config := genericapiserver.DefaultOpenAPIConfig(crdopenapi.GetOpenAPIDefinitions, crdDefinitionNamer())
+			config := genericapiserver.DefaultOpenAPIConfig(crddefinitions.GetOpenAPIDefinitions, crdDefinitionNamer())
 			config.Info = openAPIInfo()
 			describeSecurity(config)
 			return config
 		},
 		v3: func() *common.OpenAPIV3Config {
-			config := genericapiserver.DefaultOpenAPIV3Config(crdopenapi.GetOpenAPIDefinitions, crdDefinitionNamer())
+			config := genericapiserver.DefaultOpenAPIV3Config(crddefinitions.GetOpenAPIDefinitions, crdDefinitionNamer())
 			config.Info = openAPIInfo()
 			describeSecurityV3(config)
 			return config

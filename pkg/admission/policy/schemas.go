@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -53,13 +54,11 @@ func (d *definedSchemas) ResolveSchema(kind schema.GroupVersionKind) (*spec.Sche
 		if err := found.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds); err != nil {
 			return nil, fmt.Errorf("kind of %s: %w", name, err)
 		}
-		for _, k := range kinds {
-			if k == kind {
-				return resolver.PopulateRefs(func(ref string) (*spec.Schema, bool) {
-					s, ok := schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
-					return s, ok
-				}, name)
-			}
+		if slices.Contains(kinds, kind) {
+			return resolver.PopulateRefs(func(ref string) (*spec.Schema, bool) {
+				s, ok := schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+				return s, ok
+			}, name)
 		}
 	}
 	return nil, fmt.Errorf("%v: %w", kind, resolver.ErrSchemaNotFound)

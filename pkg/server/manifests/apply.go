@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -59,7 +60,7 @@ func Apply(ctx context.Context, config *rest.Config, objects []Object) error {
 func together(objects []Object) int {
 	names := sets.New[string]()
 	for i, object := range objects {
-		if !isDefinition(object) || names.Has(object.GetName()) {
+		if !IsDefinition(object.GroupVersionKind()) || names.Has(object.GetName()) {
 			return max(i, 1)
 		}
 		names.Insert(object.GetName())
@@ -119,7 +120,7 @@ func (a applier) apply(ctx context.Context, object Object) error {
 	if err != nil {
 		return err
 	}
-	if isDefinition(object) {
+	if IsDefinition(gvk) {
 		return a.checkEstablished(ctx, applied.GetName())
 	}
 	return nil
@@ -142,7 +143,7 @@ func (a applier) checkEstablished(ctx context.Context, name string) error {
 	return nil
 }
 
-func isDefinition(object Object) bool {
-	gvk := object.GroupVersionKind()
+// IsDefinition says whether a kind is CustomResourceDefinition, of any version.
+func IsDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
 }
