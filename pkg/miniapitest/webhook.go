@@ -11,13 +11,11 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -244,21 +242,6 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// The handler sees what it is configured for, and nothing else.
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		defer answerPanic(w, r)
-		handler.ServeHTTP(w, r)
+		call(handler, w, r)
 	}
-}
-
-// answerPanic tells the server, and so the test, of a handler that panics: all that it
-// would see else is a connection that ends.
-func answerPanic(w http.ResponseWriter, r *http.Request) {
-	value := recover()
-	if value == nil {
-		return
-	}
-	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(value) //nolint:forbidigo // it is meant for package http
-	}
-	klog.Errorf("the webhook %s has panicked: %v\n%s", r.URL.Path, value, debug.Stack())
-	http.Error(w, fmt.Sprintf("the handler has panicked: %v", value), http.StatusInternalServerError)
 }

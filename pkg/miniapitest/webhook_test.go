@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -96,19 +97,20 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// Who calls a handler that panics is told so.
-func TestWebhookPanics(t *testing.T) {
+// Who calls a handler that doesn't return is told so.
+func TestWebhookEnds(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, test := range []struct {
 		name, reason string
-		value        any
+		end          func()
 		want         string
 	}{
-		{"mistake", "who has made it reads what it was", "index out of range", "the handler has panicked: index out of range"},
-		{"meant to end the request", "net/http takes it for hanging up", http.ErrAbortHandler, "received from peer"},
+		{"mistake", "who has made it reads what it was", func() { panic("index out of range") }, "the handler has panicked: index out of range"},
+		{"meant to end the request", "net/http takes it for hanging up", func() { panic(http.ErrAbortHandler) }, "received from peer"},
+		{"end of the goroutine", "t.FailNow does no other", runtime.Goexit, "the handler has ended its goroutine, as t.FailNow"},
 	} {
-		webhook := srv.Webhook("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(test.value) }))
+		webhook := srv.Webhook("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { test.end() }))
 		configuration := refusing(webhook.ClientConfig())
 		if _, err := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

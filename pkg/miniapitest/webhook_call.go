@@ -1,0 +1,44 @@
+package miniapitest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"k8s.io/klog/v2"
+)
+
+// call has a handler answer, or else answers why it didn't: all that the server, and so the
+// test, would see is a connection that ends. A handler has its own goroutine because
+// t.FailNow, and what calls it, ends that.
+func call(handler http.Handler, w http.ResponseWriter, r *http.Request) {
+	ended := make(chan error, 1)
+	go func() {
+		returned := false
+		defer func() { ended <- answerEnd(w, r, returned, recover()) }()
+		handler.ServeHTTP(w, r)
+		returned = true
+	}()
+	if err := <-ended; err != nil {
+		panic(err) //nolint:forbidigo // it is meant for package http
+	}
+}
+
+// answerEnd answers for a handler that hasn't returned. What it gives back is a panic that
+// package http should see.
+func answerEnd(w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
+	err, _ := panicked.(error)
+	switch {
+	case returned:
+	case errors.Is(err, http.ErrAbortHandler):
+		return err
+	case panicked != nil:
+		klog.Errorf("the webhook %s has panicked: %v\n%s", r.URL.Path, panicked, debug.Stack())
+		http.Error(w, fmt.Sprintf("the handler has panicked: %v", panicked), http.StatusInternalServerError)
+	default:
+		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: only a test's own goroutine may; a handler can call t.Error and return",
+			http.StatusInternalServerError)
+	}
+	return nil
+}
