@@ -13,9 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
-	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
@@ -24,7 +21,6 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/apiserver/pkg/server/healthz"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/dynamic"
@@ -351,34 +347,4 @@ func (c *Config) buildAudit(context.Context) error {
 		return fmt.Errorf("--audit-log-path, --audit-webhook-config-file: %w", err)
 	}
 	return nil
-}
-
-// customResources is the configuration of apiextensions-apiserver, which serves
-// custom resources behind the same chain.
-func (c *Config) customResources() *crdserver.Config {
-	g := *c.generic
-	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
-	g.OpenAPIV3Config = crdOpenAPIV3Config()
-	g.SkipOpenAPIInstallation = true
-	// It is asked behind the filters of the main server, and only for what that doesn't have.
-	g.EnableProfiling, g.EnableMetrics = false, false
-	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
-	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
-
-	etcd := *c.options.Etcd
-	etcd.StorageConfig.Codec = crdserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)
-	etcd.StorageConfig.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
-	factory := &genericoptions.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
-	g.RESTOptionsGetter = c.crdBarrier.RESTOptionsGetter(c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
-	c.customStores.written = c.written
-	customResources := c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker))
-	return &crdserver.Config{
-		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},
-		ExtraConfig: crdserver.ExtraConfig{
-			CRDRESTOptionsGetter: c.crdBarrier.served.RESTOptionsGetter(c.customStores.RESTOptionsGetter(customResources)),
-			MasterCount:          1,
-			ServiceResolver:      c.services,
-			AuthResolverWrapper:  c.webhookAuth,
-		},
-	}
 }

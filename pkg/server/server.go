@@ -53,8 +53,11 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 
 func (s *Server) buildCustomResources() error {
 	last := genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(s.config.generic))
-	var err error
-	if s.crds, err = s.config.customResources().Complete().New(last); err != nil {
+	config, err := s.config.customResources()
+	if err != nil {
+		return err
+	}
+	if s.crds, err = config.Complete().New(last); err != nil {
 		return err
 	}
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()

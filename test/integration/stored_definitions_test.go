@@ -1,0 +1,89 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// What a schema can hold, and an encoding could lose.
+const gauges = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gauges.example.com
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gauges, kind: Gauge, shortNames: [ga], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    additionalPrinterColumns: [{name: Limit, type: string, jsonPath: .spec.limit}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            default: {}
+            x-kubernetes-validations: [{rule: "!has(self.unit) || self.unit != 'none'", message: "what is it measured in?"}]
+            properties:
+              unit: {type: string, default: K, enum: [K, none, ""]}
+              limit: {x-kubernetes-int-or-string: true, default: 0, anyOf: [{type: integer}, {type: string}]}
+              share: {type: number, minimum: 0, exclusiveMaximum: true, maximum: 1, default: 0.5, example: 0.25}
+              "on": {type: boolean, default: false, nullable: true}
+              names: {type: array, items: {type: string}, default: [], x-kubernetes-list-type: set, minItems: 0}
+              labels: {type: object, additionalProperties: {type: string}, default: {"": ""}}
+              any: {type: object, x-kubernetes-preserve-unknown-fields: true, externalDocs: {url: https://example.com}}
+`
+
+// A definition is the same, and served, whatever encoding the server that stored it was told to use.
+func TestStoredDefinitions(t *testing.T) {
+	t.Parallel()
+	given := &unstructured.Unstructured{}
+	ok(t, given.UnmarshalJSON(must(yaml.YAMLToJSON([]byte(gauges)))(t)))
+	data := t.TempDir()
+	for _, test := range []struct{ name, mediaType, reason string }{
+		{"written", "application/json", "it is how definitions were stored, and what kube-apiserver stores"},
+		{"read", "application/vnd.kubernetes.protobuf", "a data folder stays readable"},
+		{"read again", "application/json", "and does so when it was changed"},
+	} {
+		srv := must(miniapitest.New(t.Context(), miniapitest.WithDataDir(data), miniapitest.WithServerOptions(func(o *server.Options) {
+			o.Etcd.DefaultStorageMediaType = test.mediaType
+		})))(t)
+		definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+		if test.name == "written" {
+			must(definitions.Create(t.Context(), given, metav1.CreateOptions{}))(t)
+		}
+		stored := must(definitions.Get(t.Context(), given.GetName(), metav1.GetOptions{}))(t)
+		stored.SetLabels(map[string]string{"last": strings.ReplaceAll(test.name, " ", "-")})
+		stored = must(definitions.Update(t.Context(), stored, metav1.UpdateOptions{}))(t)
+		if diff := cmp.Diff(schemaOf(given), schemaOf(stored)); diff != "" {
+			t.Errorf("%s: %s: the schema has changed (-given +stored):\n%s", test.name, test.reason, diff)
+		}
+		gauge := object("example.com/v1", "Gauge", "g", nil)
+		gauge.SetGenerateName("g-")
+		gauge.SetName("")
+		created := must(resources(srv, "example.com/v1", "gauges").Create(t.Context(), gauge, metav1.CreateOptions{}))(t)
+		want := map[string]any{"unit": "K", "limit": int64(0), "share": 0.5, "on": false, "names": []any{}, "labels": map[string]any{"": ""}}
+		if diff := cmp.Diff(want, fieldOf(created, "spec")); diff != "" {
+			t.Errorf("%s: %s: defaults (-want +got):\n%s", test.name, test.reason, diff)
+		}
+		ok(t, srv.Stop())
+	}
+}
+
+func schemaOf(definition *unstructured.Unstructured) any {
+	versions, _ := fieldOf(definition, "spec", "versions").([]any)
+	return versions[0]
+}
