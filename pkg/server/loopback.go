@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // loopbackUserAgent is how the server's own requests are known, for their managed fields and when it stops:
@@ -39,7 +41,9 @@ func (l *loopback) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errLoopbackClosed
 	}
 
-	ctx, cancel := context.WithCancelCause(req.Context())
+	// As on a connection, nothing but the end of the client's context comes along: the chain takes what it
+	// finds in a request's context for that request's own, such as the audit event and the user.
+	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
 	body, out := io.Pipe()
 	w := &loopbackWriter{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
 	in := req.Clone(ctx)
@@ -54,8 +58,10 @@ func (l *loopback) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 
 	release := context.AfterFunc(l.life, func() { cancel(errLoopbackClosed) })
+	forget := context.AfterFunc(req.Context(), func() { cancel(context.Cause(req.Context())) })
 	go func() {
 		defer release()
+		defer forget()
 		defer w.finish()
 		(*handler).ServeHTTP(w, in)
 	}()

@@ -88,6 +88,38 @@ func TestLoopbackStreamsUntilTheServerEnds(t *testing.T) {
 	}
 }
 
+// The end of the client's context is all of it that a connection would carry: with its values, the chain would take
+// the audit event and the user of the request that is being served for those of the one that it makes.
+func TestLoopbackCarriesTheEndOfAContextAlone(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	l := &loopback{life: t.Context()}
+	ended := make(chan error, 1)
+	l.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if value := r.Context().Value(key{}); value != nil {
+			t.Errorf("the handler's context has %q of the client's", value)
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		ended <- context.Cause(r.Context())
+	}))
+	enough := errors.New("enough")
+	ctx, end := context.WithCancelCause(context.WithValue(t.Context(), key{}, "a value"))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://server/watch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := l.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	end(enough)
+	if err := <-ended; !errors.Is(err, enough) {
+		t.Errorf("the handler's context ended with %v, want %v", err, enough)
+	}
+}
+
 func TestLoopbackHandlerPanics(t *testing.T) {
 	t.Parallel()
 	l := &loopback{life: t.Context()}

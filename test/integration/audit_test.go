@@ -15,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -214,5 +215,21 @@ func TestAuditOfDecisions(t *testing.T) {
 				t.Errorf("%s: annotations (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// To grant a role, one must have what it grants. The server asks itself for that while it answers, and its own
+// requests are other ones to audit than the one that they are made for.
+func TestAuditOfGrants(t *testing.T) {
+	t.Parallel()
+	srv, log := audited(t)
+	rule := rbacRule(rbacv1.GroupName, "create", "roles")
+	grant(t, srv, "granter", rule)
+	must(clientOf(t, srv, "granter").RbacV1().Roles("metadata").Create(t.Context(),
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "granted"}, Rules: []rbacv1.PolicyRule{rule}}, metav1.CreateOptions{}))(t)
+
+	event := log.event(t, "metadata", "granted")
+	if event.User.Username != "granter" || event.Verb != "create" || event.ResponseStatus.Code != http.StatusCreated {
+		t.Errorf("got the event of %q to %s with status %d, want that of granter to create with 201", event.User.Username, event.Verb, event.ResponseStatus.Code)
 	}
 }
