@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -62,7 +61,7 @@ func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.Grou
 }
 
 func (r *scaleREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return printers.TableConvertor(printers.Default).ConvertToTable(ctx, object, options)
+	return r.store.ConvertToTable(ctx, object, options)
 }
 
 func (r *scaleREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
