@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,5 +63,30 @@ func TestKill(t *testing.T) {
 		if !slices.ContainsFunc(list.Items, func(c corev1.ConfigMap) bool { return c.Name == name }) {
 			t.Errorf("configmap %s was created, and is gone", name)
 		}
+	}
+}
+
+// TestUnwritable takes away the folder of etcd's log, where the next segment goes. As with a full disk, etcd
+// doesn't get over it: a server that stayed would answer nothing, and nobody would know why.
+func TestUnwritable(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "data")
+	p, config := serve(t, "--data-dir="+folder)
+	if err := os.RemoveAll(filepath.Join(folder, "member", "wal")); err != nil {
+		t.Fatal(err)
+	}
+	configMaps := client(t, config).CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	large := map[string]string{"a": strings.Repeat("a", 900_000)}
+	for i := range 10 { // a segment of the log has room for two
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	code, _, stderr := p.exit(t)
+	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != exitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("want exit code %d and %q, got %d and %s", exitFailed, want, code, stderr)
 	}
 }

@@ -206,12 +206,8 @@ func (c *Config) buildStorage(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	c.member, err = c.start()
-	switch {
-	case err != nil && o.DataDir != "":
-		return fmt.Errorf("--data-dir: %w", err)
-	case err != nil:
-		return err
+	if c.member, err = c.start(); err != nil {
+		return o.ofData(err)
 	}
 	if o.Etcd.EncryptionProviderConfigFilepath == "" {
 		c.generic.RESTOptionsGetter = o.Etcd.CreateRESTOptionsGetter(factory, nil)
@@ -227,6 +223,22 @@ func (c *Config) buildStorage(ctx context.Context) error {
 	c.generic.ReadyzChecks = append(c.generic.ReadyzChecks, check)
 	c.generic.LivezChecks = append(c.generic.LivezChecks, check)
 	return nil
+}
+
+// ofData names the flag by which the data is where etcd fails, if it was given.
+func (o CompletedOptions) ofData(err error) error {
+	if o.DataDir == "" {
+		return err
+	}
+	return fmt.Errorf("--data-dir: %w", err)
+}
+
+// etcdFailed is closed when the embedded etcd has failed; it is nil if etcd is elsewhere, and comes back.
+func (c *Config) etcdFailed() <-chan struct{} {
+	if c.member == nil {
+		return nil
+	}
+	return c.member.Failed()
 }
 
 // applyEtcd fails for the encryption alone: etcd has answered, and its certificates are checked.

@@ -124,7 +124,7 @@ func (s *Server) buildMain() error {
 // Ready is closed when every request is served as it will be from then on.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run serves until ctx ends, and returns when everything that the server and its
+// Run serves until ctx ends, or the embedded etcd fails, and returns when everything that the server and its
 // Config started is stopped and released.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
@@ -169,15 +169,18 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		stop()
 		return errors.Join(err, <-stopped)
 	}
+	var failure error
 	select {
 	case <-ctx.Done():
+	case <-s.config.etcdFailed():
+		failure = s.config.options.ofData(s.config.member.Failure())
 	case err := <-stopped:
 		return err
 	}
 	s.config.unfollow()
 	s.config.listener.stop()
 	stop()
-	return <-stopped
+	return errors.Join(failure, <-stopped)
 }
 
 // Address is where the server listens, as HOST:PORT.

@@ -114,6 +114,18 @@ func start(ctx context.Context, folder *folder, o Options) (*Member, error) {
 // but Stop may close it.
 func (m *Member) Client() *kubernetes.Client { return m.client }
 
+// Failed is closed when etcd has met what it can't survive, such as a full disk. What was answered is
+// in the folder, and the member serves nothing any more: Failure says why, and Stop is all that is left.
+func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
+
+// Failure is why the member has failed, or nil.
+func (m *Member) Failure() error {
+	if err := m.trap.failure(); err != nil {
+		return fmt.Errorf("etcd in %q has failed: %w", m.folder.path, err)
+	}
+	return nil
+}
+
 // Healthy reports whether the member answers a read that goes through consensus: what
 // kube-apiserver asks its etcd in /livez/etcd and /readyz/etcd-readiness.
 func (m *Member) Healthy(ctx context.Context) error {
