@@ -138,3 +138,36 @@ plugins:
 		})
 	}
 }
+
+// Whoever names a file that can't be read has called the program wrongly, whatever the file is for.
+func TestMissingFiles(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, test := range []struct {
+		flag   string
+		others []string // what the flag needs
+	}{
+		{"client-ca-file", nil},
+		{"requestheader-client-ca-file", nil},
+		{"oidc-ca-file", []string{"--oidc-issuer-url=https://127.0.0.1:1", "--oidc-client-id=a"}},
+		{"token-auth-file", nil},
+		{"authentication-config", nil},
+		{"authentication-token-webhook-config-file", nil},
+		{"service-account-signing-key-file", nil},
+		{"service-account-key-file", nil},
+		{"authorization-config", nil},
+		{"authorization-policy-file", []string{"--authorization-mode=ABAC"}},
+		{"authorization-webhook-config-file", []string{"--authorization-mode=Webhook"}},
+		{"kubelet-certificate-authority", nil},
+		{"audit-policy-file", nil},
+		{"encryption-provider-config", nil},
+	} {
+		t.Run(test.flag, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := start(t, "miniapi", append([]string{"serve", "--secure-port=0", "--" + test.flag + "=" + missing}, test.others...)...).exit(t)
+			if code != exitUsage || !strings.HasPrefix(stderr, "Error: --"+test.flag+" "+missing+":") || !strings.Contains(stderr, "no such file") {
+				t.Errorf("want exit code %d, the flag and the file, got %d and %s", exitUsage, code, stderr)
+			}
+		})
+	}
+}

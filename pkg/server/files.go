@@ -9,6 +9,9 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-base/cli/flag"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 )
 
 // validateFiles reads the files that flags name. What reads them later, reads them
@@ -24,8 +27,11 @@ func (o *Options) validateFiles() []error {
 		checkAuthorities("kubelet-certificate-authority", o.Kubelet.CAFile),
 		checkAuditPolicy(o.Audit),
 		checkTracing(o.Tracing),
-		checkEncryption(o.Etcd.EncryptionProviderConfigFilepath),
+		// What is in the file is left to the library, which starts what it finds in there.
+		checkReadable("encryption-provider-config", o.Etcd.EncryptionProviderConfigFilepath),
 	}
+	errs = append(errs, checkAuthenticationFiles(o.Authentication)...)
+	errs = append(errs, checkAuthorizationFiles(o.Authorization)...)
 	for _, pair := range o.Serving.SNICertKeys {
 		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
 			errs = append(errs, fmt.Errorf("--tls-sni-cert-key %s,%s: %w", pair.CertFile, pair.KeyFile, err))
@@ -78,13 +84,42 @@ func checkTracing(o *genericoptions.TracingOptions) error {
 	return nil
 }
 
-// checkEncryption leaves what is in the file to the library, which starts what it finds in there.
-func checkEncryption(file string) error {
+func checkAuthenticationFiles(o *authentication.Options) []error {
+	if o == nil {
+		return nil
+	}
+	errs := []error{
+		checkReadable("client-ca-file", o.ClientCAFile),
+		checkReadable("requestheader-client-ca-file", o.RequestHeader.ClientCAFile),
+		checkReadable("oidc-ca-file", o.OIDC.CAFile),
+		checkReadable("token-auth-file", o.TokenFile),
+		checkReadable("authentication-config", o.ConfigFile),
+		checkReadable("authentication-token-webhook-config-file", o.Webhook.ConfigFile),
+		checkReadable("service-account-signing-key-file", o.ServiceAccounts.SigningKeyFile),
+	}
+	for _, file := range o.ServiceAccounts.KeyFiles {
+		errs = append(errs, checkReadable("service-account-key-file", file))
+	}
+	return errs
+}
+
+func checkAuthorizationFiles(o *authorization.Options) []error {
+	if o == nil {
+		return nil
+	}
+	return []error{
+		checkReadable("authorization-policy-file", o.PolicyFile),
+		checkReadable("authorization-webhook-config-file", o.Webhook.ConfigFile),
+	}
+}
+
+// checkReadable leaves what is in a file to what reads it later.
+func checkReadable(flag, file string) error {
 	if file == "" {
 		return nil
 	}
 	if _, err := os.ReadFile(file); err != nil {
-		return fmt.Errorf("--encryption-provider-config %s: %w", file, err)
+		return fmt.Errorf("--%s %s: %w", flag, file, err)
 	}
 	return nil
 }
