@@ -19,6 +19,9 @@ func WithAudit(policy *auditv1.Policy, sink func(*auditv1.Event)) Option {
 		if sink == nil {
 			return errors.New("audit: the function that takes the events is nil")
 		}
+		if o.auditSink != nil {
+			return errors.New("audit: WithAudit is given twice, and a server has one policy: call both functions from one")
+		}
 		o.auditSink = auditSink(sink)
 		if policy == nil {
 			return nil

@@ -1,9 +1,12 @@
 package miniapitest_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -15,6 +18,8 @@ func TestContradictions(t *testing.T) {
 	gate := func(on bool) miniapitest.Option {
 		return miniapitest.WithFeatureGates(map[string]bool{"AllowUnsafeMalformedObjectDeletion": on})
 	}
+	audit := func() miniapitest.Option { return miniapitest.WithAudit(nil, func(*auditv1.Event) {}) }
+	folder, another := t.TempDir(), t.TempDir()
 	for _, test := range []struct {
 		name, reason string
 		options      []miniapitest.Option
@@ -28,6 +33,10 @@ func TestContradictions(t *testing.T) {
 		{"gate", "it is on or off", []miniapitest.Option{gate(true), gate(false)}, "feature gate AllowUnsafeMalformedObjectDeletion is given as true and as false"},
 		{"plugin", "it is on or off", []miniapitest.Option{miniapitest.WithoutAdmissionPlugins("AlwaysPullImages"), miniapitest.WithAdmissionPlugins("AlwaysPullImages")},
 			`admission plugin "AlwaysPullImages" is in both WithAdmissionPlugins and WithoutAdmissionPlugins`},
+		{"audit", "one of the functions would never be called", []miniapitest.Option{audit(), audit()}, "WithAudit is given twice"},
+		{"data folder", "one would stay empty", []miniapitest.Option{miniapitest.WithDataDir(folder), miniapitest.WithDataDir(another)},
+			fmt.Sprintf("in folder %q and in folder %q", folder, another)},
+		{"data folder, the same", "a suite's options and a test's may both name it", []miniapitest.Option{miniapitest.WithDataDir(folder), miniapitest.WithDataDir(folder)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

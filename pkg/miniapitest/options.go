@@ -158,6 +158,9 @@ func WithDataDir(dir string) Option {
 		if dir == "" {
 			return errors.New("a data folder needs a path: without one, leave the option out")
 		}
+		if earlier := o.server.DataDir; earlier != "" && earlier != dir {
+			return fmt.Errorf("the data is in folder %q and in folder %q: a server has one", earlier, dir)
+		}
 		o.server.DataDir = dir
 		return nil
 	}
