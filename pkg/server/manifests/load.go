@@ -209,7 +209,31 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 			return nil, fmt.Errorf("%s %s: %w; if this is kustomize's patch of one, %s", u.GetKind(), u.GetName(), err, instead)
 		}
 	}
+	if err := checkName(u); err != nil {
+		return nil, fmt.Errorf("%s: %w", u.GetKind(), err)
+	}
 	return []Object{{u, where}}, nil
+}
+
+// checkName finds out before the server does, to whom a name that is no string is none.
+func checkName(u *unstructured.Unstructured) error {
+	metadata, isMap := u.Object["metadata"].(map[string]any)
+	switch name := metadata["name"].(type) {
+	case string:
+		if name != "" {
+			return nil
+		}
+	case nil:
+	default:
+		return fmt.Errorf("metadata.name must be a string, and YAML reads %v: put it in quotes", name)
+	}
+	switch {
+	case !isMap && u.Object["metadata"] != nil:
+		return errors.New("metadata must be a map, with a name")
+	case u.GetGenerateName() != "":
+		return errors.New("metadata.name must be set: what is applied needs one, and metadata.generateName is for what is created")
+	}
+	return errors.New("metadata.name must be set")
 }
 
 func notAnObject(isObject bool) error {

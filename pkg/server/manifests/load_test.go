@@ -31,6 +31,11 @@ var tree = map[string]string{
 	"items/g.yaml":             "apiVersion: example.com/v1\nkind: Shelf\nitems: [7, {}, {kind: Box}]\n---\n" + named("g"),
 	"patches/h.yaml":           named("h") + "---\n" + named("patch"),
 	"unread/i.yaml":            named("i") + "---\na: {\n",
+	"names/bool.yaml":          named("on"),
+	"names/number.yaml":        named("007"),
+	"names/none.yaml":          "apiVersion: v1\nkind: ConfigMap\n",
+	"names/list.yaml":          "apiVersion: v1\nkind: ConfigMap\nmetadata: [name]\n",
+	"names/generated.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n",
 	"kustomize/j.yaml":         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
 }
 
@@ -76,6 +81,11 @@ func TestLoad(t *testing.T) {
 			err: "h.yaml, document 2: ConfigMap patch: data must be set; if this is kustomize's patch of one, name the files of objects instead"},
 		{name: "patch among all", reason: "all is wanted, whole", paths: []string{"patches"}, err: "h.yaml, document 2: ConfigMap patch: data must be set"},
 		{name: "not read", reason: "what is wanted may be there", paths: []string{"unread"}, wanted: configMaps, err: "i.yaml, document 2: error converting YAML to JSON"},
+		{name: "name that is a boolean", reason: "YAML 1.1 has more of them than one thinks of", paths: []string{"names/bool.yaml"}, err: "bool.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads true"},
+		{name: "name that is a number", reason: "the digits looked like a name", paths: []string{"names/number.yaml"}, err: "number.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads 7"},
+		{name: "no name", reason: "nothing is applied without", paths: []string{"names/none.yaml"}, err: "none.yaml, document 1: ConfigMap: metadata.name must be set"},
+		{name: "no metadata", reason: "a list has no name", paths: []string{"names/list.yaml"}, err: "list.yaml, document 1: ConfigMap: metadata must be a map"},
+		{name: "generated name", reason: "kubectl create takes it", paths: []string{"names/generated.yaml"}, err: "generated.yaml, document 1: ConfigMap: metadata.name must be set: what is applied needs one"},
 		{name: "no object", reason: "it must not be passed over in silence", paths: []string{"odd"}, err: "d.yaml, document 1: apiVersion and kind must be set"},
 		{name: "no map", reason: "nor must this", paths: []string{"changes"}, err: "e.json, document 1: it must be an object, with apiVersion and kind; if this is a file of kustomize's, name the files of objects instead"},
 		{name: "no map in a list", reason: "nor this", paths: []string{"items"}, err: "g.yaml, document 1: it must be an object"},
