@@ -12,8 +12,12 @@ import (
 )
 
 // AdmissionHandler serves an admission webhook: it reads an AdmissionReview, of v1 or
-// v1beta1, and answers in that version with the response, whose UID it sets.
+// v1beta1, and answers in that version with the response, whose UID it sets. Of a nil
+// function it makes a nil handler, which WithWebhook refuses.
 func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
+	if review == nil {
+		return nil
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked, err := readReview(r)
 		if err != nil {

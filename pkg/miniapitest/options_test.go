@@ -147,6 +147,8 @@ func TestFailedStart(t *testing.T) {
 		{"relative path", "a server is asked for absolute ones", miniapitest.WithWebhook("validate", http.NotFoundHandler()), "must begin with a slash"},
 		{"nil handler", "it would be missed at the first request only", miniapitest.WithWebhook("/validate", nil), "webhook /validate: the handler is nil"},
 		{"nil function as a handler", "so would it", miniapitest.WithWebhook("/validate", http.HandlerFunc(nil)), "webhook /validate: the handler is nil"},
+		{"nil function of a webhook", "so would it", miniapitest.WithWebhook("/validate", miniapitest.AdmissionHandler(nil)), "webhook /validate: the handler is nil"},
+		{"nil handler that is recorded", "so would it", miniapitest.WithWebhook("/validate", (&miniapitest.Recorder{}).Handler(nil)), "webhook /validate: the handler is nil"},
 		{"nil mux", "so would it", miniapitest.WithWebhook("/validate", (*http.ServeMux)(nil)), "webhook /validate: the handler is nil"},
 		{"refused", "the server knows", miniapitest.WithManifests(broken), `broken.yaml, document 1: ConfigMap Not Valid: `},
 		{"unknown plugin", "all of them are known", miniapitest.WithAdmissionPlugins("None"), `WithAdmissionPlugins: plugin "None" is unknown; known are `},

@@ -32,8 +32,11 @@ type Review struct {
 	Body []byte
 }
 
-// Handler records what comes, and passes it on.
+// Handler records what comes, and passes it on. A nil handler stays nil, and WithWebhook refuses it.
 func (r *Recorder) Handler(next http.Handler) http.Handler {
+	if isNil(next) {
+		return nil
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
