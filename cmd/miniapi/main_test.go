@@ -145,6 +145,18 @@ func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 	return p, config
 }
 
+// What the ready line says can be pasted, as what "miniapi assets" says can.
+func TestReadyLineIsQuoted(t *testing.T) {
+	t.Parallel()
+	kubeconfig := filepath.Join(t.TempDir(), "my kubeconfig")
+	p := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig)
+	if line := <-p.lines; !strings.HasSuffix(line, ": export KUBECONFIG='"+kubeconfig+"'") {
+		t.Errorf("want the path in quotes, got %q", line)
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.exit(t)
+}
+
 func client(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	c, err := kubernetes.NewForConfig(config)

@@ -68,7 +68,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 			return fmt.Errorf("--apply: %w", err)
 		}
 		log.open()
-		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), o.kubeconfig)
+		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), quoted(o.kubeconfig))
 		return err
 	})
 }
