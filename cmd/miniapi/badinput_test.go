@@ -77,7 +77,8 @@ plugins:
 		{"grace period", []string{"serve", "--shutdown-watch-termination-grace-period=-1s"}, exitUsage, []string{"--shutdown-watch-termination-grace-period", "negative"}, "nobody can stop in the past"},
 
 		{"port in use", []string{"serve", "--secure-port=" + takenPort}, exitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},
-		{"port", []string{"serve", "--secure-port=99999"}, exitUsage, []string{"--secure-port 99999", "65535"}, "ports end before"},
+		{"port", []string{"serve", "--secure-port=99999"}, exitUsage, []string{"--secure-port 99999", "between 0 and 65535: 0 takes a free port"}, "ports end before"},
+		{"negative port", []string{"serve", "--secure-port=-1"}, exitUsage, []string{"--secure-port -1", "between 0 and 65535: 0 takes a free port"}, "ports begin later"},
 		{"address", []string{"serve", "--secure-port=0", "--bind-address=192.0.2.1"}, exitFailed, []string{"--bind-address 192.0.2.1"}, "it is no machine's"},
 		{"range", []string{"serve", "--service-cluster-ip-range=10.0.0.0/99"}, exitUsage, []string{"--service-cluster-ip-range", "10.0.0.0/99", "10.0.0.0/24"}, "IPv4 has 32 bits"},
 		{"small range", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--service-cluster-ip-range=10.0.0.0/31"}, exitUsage, []string{"--service-cluster-ip-range", `"10.0.0.0/31"`, "at least 8 IP addresses"}, "not even the service kubernetes fits"},
