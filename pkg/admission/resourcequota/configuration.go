@@ -1,5 +1,5 @@
 // Package resourcequota says how the ResourceQuota plugin of k8s.io/apiserver counts: what pods,
-// services and claims use of a quota. Everything else is counted by the number of objects.
+// services and claims, of volumes and of devices, use of a quota. Everything else is counted by the number of objects.
 //
 // What a quota limits is its status.hard, which a controller copies from its spec: where no such
 // controller runs, a quota has no effect until its status is written.
@@ -10,6 +10,7 @@ import (
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota/validation"
@@ -71,6 +72,7 @@ func Configuration(lister quota.ListerForResourceFunc) quota.Configuration {
 		&evaluator{resource: corev1.SchemeGroupVersion.WithResource("pods"), rules: pods(clock.RealClock{}), lister: lister},
 		&evaluator{resource: corev1.SchemeGroupVersion.WithResource("services"), rules: services(), lister: lister},
 		&evaluator{resource: corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), rules: claims(), lister: lister},
+		&evaluator{resource: resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), rules: deviceClaims(), lister: lister},
 	}
 	for name, alias := range aliases {
 		resource := corev1.SchemeGroupVersion.WithResource(name)

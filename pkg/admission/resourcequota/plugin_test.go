@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	quota "k8s.io/apiserver/pkg/quota/v1"
@@ -20,6 +21,16 @@ func pod(requests, limits corev1.ResourceList) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}},
 	}}}
+}
+
+func deviceClaim(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}}}
+}
+
+func devices(class string, count int64) resourcev1.DeviceRequest {
+	return resourcev1.DeviceRequest{Name: class, Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}}
 }
 
 // evaluators returns the evaluators by resource.
@@ -82,6 +93,12 @@ func TestPlugin(t *testing.T) {
 		request: plugintest.Create(pod(nil, nil)),
 		refusal: "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
 	}, {
+		name:    "devices",
+		reason:  "a device class has a quota of its own, as a storage class does",
+		quota:   quotaOf(list("gpu.deviceclass.resource.k8s.io/devices", "2"), list("gpu.deviceclass.resource.k8s.io/devices", "1")),
+		request: plugintest.Create(deviceClaim(devices("gpu", 2), devices("nic", 4))),
+		refusal: "exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=2, used: gpu.deviceclass.resource.k8s.io/devices=1, limited: gpu.deviceclass.resource.k8s.io/devices=2",
+	}, {
 		name:    "any object",
 		reason:  "objects of every kind can be counted",
 		quota:   quotaOf(list("count/leases.coordination.k8s.io", "0", "configmaps", "0"), list("count/leases.coordination.k8s.io", "0", "configmaps", "0")),
@@ -116,6 +133,12 @@ func TestUsage(t *testing.T) {
 		Spec:   corev1.PersistentVolumeClaimSpec{StorageClassName: new("gold"), Resources: corev1.VolumeResourceRequirements{Requests: list("storage", "1500m")}},
 		Status: corev1.PersistentVolumeClaimStatus{AllocatedResources: list("storage", "1")},
 	}
+	eitherDevice := resourcev1.DeviceRequest{Name: "either", FirstAvailable: []resourcev1.DeviceSubRequest{
+		{Name: "a", DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
+		{Name: "b", DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 3},
+		{Name: "c", DeviceClassName: "nic", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}
+	allDevices := resourcev1.DeviceRequest{Name: "all", Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: "nic", AllocationMode: resourcev1.DeviceAllocationModeAll}}
 	tests := []struct {
 		name, reason, resource string
 		object                 runtime.Object
@@ -139,6 +162,11 @@ func TestUsage(t *testing.T) {
 		name: "claim", reason: "in whole bytes, in all and by class", resource: "persistentvolumeclaims", object: claim,
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1", "gold.storageclass.storage.k8s.io/requests.storage", "2"),
+	}, {
+		name: "devices", reason: "requests add up, and the worst that each may get counts", resource: "resourceclaims.resource.k8s.io",
+		object: deviceClaim(devices("gpu", 4), eitherDevice, allDevices),
+		want: list("count/resourceclaims.resource.k8s.io", "1", "gpu.deviceclass.resource.k8s.io/devices", "7",
+			"nic.deviceclass.resource.k8s.io/devices", "33"),
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
