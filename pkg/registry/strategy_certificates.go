@@ -4,8 +4,10 @@ import (
 	"context"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -35,6 +37,11 @@ var signingRequestHooks = HooksOf[*certificatesv1.CertificateSigningRequest]{
 	Validate:             validation.CertificateSigningRequest,
 	ValidateUpdate:       validation.CertificateSigningRequestUpdate,
 	ValidateStatusUpdate: validation.CertificateSigningRequestStatusUpdate,
+	Through: map[schema.GroupVersion]Validation[*certificatesv1.CertificateSigningRequest]{
+		certificatesv1beta1.SchemeGroupVersion: {
+			Create: validation.CertificateSigningRequestV1beta1, Update: validation.CertificateSigningRequestUpdate,
+		},
+	},
 }
 
 var signingRequestFields = FieldsOf[*certificatesv1.CertificateSigningRequest]{

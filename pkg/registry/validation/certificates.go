@@ -15,7 +15,13 @@ import (
 
 // CertificateSigningRequest checks a new request.
 func CertificateSigningRequest(o *certificatesv1.CertificateSigningRequest) field.ErrorList {
-	return signingRequest(o, nil)
+	return signingRequest(o, nil, false)
+}
+
+// CertificateSigningRequestV1beta1 checks a new request sent as v1beta1, which is older than signers:
+// who names none is given the legacy one, and usages are free.
+func CertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigningRequest) field.ErrorList {
+	return signingRequest(o, nil, true)
 }
 
 // CertificateSigningRequestUpdate checks a request that replaces another: approval and
@@ -51,7 +57,7 @@ var keyUsages = []certificatesv1.KeyUsage{
 }
 
 // signingRequest checks a request. With an old one, what that has already stays valid.
-func signingRequest(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
+func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bool) field.ErrorList {
 	f := created(&o.ObjectMeta, clusterScoped, func(string, bool) []string { return nil })
 	spec := field.NewPath("spec")
 	if old == nil || !slices.Equal(o.Spec.Request, old.Spec.Request) {
@@ -61,7 +67,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest) field.Erro
 	}
 	usages := spec.Child("usages")
 	f.addIf(len(o.Spec.Usages) == 0, field.Required(usages, ""))
-	if old == nil || !slices.Equal(o.Spec.Usages, old.Spec.Usages) {
+	if !v1beta1 && (old == nil || !slices.Equal(o.Spec.Usages, old.Spec.Usages)) {
 		for i, u := range o.Spec.Usages {
 			f.merge(oneOf(usages.Index(i), u, keyUsages...))
 		}
@@ -71,7 +77,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest) field.Erro
 	}
 	signer := spec.Child("signerName")
 	legacy := o.Spec.SignerName == "kubernetes.io/legacy-unknown"
-	if legacy && (old == nil || old.Spec.SignerName != o.Spec.SignerName) {
+	if legacy && !v1beta1 && (old == nil || old.Spec.SignerName != o.Spec.SignerName) {
 		f.add(field.Invalid(signer, o.Spec.SignerName, "the legacy signerName is not allowed via this API version"))
 	} else {
 		f.merge(signerName(signer, o.Spec.SignerName))
@@ -90,7 +96,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest) field.Erro
 }
 
 func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, approving bool) field.ErrorList {
-	f := findings{signingRequest(o, old)}
+	f := findings{signingRequest(o, old, false)}
 	f.merge(updated(&o.ObjectMeta, &old.ObjectMeta).errs)
 	path := field.NewPath("status", "conditions")
 	for _, t := range []certificatesv1.RequestConditionType{
