@@ -13,6 +13,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -32,6 +33,15 @@ func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.Pe
 	}}
 	change(o)
 	return o
+}
+
+// claimWithDevices is a claim to which device a is allocated, and of which devices report.
+func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{ObjectMeta: stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
+		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a"}},
+		}},
+	}}
 }
 
 // TestKinds has what is particular to each kind: one case or two for the rules that
@@ -54,6 +64,19 @@ func TestKinds(t *testing.T) {
 			want: []string{
 				`data[..]: Invalid value: "..": must not be '..'`,
 				`data[a]: Invalid value: "a": duplicate of key present in binaryData`,
+			},
+		},
+		{
+			name: "devices of a claim", reason: "a driver reports devices that are allocated, each once, and addresses with the subnet's length",
+			errs: validation.ResourceClaimStatusUpdate(claimWithDevices(
+				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", NetworkData: &resourcev1.NetworkDeviceData{IPs: []string{"10.0.0.5/24", "10.0.0.6"}}},
+				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", Data: &runtime.RawExtension{Raw: []byte("[]")}},
+				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "b"}), claimWithDevices()),
+			want: []string{
+				`status.devices[0].networkData.ips[1]: Invalid value: "10.0.0.6": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)`,
+				`status.devices[1].data: Invalid value: "<value omitted>": must be a valid JSON object`,
+				`status.devices[1]: Duplicate value: "d.e/p/a"`,
+				`status.devices[2]: Invalid value: "d.e/p/b": must be an allocated device in the claim`,
 			},
 		},
 		{

@@ -77,6 +77,7 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 	}
 	now, was := o.Status.Allocation, old.Status.Allocation
 	f.addIf(len(o.Status.ReservedFor) > 0 && now == nil, field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
+	f.merge(reportedDevices(path.Child("devices"), &o.Status))
 	if o.DeletionTimestamp != nil {
 		for i, user := range o.Status.ReservedFor {
 			f.addIf(!slices.Contains(old.Status.ReservedFor, user),
@@ -281,18 +282,25 @@ func deviceConfiguration(path *field.Path, c *resourcev1.DeviceConfiguration) fi
 	}
 	f := findings{csiDriverName(path.Child("driver"), c.Opaque.Driver)}
 	parameters := path.Child("parameters")
-	var object any
-	switch raw := c.Opaque.Parameters.Raw; {
-	case len(raw) == 0:
-		f.add(field.Required(parameters, ""))
-	case len(raw) > resourcev1.OpaqueParametersMaxLength:
-		f.add(field.TooLong(parameters, "", resourcev1.OpaqueParametersMaxLength))
-	default:
-		if err := json.Unmarshal(raw, &object); err != nil {
-			f.add(field.Invalid(parameters, "<value omitted>", "error parsing data as JSON: "+err.Error()))
-		} else if _, ok := object.(map[string]any); !ok {
-			f.add(field.Invalid(parameters, "<value omitted>", "must be a valid JSON object"))
-		}
-	}
+	f.addIf(len(c.Opaque.Parameters.Raw) == 0, field.Required(parameters, ""))
+	f.merge(rawObject(parameters, c.Opaque.Parameters.Raw, resourcev1.OpaqueParametersMaxLength))
 	return f.errs
+}
+
+// rawObject checks what only a driver understands.
+func rawObject(path *field.Path, raw []byte, most int) field.ErrorList {
+	if len(raw) == 0 {
+		return nil
+	}
+	if len(raw) > most {
+		return field.ErrorList{field.TooLong(path, "", most)}
+	}
+	var object any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return field.ErrorList{field.Invalid(path, "<value omitted>", "error parsing data as JSON: "+err.Error())}
+	}
+	if _, ok := object.(map[string]any); !ok {
+		return field.ErrorList{field.Invalid(path, "<value omitted>", "must be a valid JSON object")}
+	}
+	return nil
 }
