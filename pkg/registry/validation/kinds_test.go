@@ -80,6 +80,22 @@ func TestKinds(t *testing.T) {
 			},
 		},
 		{
+			name: "devices of a slice", reason: "versions are compared, and a device is reached by some nodes or by all",
+			errs: validation.ResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
+				Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, PerDeviceNodeSelection: ptr.To(true),
+				Devices: []resourcev1.Device{
+					{Name: "a", NodeName: ptr.To("n"), Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+						"driver": {VersionValue: ptr.To("1.2")}, "firmware": {VersionValue: ptr.To("1.2.3-rc.1+build")},
+					}},
+					{Name: "b", NodeName: ptr.To("n"), AllNodes: ptr.To(true)},
+				},
+			}}),
+			want: []string{
+				`spec.devices[0].attributes[driver].version: Invalid value: "1.2": must be a string compatible with semver.org spec 2.0.0`,
+				"spec.devices[1]: Invalid value: \"{`nodeName`, `allNodes`}\": exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+			},
+		},
+		{
 			name: "device class", reason: "what stands for an extended resource is named as one",
 			errs: validation.DeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: resourcev1.DeviceClassSpec{
 				ExtendedResourceName: ptr.To("gpu"), Selectors: []resourcev1.DeviceSelector{{}},

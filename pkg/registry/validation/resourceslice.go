@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -150,16 +151,41 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 		f.merge(required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
 			deviceCounters(consumes.Index(i), c.Counters))
 	}
-	selects := d.NodeName != nil || d.NodeSelector != nil || d.AllNodes != nil
-	const ways = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
-	f.addIf(ownNodes && !selects, field.Required(path, ways))
+	if ownNodes {
+		f.merge(deviceNodes(path, d))
+		return f.errs
+	}
 	for _, way := range []struct {
 		name string
 		set  bool
 	}{{"nodeName", d.NodeName != nil}, {"nodeSelector", d.NodeSelector != nil}, {"allNodes", d.AllNodes != nil}} {
-		f.addIf(!ownNodes && way.set, field.Invalid(path.Child(way.name), nil,
+		f.addIf(way.set, field.Invalid(path.Child(way.name), nil,
 			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
 	}
+	return f.errs
+}
+
+// deviceNodes checks that a device says in one way which nodes can reach it.
+func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
+	var f findings
+	var ways []string
+	if d.NodeName != nil {
+		ways = append(ways, "`nodeName`")
+		f.merge(required(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *d.NodeName))
+	}
+	if d.NodeSelector != nil {
+		ways = append(ways, "`nodeSelector`")
+		f.merge(nodeSelector(path.Child("nodeSelector"), d.NodeSelector))
+	}
+	if d.AllNodes != nil {
+		f.addIf(!*d.AllNodes, field.Invalid(path.Child("allNodes"), false, "must be either unset or set to true"))
+		if *d.AllNodes {
+			ways = append(ways, "`allNodes`")
+		}
+	}
+	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+	f.addIf(len(ways) == 0, field.Required(path, need))
+	f.addIf(len(ways) > 1, field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), need))
 	return f.errs
 }
 
@@ -173,6 +199,10 @@ func deviceCounters(path *field.Path, counters map[string]resourcev1.Counter) fi
 	}
 	return f.errs
 }
+
+// semanticVersion is a version as semver.org writes it.
+var semanticVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
 
 // deviceAttribute checks that an attribute has exactly one value.
 func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
@@ -193,6 +223,9 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 		if text.value != nil && len(*text.value) > resourcev1.DeviceAttributeMaxValueLength {
 			f.add(field.TooLong(path.Child(text.name), "", resourcev1.DeviceAttributeMaxValueLength))
 		}
+	}
+	if v := a.VersionValue; v != nil {
+		f.addIf(!semanticVersion.MatchString(*v), field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
 	}
 	return f.errs
 }
