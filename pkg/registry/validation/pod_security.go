@@ -33,8 +33,8 @@ func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		appArmorProfile(path.Child("appArmorProfile"), sc.AppArmorProfile),
 		optionalOneOf(path.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy,
 			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
-		// MountOption waits for the feature gate SELinuxMount, which is off.
-		optionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy, corev1.SELinuxChangePolicyRecursive))
+		optionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy,
+			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive))
 	return f.errs
 }
 

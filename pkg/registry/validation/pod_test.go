@@ -67,6 +67,19 @@ func TestPod(t *testing.T) {
 		want         []string
 	}{
 		{
+			name: "SELinux by mount", reason: "since 1.37 volumes are labelled by mount options, too, and a pod may say so",
+			change: func(p *corev1.Pod) {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxChangePolicy: ptr.To(corev1.SELinuxChangePolicyMountOption)}
+			},
+		},
+		{
+			name: "SELinux in another way", reason: "there are two",
+			change: func(p *corev1.Pod) {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxChangePolicy: ptr.To(corev1.PodSELinuxChangePolicy("Never"))}
+			},
+			want: []string{`spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive"`},
+		},
+		{
 			name: "least", reason: "defaults make the least pod whole",
 			change: unchangedPod,
 		},
