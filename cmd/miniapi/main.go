@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 func main() { os.Exit(run(os.Args)) }
@@ -44,11 +46,13 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		Args:          usageArgs(knownSubcommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       server.Version().GitVersion,
 
 		SuggestionsMinimumDistance: 2,
 		DisableFlagsInUseLine:      true,
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newVersionCommand())
 	return root

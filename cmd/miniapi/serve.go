@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -52,6 +53,9 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	}
 	if err := o.begin(errOut, logTo); err != nil {
 		return err
+	}
+	if o.kubeconfig == "" {
+		return usageError{errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")}
 	}
 	objects, err := manifests.Load(o.apply...)
 	if err != nil {

@@ -2,9 +2,9 @@ package validation
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/blang/semver/v4"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -200,10 +200,6 @@ func deviceCounters(path *field.Path, counters map[string]resourcev1.Counter) fi
 	return f.errs
 }
 
-// semanticVersion is a version as semver.org writes it.
-var semanticVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
-	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
-
 // deviceAttribute checks that an attribute has exactly one value.
 func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
 	var f findings
@@ -225,7 +221,8 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 		}
 	}
 	if v := a.VersionValue; v != nil {
-		f.addIf(!semanticVersion.MatchString(*v), field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
+		_, err := semver.Parse(*v)
+		f.addIf(err != nil, field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
 	}
 	return f.errs
 }

@@ -89,6 +89,8 @@ func (r Reader) files(name string) ([]string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?["):
 		return r.glob(name)
+	case errors.Is(err, fs.ErrNotExist) && (name == "-" || strings.Contains(name, "://")):
+		return nil, fmt.Errorf("%s: manifests are read from files, folders and globs, not from standard input or a URL", name)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
