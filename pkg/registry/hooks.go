@@ -15,6 +15,7 @@ type Hooks interface {
 	prepareForCreate(ctx context.Context, obj runtime.Object)
 	prepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	prepareForStatusUpdate(ctx context.Context, obj, old runtime.Object)
+	canonicalize(obj runtime.Object)
 	validate(ctx context.Context, obj runtime.Object) field.ErrorList
 	validateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
@@ -37,6 +38,8 @@ type HooksOf[T runtime.Object] struct {
 	PrepareForUpdate func(ctx context.Context, obj, old T)
 	// PrepareForStatusUpdate is the same for the status subresource.
 	PrepareForStatusUpdate func(ctx context.Context, obj, old T)
+	// Canonicalize runs after validation, when a generated name is known.
+	Canonicalize func(T)
 
 	Validate             func(T) field.ErrorList
 	ValidateUpdate       func(obj, old T) field.ErrorList
@@ -87,6 +90,12 @@ func (h HooksOf[T]) prepareForUpdate(ctx context.Context, obj, old runtime.Objec
 func (h HooksOf[T]) prepareForStatusUpdate(ctx context.Context, obj, old runtime.Object) {
 	if h.PrepareForStatusUpdate != nil {
 		h.PrepareForStatusUpdate(ctx, obj.(T), old.(T))
+	}
+}
+
+func (h HooksOf[T]) canonicalize(obj runtime.Object) {
+	if h.Canonicalize != nil {
+		h.Canonicalize(obj.(T))
 	}
 }
 

@@ -209,7 +209,9 @@ var namespaceHooks = HooksOf[*corev1.Namespace]{
 		}
 		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
 	},
-	PrepareForUpdate:     func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+	PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+	// Defaulting sets the label too, but comes before a name is generated.
+	Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
 	Validate:             validation.Namespace,
 	ValidateUpdate:       validation.NamespaceUpdate,
 	ValidateStatusUpdate: validation.NamespaceStatusUpdate,

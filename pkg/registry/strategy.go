@@ -46,7 +46,7 @@ func (s strategy) AllowCreateOnUpdate(context.Context) bool { return s.kind.Crea
 
 func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.kind.ConditionalUpdate }
 
-func (s strategy) Canonicalize(runtime.Object) {}
+func (s strategy) Canonicalize(obj runtime.Object) { s.kind.hooks().canonicalize(obj) }
 
 func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	if s.kind.Status && !s.kind.StatusOnCreate {

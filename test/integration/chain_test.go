@@ -311,6 +311,25 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
+// A namespace is labelled with the name that is generated for it before validating webhooks are chosen by its
+// labels.
+func TestGeneratedNamespaceIsLabelled(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, validating("validate", allow(), on("CREATE", "v1", "namespaces"), func(h *hook) {
+		h.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpExists},
+		}}
+	}))
+	created := must(srv.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"},
+	}, metav1.CreateOptions{}))(t)
+	seen := decode[corev1.Namespace](t, only(t, recorder).Object.Raw).Labels
+	if diff := cmp.Diff(map[string]string{corev1.LabelMetadataName: created.Name}, seen); diff != "" {
+		t.Errorf("labels that the webhook sees (-want +got):\n%s", diff)
+	}
+}
+
 // Mutating webhooks are called one by one, validating webhooks all at once.
 func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	t.Parallel()
