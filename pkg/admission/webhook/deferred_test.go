@@ -10,7 +10,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/admission/configuration"
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 	"k8s.io/utils/ptr"
 )
@@ -20,7 +19,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	made := 0
-	p, err := newPlugin(nil, configuration.NewValidatingWebhookConfigurationManager, func(config io.Reader, source sourceFactory) (library, error) {
+	p, err := newPlugin(nil, newValidatingSource, func(config io.Reader, source sourceFactory) (library, error) {
 		made++
 		return newValidating(config, source)
 	})

@@ -12,7 +12,6 @@ import (
 	"io"
 
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/configuration"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
@@ -32,13 +31,13 @@ var (
 
 // NewMutating returns the plugin, from its WebhookAdmissionConfiguration, if it has one.
 func NewMutating(config io.Reader) (*Mutating, error) {
-	p, err := newPlugin(config, configuration.NewMutatingWebhookConfigurationManager, newMutating)
+	p, err := newPlugin(config, newMutatingSource, newMutating)
 	return &Mutating{p}, err
 }
 
 // NewValidating returns the plugin, from its WebhookAdmissionConfiguration, if it has one.
 func NewValidating(config io.Reader) (*Validating, error) {
-	p, err := newPlugin(config, configuration.NewValidatingWebhookConfigurationManager, newValidating)
+	p, err := newPlugin(config, newValidatingSource, newValidating)
 	return &Validating{p}, err
 }
 

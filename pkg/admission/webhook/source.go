@@ -1,0 +1,121 @@
+package webhook
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/cache/synctrack"
+)
+
+// source has the webhooks of the configurations that an informer knows, by their names.
+//
+// The library's sources keep what they have made of a configuration by its name: one that is changed, or made
+// anew, while they are at work may stay as it was before, for good.
+type source[C configuration] struct {
+	informer  cache.SharedIndexInformer
+	accessors func(C) []webhook.WebhookAccessor
+	synced    func() bool
+	webhooks  synctrack.Lazy[[]webhook.WebhookAccessor]
+
+	mu sync.Mutex
+	// made are the accessors of the configurations as they are stored: what their match conditions are compiled
+	// to is kept while a configuration doesn't change.
+	made map[C][]webhook.WebhookAccessor
+}
+
+// configuration is what is stored, which is replaced when it is changed.
+type configuration interface {
+	metav1.Object
+	comparable
+}
+
+func newSource[C configuration](informer cache.SharedIndexInformer, accessors func(C) []webhook.WebhookAccessor) *source[C] {
+	s := &source[C]{informer: informer, accessors: accessors, synced: func() bool { return false }}
+	s.webhooks.Evaluate = s.collect
+	// An informer that has been stopped is the one that takes no handlers.
+	if registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { s.webhooks.Notify() },
+		UpdateFunc: func(any, any) { s.webhooks.Notify() },
+		DeleteFunc: func(any) { s.webhooks.Notify() },
+	}); err == nil {
+		s.synced = registration.HasSynced
+	}
+	return s
+}
+
+// HasSynced implements generic.Source.
+func (s *source[C]) HasSynced() bool { return s.synced() }
+
+// Webhooks implements generic.Source.
+func (s *source[C]) Webhooks() []webhook.WebhookAccessor {
+	webhooks, _ := s.webhooks.Get() // collect has no errors
+	return webhooks
+}
+
+func (s *source[C]) collect() ([]webhook.WebhookAccessor, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var configurations []C
+	for _, stored := range s.informer.GetStore().List() {
+		configurations = append(configurations, stored.(C))
+	}
+	slices.SortFunc(configurations, func(a, b C) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	var all []webhook.WebhookAccessor
+	made := make(map[C][]webhook.WebhookAccessor, len(configurations))
+	for _, c := range configurations {
+		accessors, ok := s.made[c]
+		if !ok {
+			accessors = s.accessors(c)
+		}
+		made[c] = accessors
+		all = append(all, accessors...)
+	}
+	s.made = made
+	return all, nil
+}
+
+func newMutatingSource(f informers.SharedInformerFactory, _ sets.Set[schema.GroupResource]) generic.Source {
+	return newSource(f.Admissionregistration().V1().MutatingWebhookConfigurations().Informer(), mutatingAccessors)
+}
+
+func newValidatingSource(f informers.SharedInformerFactory, _ sets.Set[schema.GroupResource]) generic.Source {
+	return newSource(f.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(), validatingAccessors)
+}
+
+func mutatingAccessors(c *admissionregistrationv1.MutatingWebhookConfiguration) []webhook.WebhookAccessor {
+	uid := uids(c.Name)
+	accessors := make([]webhook.WebhookAccessor, len(c.Webhooks))
+	for i := range c.Webhooks {
+		accessors[i] = webhook.NewMutatingWebhookAccessor(uid(c.Webhooks[i].Name), c.Name, &c.Webhooks[i])
+	}
+	return accessors
+}
+
+func validatingAccessors(c *admissionregistrationv1.ValidatingWebhookConfiguration) []webhook.WebhookAccessor {
+	uid := uids(c.Name)
+	accessors := make([]webhook.WebhookAccessor, len(c.Webhooks))
+	for i := range c.Webhooks {
+		accessors[i] = webhook.NewValidatingWebhookAccessor(uid(c.Webhooks[i].Name), c.Name, &c.Webhooks[i])
+	}
+	return accessors
+}
+
+// uids tells the webhooks of a configuration apart, whose names are unique in v1 alone.
+func uids(configuration string) func(name string) string {
+	times := map[string]int{}
+	return func(name string) string {
+		n := times[name]
+		times[name]++
+		return fmt.Sprintf("%s/%s/%d", configuration, name, n)
+	}
+}
