@@ -228,7 +228,11 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 	created := false
 	update := func(existing runtime.Object, stored storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		created = stored.ResourceVersion == 0
-		return tryUpdate(existing, stored)
+		updated, ttl, err := tryUpdate(existing, stored)
+		if byServer(ctx) {
+			keepEstablished(existing, updated)
+		}
+		return updated, ttl, err
 	}
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
 		return err

@@ -3,7 +3,9 @@ package server
 import (
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -13,7 +15,7 @@ import (
 const otherServersDelay = 2 * time.Second
 
 // serveAtOnce spares the only server of a cluster that wait: while it is alone, its informer
-// takes new definitions for older ones. What is stored is as it is.
+// takes new definitions for older ones. What is stored is as it is: see keepEstablished.
 func serveAtOnce(definitions cache.SharedIndexInformer, alone func() bool) error {
 	return definitions.SetTransform(func(obj any) (any, error) {
 		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
@@ -31,4 +33,21 @@ func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone 
 			condition.LastTransitionTime.Time = latest.Truncate(time.Second)
 		}
 	}
+}
+
+// keepEstablished keeps the time since when a definition is established or not, in place of the one that a controller
+// has from the informer.
+func keepEstablished(existing, updated runtime.Object) {
+	was, now := established(existing), established(updated)
+	if was != nil && now != nil && was.Status == now.Status {
+		now.LastTransitionTime = was.LastTransitionTime
+	}
+}
+
+func established(obj runtime.Object) *apiextensions.CustomResourceDefinitionCondition {
+	crd, ok := obj.(*apiextensions.CustomResourceDefinition)
+	if !ok || crd == nil {
+		return nil
+	}
+	return apiextensions.FindCRDCondition(crd, apiextensions.Established)
 }

@@ -1,12 +1,15 @@
 package integration_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -86,4 +89,41 @@ func TestStoredDefinitions(t *testing.T) {
 func schemaOf(definition *unstructured.Unstructured) any {
 	versions, _ := fieldOf(definition, "spec", "versions").([]any)
 	return versions[0]
+}
+
+// When a definition was established doesn't change when controllers write what else becomes of it.
+func TestEstablishedSince(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v1")
+	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+	before := conditions(t, definitions)
+	held := object("example.com/v1", "Gear", "held", nil)
+	held.SetFinalizers([]string{"example.com/held"})
+	must(resources(srv, "example.com/v1", "gears").Create(t.Context(), held, metav1.CreateOptions{}))(t)
+	ok(t, definitions.Delete(t.Context(), "gears.example.com", metav1.DeleteOptions{}))
+	eventually(t, func(context.Context) error {
+		after := conditions(t, definitions)
+		if reason := after["Terminating"].reason; reason != "InstanceDeletionInProgress" {
+			return fmt.Errorf("want the controllers to have begun to delete, got %q", reason)
+		}
+		if after["Established"] != before["Established"] {
+			t.Errorf("want it to be established as it was, %v, got %v", before["Established"], after["Established"])
+		}
+		return nil
+	})
+}
+
+type condition struct{ reason, since string }
+
+func conditions(t *testing.T, definitions dynamic.ResourceInterface) map[string]condition {
+	t.Helper()
+	definition := must(definitions.Get(t.Context(), "gears.example.com", metav1.GetOptions{}))(t)
+	all := map[string]condition{}
+	list, _ := fieldOf(definition, "status", "conditions").([]any)
+	for _, c := range list {
+		c := c.(map[string]any)
+		all[c["type"].(string)] = condition{c["reason"].(string), c["lastTransitionTime"].(string)}
+	}
+	return all
 }
