@@ -3,6 +3,7 @@ package miniapitest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -26,6 +27,9 @@ func (s *Server) Reset() error { return s.Restore(s.started) }
 
 // Snapshot remembers what the server stores now, for Restore.
 func (s *Server) Snapshot() (*Snapshot, error) {
+	if err := s.isRunning(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
 	defer cancel()
 	stored, err := s.server.Snapshot(ctx)
@@ -40,7 +44,23 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.stored == nil {
 		return errors.New("there is nothing to restore: the snapshot isn't one that Server.Snapshot has taken, and a server with an external etcd takes none")
 	}
+	if err := s.isRunning(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
 	defer cancel()
 	return s.server.Restore(ctx, snapshot.stored)
+}
+
+// isRunning is an error once the server has ended: etcd wouldn't answer.
+func (s *Server) isRunning() error {
+	select {
+	case <-s.ended:
+	default:
+		return nil
+	}
+	if s.runErr != nil {
+		return fmt.Errorf("the server has ended: %w", s.runErr)
+	}
+	return errors.New("the server has been stopped")
 }

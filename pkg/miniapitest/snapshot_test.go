@@ -330,8 +330,15 @@ func TestRestoreOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := miniapitest.Start(t).Restore(other); err == nil || !strings.Contains(err.Error(), "another server's") {
+	srv := miniapitest.Start(t)
+	if err := srv.Restore(other); err == nil || !strings.Contains(err.Error(), "another server's") {
 		t.Errorf("want an error, got %v", err)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Reset(); err == nil || !strings.Contains(err.Error(), "the server has been stopped") {
+		t.Errorf("want to be told that the server is gone, got %v", err)
 	}
 }
 
