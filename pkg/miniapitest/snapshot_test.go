@@ -323,7 +323,7 @@ func TestRestoreChangedDefinition(t *testing.T) {
 	}
 }
 
-// What another server stored would make no sense here.
+// What another server stored would make no sense here, and a server that is gone restores nothing.
 func TestRestoreOfAnother(t *testing.T) {
 	t.Parallel()
 	other, err := miniapitest.Start(t).Snapshot()
