@@ -46,6 +46,10 @@ func (p *Plugin) node(_ context.Context, node string, a admission.Attributes) er
 	if !equality.Semantic.DeepEqual(object.Spec.Taints, old.Spec.Taints) {
 		return fmt.Errorf("node %q is not allowed to modify taints", node)
 	}
+	// A node may not delete itself; the garbage collector would, for the sake of an owner that isn't there.
+	if !equality.Semantic.DeepEqual(object.OwnerReferences, old.OwnerReferences) {
+		return fmt.Errorf("node %q is not allowed to modify ownerReferences", node)
+	}
 	if forbidden := forbiddenLabels(object.Labels, old.Labels); len(forbidden) > 0 {
 		return fmt.Errorf("is not allowed to modify labels: %s", strings.Join(forbidden, ", "))
 	}

@@ -79,6 +79,8 @@ func TestPlugin(t *testing.T) {
 	slice := func(node string) *resourcev1.ResourceSlice {
 		return &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{NodeName: &node}}
 	}
+	ownedNode := nodeWith("n", nil)
+	ownedNode.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "gone", UID: "x"}}
 	tests := []struct {
 		name, reason, refusal string
 		by                    user.Info
@@ -105,6 +107,8 @@ func TestPlugin(t *testing.T) {
 		{name: "restricted label", reason: "administrators keep workloads apart by it", request: plugintest.Create(nodeWith("n", map[string]string{"a.node-restriction.kubernetes.io/x": "y"})), refusal: `node "n" is not allowed to set the following labels: a.node-restriction.kubernetes.io/x`},
 		{name: "label taken off", reason: "that changes it as well", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", nil)), refusal: "is not allowed to modify labels: unknown.k8s.io/x"},
 		{name: "taints", reason: "a node can't invite pods", request: plugintest.Update(nodeWith("n", nil, corev1.Taint{Key: "a"}), nodeWith("n", nil)), refusal: `node "n" is not allowed to modify taints`},
+		{name: "owner", reason: "the garbage collector deletes what has an owner that isn't there (CVE-2025-5187)", request: plugintest.Update(nodeWith("n", nil), ownedNode), refusal: `node "n" is not allowed to modify ownerReferences`},
+		{name: "same owner", reason: "an administrator may have set it", request: plugintest.Update(ownedNode, ownedNode)},
 		{name: "other node", reason: "nor speak for another", request: plugintest.Update(nodeWith("other", nil), nodeWith("other", nil)), refusal: `node "n" is not allowed to modify node "other"`},
 
 		{name: "claim grown", reason: "the node has grown the volume", request: plugintest.Update(claim(nil, "1Gi"), claim(nil, "2Gi")).Of("status")},
