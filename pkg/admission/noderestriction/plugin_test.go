@@ -101,6 +101,9 @@ func TestPlugin(t *testing.T) {
 		{name: "delete elsewhere", reason: "and not others", request: plugintest.Delete(podOn("other")), refusal: "can only delete pods with spec.nodeName set to itself"},
 		{name: "status", reason: "a node says how its pods are", request: plugintest.Update(podOn("n"), podOn("n")).Of("status")},
 		{name: "labels by status", reason: "labels are no status", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })).Of("status"), refusal: `node "n" cannot update labels through pod status`},
+		{name: "claim by status", reason: "who names a claim may read it", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
+			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "secret"}
+		})).Of("status"), refusal: `node "n" cannot update extended resource claim status`},
 		{name: "binding", reason: "nodes don't choose their pods", request: plugintest.Create(podOn("n")).Of("binding"), refusal: `unexpected pod subresource "binding", only 'status' and 'eviction' are allowed`},
 
 		{name: "own node", reason: "with the labels that kubelets know", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/hostname": "n", "example.com/x": "y"}))},

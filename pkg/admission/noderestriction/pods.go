@@ -179,6 +179,10 @@ func podStatus(node string, a admission.Attributes) error {
 	if !equality.Semantic.DeepEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) {
 		return fmt.Errorf("node %q cannot update resource claim statues", node)
 	}
+	// By it, as by the claims of resources above, a node would be let see any claim of the namespace.
+	if !equality.Semantic.DeepEqual(old.Status.ExtendedResourceClaimStatus, pod.Status.ExtendedResourceClaimStatus) {
+		return fmt.Errorf("node %q cannot update extended resource claim status", node)
+	}
 	return nil
 }
 
