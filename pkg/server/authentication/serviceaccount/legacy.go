@@ -7,7 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+)
+
+const (
+	// invalidSinceLabel marks Secrets whose tokens nobody has used for long; their value is the date
+	// (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-legacy-token-invalid-since).
+	invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
+	// invalidatedAnnotation marks the use of such a token in the audit log.
+	invalidatedAnnotation = "authentication.k8s.io/legacy-token-invalidated"
 )
 
 // validateLegacy checks a token without expiry that a token controller keeps in a Secret.
@@ -43,6 +52,13 @@ func (a *Authenticator) lookupLegacy(ctx context.Context, token string, legacy *
 	}
 	if string(secret.Data[corev1.ServiceAccountTokenKey]) != token {
 		return errors.New("token does not match server's copy")
+	}
+	if secret.Labels[invalidSinceLabel] != "" {
+		audit.AddAuditAnnotation(ctx, invalidatedAnnotation, secret.Name+"/"+secret.Namespace)
+		return fmt.Errorf("the token in secret %s/%s for service account %s/%s has been marked invalid. "+
+			"Use tokens from the TokenRequest API or manually created secret-based tokens, "+
+			"or remove the '%s' label from the secret to temporarily allow use of this token",
+			legacy.Namespace, legacy.SecretName, legacy.Namespace, legacy.ServiceAccountName, invalidSinceLabel)
 	}
 	account, err := a.Objects.ServiceAccounts(legacy.Namespace).Get(ctx, legacy.ServiceAccountName, metav1.GetOptions{})
 	if err != nil || account.DeletionTimestamp != nil {
