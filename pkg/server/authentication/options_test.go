@@ -151,6 +151,7 @@ func TestApplyToErrors(t *testing.T) {
 	both := config("anonymous: {enabled: true}")
 	ours := config("jwt: [{issuer: {url: \"" + DefaultIssuer + "\", audiences: [a]}, claimMappings: {username: {claim: sub, prefix: \"\"}}}]")
 	unknown := config("jwts: []")
+	off := config("anonymous: {enabled: false, conditions: [{path: /open}]}")
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -166,6 +167,7 @@ func TestApplyToErrors(t *testing.T) {
 		{"configuration", []string{"--authentication-config=" + empty}, []string{"--authentication-config", empty}, "nothing is in it"},
 		{"unknown field", []string{"--authentication-config=" + unknown}, []string{"--authentication-config", "jwts"}, "the file is read strictly"},
 		{"anonymous twice", []string{"--anonymous-auth", "--authentication-config=" + both}, []string{"--anonymous-auth", both}, "flag and file say it"},
+		{"anonymous off", []string{"--authentication-config=" + off}, []string{off, "anonymous.conditions", "enabled should be set to true"}, "nobody would be let in there"},
 		{"own issuer", []string{"--authentication-config=" + ours}, []string{"--authentication-config", "jwt[0].issuer.url"}, "these tokens are signed here"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (o *Options) configuration() (*apiserver.AuthenticationConfiguration, error
 	if config.Anonymous == nil {
 		config.Anonymous = o.anonymous()
 	}
-	if len(config.JWT) == 0 {
+	if o.ConfigFile == "" && len(config.JWT) == 0 {
 		return config, nil // spare every start the CEL environment
 	}
 	if errs := validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers); len(errs) > 0 {
