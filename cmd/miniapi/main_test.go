@@ -157,6 +157,25 @@ func TestReadyLineIsQuoted(t *testing.T) {
 	p.exit(t)
 }
 
+// The admin's key is in the kubeconfig, whatever was in the file and whoever could read that.
+func TestKubeconfigIsForItsOwner(t *testing.T) {
+	t.Parallel()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(kubeconfig, 0o644); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	p := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig)
+	<-p.lines
+	if info, err := os.Stat(kubeconfig); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+		t.Errorf("want what is written to be for the owner alone, got %v, %v", info, err)
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.exit(t)
+}
+
 func client(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	c, err := kubernetes.NewForConfig(config)

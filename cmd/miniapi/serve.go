@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
@@ -65,7 +67,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	defer cancel()
 	context.AfterFunc(ctx, log.close)
 	return o.runServer(ctx, errOut, func(ctx context.Context, s *server.Server) error {
-		if err := clientcmd.WriteToFile(*s.Kubeconfig(), o.kubeconfig); err != nil {
+		if err := writeKubeconfig(s.Kubeconfig(), o.kubeconfig); err != nil {
 			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
 		}
 		if err := manifests.Apply(ctx, s.AdminConfig(), objects); err != nil {
@@ -75,4 +77,15 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), quoted(o.kubeconfig))
 		return err
 	})
+}
+
+// writeKubeconfig writes for the owner alone. A file that is there would keep its mode, and others might
+// read the admin's key in it.
+func writeKubeconfig(config *clientcmdapi.Config, file string) error {
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(file, 0o600); err != nil {
+			return err
+		}
+	}
+	return clientcmd.WriteToFile(*config, file)
 }
