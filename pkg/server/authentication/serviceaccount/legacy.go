@@ -55,10 +55,8 @@ func (a *Authenticator) lookupLegacy(ctx context.Context, token string, legacy *
 	}
 	if secret.Labels[invalidSinceLabel] != "" {
 		audit.AddAuditAnnotation(ctx, invalidatedAnnotation, secret.Name+"/"+secret.Namespace)
-		return fmt.Errorf("the token in secret %s/%s for service account %s/%s has been marked invalid. "+
-			"Use tokens from the TokenRequest API or manually created secret-based tokens, "+
-			"or remove the '%s' label from the secret to temporarily allow use of this token",
-			legacy.Namespace, legacy.SecretName, legacy.Namespace, legacy.ServiceAccountName, invalidSinceLabel)
+		return fmt.Errorf("the token in secret %s/%s is marked invalid: take the label %s off the secret, or get another by a TokenRequest",
+			legacy.Namespace, legacy.SecretName, invalidSinceLabel)
 	}
 	account, err := a.Objects.ServiceAccounts(legacy.Namespace).Get(ctx, legacy.ServiceAccountName, metav1.GetOptions{})
 	if err != nil || account.DeletionTimestamp != nil {

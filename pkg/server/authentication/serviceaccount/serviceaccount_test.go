@@ -252,9 +252,7 @@ func TestLegacy(t *testing.T) {
 	}{
 		{"held", true, []runtime.Object{account, holding}, "", "its secret holds it"},
 		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "its secret holds another"},
-		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret for service account ns/bot has been marked invalid. " +
-			"Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the 'kubernetes.io/legacy-token-invalid-since' " +
-			"label from the secret to temporarily allow use of this token", "nobody has used it for a year, or an administrator has revoked it"},
+		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or get another by a TokenRequest", "nobody has used it for a year, or an administrator has revoked it"},
 		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "it ends with its secret"},
 		{"no lookup", false, nil, "", "the signature is enough"},
 	} {
