@@ -2,11 +2,13 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -173,6 +175,58 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 		if err == nil {
 			ok(t, srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Delete(t.Context(), "large", metav1.DeleteOptions{}))
 		}
+	}
+}
+
+// Parameters are found by the definition of the moment: one that is gone may be followed by another of the same kind.
+func TestPolicyParamsDefinedAnew(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("closed"), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		ParamKind:   &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Lock"},
+		Validations: []admissionregistrationv1.Validation{{Expression: "params.spec.open == true"}},
+	}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		ParamRef:          &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: new(allowIfNotFound)},
+	})
+	definitions := srv.DynamicClient().Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	for _, test := range []struct {
+		name, reason string
+		plural       string
+		scope        apiextensionsv1.ResourceScope
+		namespace    string // of the lock
+		refused      bool
+	}{{
+		name: "first", reason: "a lock without a namespace is for all", plural: "locks", scope: apiextensionsv1.ClusterScoped, refused: true,
+	}, {
+		name: "namespaced", reason: "a lock in another namespace isn't for this one", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceSystem,
+	}, {
+		name: "namespaced again", reason: "locks are looked for in the namespace", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
+	}, {
+		name: "renamed", reason: "locks are where the new definition has them", plural: "padlocks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
+	}, {
+		name: "without namespaces", reason: "a lock without a namespace is for all again", plural: "padlocks", scope: apiextensionsv1.ClusterScoped, refused: true,
+	}} {
+		definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", test.plural+".example.com", map[string]any{"spec": map[string]any{
+			"group": "example.com", "scope": string(test.scope), "names": map[string]any{"kind": "Lock", "plural": test.plural},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+			}}}},
+		}})
+		must(definitions.Create(t.Context(), definition, metav1.CreateOptions{}))(t)
+		locks := srv.DynamicClient().Resource(groupVersionOf("example.com/v1").WithResource(test.plural)).Namespace(test.namespace)
+		must(locks.Create(t.Context(), object("example.com/v1", "Lock", "lock", map[string]any{"spec": map[string]any{"open": false}}), metav1.CreateOptions{}))(t)
+		_, err := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named("x")}, metav1.CreateOptions{DryRun: dry})
+		if refused := err != nil; refused != test.refused {
+			t.Errorf("%s: %s: refused %v, want %v: %v", test.name, test.reason, refused, test.refused, err)
+		}
+		ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
+		eventually(t, func(ctx context.Context) error {
+			if _, err := definitions.Get(ctx, definition.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is still there: %w", err)
+			}
+			return nil
+		})
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -28,6 +30,8 @@ type params struct {
 	mapper    meta.RESTMapper
 	// observe hands an informer that isn't of the factory to the barrier; nil does nothing.
 	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
+	// definition finds the definition of a custom resource's kind, nil if there is none; nil finds none.
+	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
 	running map[paramKind]paramInformer
 }
@@ -35,7 +39,9 @@ type params struct {
 // paramInformer is a running informer.
 type paramInformer struct {
 	informer informers.GenericInformer
+	resource schema.GroupVersionResource
 	scope    meta.RESTScope
+	defined  types.UID // of the definition, "" while there is none
 	stop     context.CancelFunc
 }
 
@@ -49,12 +55,13 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 		return nil, nil, fmt.Errorf("failed to parse paramKind APIVersion: %w", err)
 	}
 	gvk := gv.WithKind(kind.kind)
+	defined := p.defined(gvk)
 	mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gvk)
 	}
 
-	started := paramInformer{scope: mapping.Scope, stop: func() {}}
+	started := paramInformer{resource: mapping.Resource, scope: mapping.Scope, defined: defined, stop: func() {}}
 	if started.informer, err = p.informers.ForResource(mapping.Resource); err == nil {
 		// A built-in type: the informer is shared, and lives as long as the server.
 		p.informers.StartWithContext(ctx)
@@ -79,6 +86,38 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 	defer cancel()
 	cache.WaitFor(syncing, "", started.informer.Informer().HasSyncedChecker())
 	return started.informer, started.scope, nil
+}
+
+// renew stops the informers of kinds that are defined anew, and says whether there are any: the resource may have
+// another name or scope, and an informer of one that was away looks for it less and less often.
+func (p *params) renew() (renewed bool) {
+	for kind, running := range p.running {
+		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
+		defined := p.defined(gvk)
+		if defined == "" { // a built-in type, or away: what there was of it goes on
+			running.defined = ""
+			p.running[kind] = running
+			continue
+		}
+		mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err != nil || defined == running.defined && mapping.Resource == running.resource && mapping.Scope.Name() == running.scope.Name() {
+			continue
+		}
+		running.stop()
+		delete(p.running, kind)
+		renewed = true
+	}
+	return renewed
+}
+
+func (p *params) defined(kind schema.GroupVersionKind) types.UID {
+	if p.definition == nil {
+		return ""
+	}
+	if crd := p.definition(kind); crd != nil {
+		return crd.UID
+	}
+	return ""
 }
 
 // keep stops the informers of kinds that no policy uses any more.

@@ -27,14 +27,15 @@ type Environment struct {
 	// returns the one to run.
 	Observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
 	// Started is told what is done when the policies that exist at start are active, and what to call
-	// when other resources are served: policies may have been waiting for them as parameters.
+	// when other resources are served: policies may have been waiting for them as parameters, or take
+	// them from what was there before.
 	Started func(active cache.DoneChecker, resourcesChanged func())
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
 	// types. Without it their schemas are fetched from the server, as those of custom resources are.
 	TypeConverter managedfields.TypeConverter
 	// Definition finds the definition of a custom resource's kind, nil if there is none: apply
-	// configurations are merged, and expressions checked, by its schema. Without it, the schema is
-	// fetched from the server.
+	// configurations are merged, and expressions checked, by its schema, and parameters are found anew
+	// when it is another. Without it, the schema is fetched from the server.
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -57,9 +58,9 @@ func NewValidating(configFile io.Reader, environment Environment) (*validating.P
 				},
 				group.ValidatingAdmissionPolicies().Informer(),
 				group.ValidatingAdmissionPolicyBindings().Informer(),
-				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe},
+				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe, definition: environment.Definition},
 			)
-			environment.started(source, source.retry)
+			environment.started(source, source.resourcesChanged)
 			schemas := newSchemas(environment.Definition, typed.Discovery())
 			return checkedSource{source, newTypeChecks(typed, mapper, schemas, group.ValidatingAdmissionPolicies())}
 		},
@@ -92,9 +93,9 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 				},
 				group.MutatingAdmissionPolicies().Informer(),
 				group.MutatingAdmissionPolicyBindings().Informer(),
-				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe},
+				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe, definition: environment.Definition},
 			)
-			environment.started(source, source.retry)
+			environment.started(source, source.resourcesChanged)
 			return source
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, client kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {

@@ -117,6 +117,16 @@ func (s *source[P, B, E]) retry() {
 	}
 }
 
+// resourcesChanged looks for parameters that could not be found, and again for those that are defined anew.
+func (s *source[P, B, E]) resourcesChanged() {
+	s.mu.Lock()
+	changed := s.params.renew() || s.incomplete
+	s.mu.Unlock()
+	if changed {
+		s.refresh()
+	}
+}
+
 // HasSynced implements generic.Source.
 func (s *source[P, B, E]) HasSynced() bool { return s.hooks.Load() != nil }
 
