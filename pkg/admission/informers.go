@@ -79,8 +79,8 @@ func (f *Informers) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// ResourcesChanged is called when a resource has begun to be served, and the RESTMapper knows it:
-// policies that take their parameters from it are active when it returns.
+// ResourcesChanged is called when a resource has begun to be served, and the RESTMapper knows it, or is served
+// otherwise: policies that take their parameters from it are active when it returns.
 func (f *Informers) ResourcesChanged() {
 	f.mu.Lock()
 	changed := f.changed

@@ -38,6 +38,8 @@ type crdBarrier struct {
 	served    servedDefinitions
 	// resourcesChanged is called when others are discovered than before, and the answer waits for it.
 	resourcesChanged func()
+	// definitionChanged is called when requests are served by another definition, and the answer waits for it.
+	definitionChanged func()
 
 	mu         sync.Mutex
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
@@ -49,12 +51,13 @@ type crdBarrier struct {
 
 func newCRDBarrier(following context.Context) *crdBarrier {
 	return &crdBarrier{
-		following:        following,
-		resourcesChanged: func() {},
-		seen:             map[string]*apiextensionsv1.CustomResourceDefinition{},
-		discovered:       discoveredResources{},
-		ending:           map[string]string{},
-		updates:          make(chan struct{}),
+		following:         following,
+		resourcesChanged:  func() {},
+		definitionChanged: func() {},
+		seen:              map[string]*apiextensionsv1.CustomResourceDefinition{},
+		discovered:        discoveredResources{},
+		ending:            map[string]string{},
+		updates:           make(chan struct{}),
 	}
 }
 
@@ -249,6 +252,7 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
 	if !byServer(ctx) { // the controllers can't wait for themselves
 		s.barrier.changed(m.GetName())
+		s.barrier.definitionChanged()
 	}
 	return nil
 }

@@ -115,6 +115,7 @@ func (s *Server) buildMain() error {
 		s.config.restMapper.Reset()
 		s.config.informers.ResourcesChanged()
 	}
+	s.config.crdBarrier.definitionChanged = s.config.informers.ResourcesChanged
 	if err := discovery.start(); err != nil {
 		return err
 	}

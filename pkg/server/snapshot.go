@@ -160,6 +160,7 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 			return crd != nil && b.isPast(name, resourceVersion) && b.isServed(crd)
 		})
 		b.updated(name, resourceVersion)
+		b.definitionChanged()
 	}
 }
 

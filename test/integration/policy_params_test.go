@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -12,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -228,6 +231,39 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// A parameter has what the schema of the moment says, from the answer to whoever has changed the definition.
+func TestPolicyParamsOfAnotherSchema(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+	definition := func(properties map[string]any) map[string]any {
+		return map[string]any{"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Lock", "plural": "locks"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": properties}},
+			}}}},
+		}}
+	}
+	must(definitions.Create(t.Context(), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "locks.example.com", definition(nil)), metav1.CreateOptions{}))(t)
+	locks := resources(srv, "example.com/v1", "locks")
+	must(locks.Create(t.Context(), object("example.com/v1", "Lock", "lock", nil), metav1.CreateOptions{}))(t)
+	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("open"), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		ParamKind:   &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Lock"},
+		Validations: []admissionregistrationv1.Validation{{Expression: "has(params.spec.open)"}},
+	}}, admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		ParamRef:          &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: new(denyIfNotFound)},
+	})
+	patch := func(client dynamic.ResourceInterface, name string, change map[string]any) {
+		body, err := json.Marshal(change)
+		ok(t, err)
+		must(client.Patch(t.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}))(t)
+	}
+	patch(definitions, "locks.example.com", definition(map[string]any{"open": map[string]any{"type": "boolean"}}))
+	patch(locks, "lock", map[string]any{"spec": map[string]any{"open": true}})
+	ok(t, createConfigMap(t.Context(), srv.Client(), "x", nil))
 }
 
 // Whoever writes a policy or a binding must be allowed to read the parameters, or could learn

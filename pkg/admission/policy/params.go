@@ -6,10 +6,10 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -38,11 +38,11 @@ type params struct {
 
 // paramInformer is a running informer.
 type paramInformer struct {
-	informer informers.GenericInformer
-	resource schema.GroupVersionResource
-	scope    meta.RESTScope
-	defined  types.UID // of the definition, "" while there is none
-	stop     context.CancelFunc
+	informer   informers.GenericInformer
+	resource   schema.GroupVersionResource
+	scope      meta.RESTScope
+	definition *apiextensionsv1.CustomResourceDefinition // nil while there is none
+	stop       context.CancelFunc
 }
 
 // get returns the informer of a kind, started and, unless that takes long, synced.
@@ -55,13 +55,13 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 		return nil, nil, fmt.Errorf("failed to parse paramKind APIVersion: %w", err)
 	}
 	gvk := gv.WithKind(kind.kind)
-	defined := p.defined(gvk)
+	definition := p.defined(gvk)
 	mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gvk)
 	}
 
-	started := paramInformer{resource: mapping.Resource, scope: mapping.Scope, defined: defined, stop: func() {}}
+	started := paramInformer{resource: mapping.Resource, scope: mapping.Scope, definition: definition, stop: func() {}}
 	if started.informer, err = p.informers.ForResource(mapping.Resource); err == nil {
 		// A built-in type: the informer is shared, and lives as long as the server.
 		p.informers.StartWithContext(ctx)
@@ -88,19 +88,24 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 	return started.informer, started.scope, nil
 }
 
-// renew stops the informers of kinds that are defined anew, and says whether there are any: the resource may have
-// another name or scope, and an informer of one that was away looks for it less and less often.
+// renew stops the informers of kinds whose definitions aren't what they were, and says whether others are to follow:
+// the resource may have another name, scope or schema. An informer of what is no longer served stays as it is.
+// To go on with the old one would do in time, but its watch tells what the old schema has, until that ends; and it
+// lists what can't be read less and less often.
 func (p *params) renew() (renewed bool) {
 	for kind, running := range p.running {
 		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
-		defined := p.defined(gvk)
-		if defined == "" { // a built-in type, or away: what there was of it goes on
-			running.defined = ""
-			p.running[kind] = running
+		definition := p.defined(gvk)
+		if definition == nil {
+			if running.definition != nil {
+				running.stop()
+				running.definition = nil
+				p.running[kind] = running
+			}
 			continue
 		}
 		mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if err != nil || defined == running.defined && mapping.Resource == running.resource && mapping.Scope.Name() == running.scope.Name() {
+		if err != nil || sameDefinition(definition, running.definition) && mapping.Resource == running.resource && mapping.Scope.Name() == running.scope.Name() {
 			continue
 		}
 		running.stop()
@@ -110,14 +115,15 @@ func (p *params) renew() (renewed bool) {
 	return renewed
 }
 
-func (p *params) defined(kind schema.GroupVersionKind) types.UID {
+func (p *params) defined(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	if p.definition == nil {
-		return ""
+		return nil
 	}
-	if crd := p.definition(kind); crd != nil {
-		return crd.UID
-	}
-	return ""
+	return p.definition(kind)
+}
+
+func sameDefinition(a, b *apiextensionsv1.CustomResourceDefinition) bool {
+	return a == b || a != nil && b != nil && a.UID == b.UID && apiequality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
 // keep stops the informers of kinds that no policy uses any more.
