@@ -124,7 +124,7 @@ func (p prober) probe(ctx context.Context, server string) error {
 	if err != nil {
 		return err
 	}
-	_ = conn.Close()
+	defer func() { _ = conn.Close() }()
 
 	client, err := p.client(ctx, server)
 	if err != nil {
@@ -132,7 +132,27 @@ func (p prober) probe(ctx context.Context, server string) error {
 	}
 	defer func() { _ = client.Close() }()
 	if _, err := client.Status(ctx, server); err != nil {
+		if refused := refusal(conn); refused != nil {
+			return refused
+		}
 		return fmt.Errorf("connects, but doesn't answer as etcd: %w", err)
+	}
+	return nil
+}
+
+// refusal is what a server has said of a connection's certificate, or of that there is none, if it has: in
+// TLS 1.3 that comes after the client is done.
+func refusal(conn net.Conn) error {
+	if _, ok := conn.(*tls.Conn); !ok {
+		return nil
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(externalRetry)); err != nil {
+		return nil
+	}
+	_, err := conn.Read(make([]byte, 1))
+	var alert *net.OpError
+	if errors.As(err, &alert) && alert.Op == "remote error" {
+		return fmt.Errorf("refuses the client certificate, or that there is none: %w", err)
 	}
 	return nil
 }

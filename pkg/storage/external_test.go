@@ -2,9 +2,14 @@ package storage
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -67,6 +72,16 @@ func TestCheckExternal(t *testing.T) {
 	socket := serveEtcd(t, "unix", filepath.Join(t.TempDir(), "etcd.sock"))
 	web := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
+	strict := httptest.NewUnstartedServer(http.NotFoundHandler())
+	strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS13}
+	strict.Config.ErrorLog = log.New(io.Discard, "", 0)
+	strict.StartTLS()
+	t.Cleanup(strict.Close)
+	authority := filepath.Join(t.TempDir(), "ca.crt")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: strict.Certificate().Raw})
+	if err := os.WriteFile(authority, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +101,7 @@ func TestCheckExternal(t *testing.T) {
 		{"nobody", "each server is named with its reason", storagebackend.TransportConfig{ServerList: []string{nobody, "http://127.0.0.1:2"}}, []string{nobody + ": ", "127.0.0.1:2: ", "connection refused"}},
 		{"silent", "a server that takes connections and says nothing", storagebackend.TransportConfig{ServerList: []string{"http://" + silent.Addr().String()}}, []string{silent.Addr().String(), "doesn't answer as etcd"}},
 		{"unknown authority", "its certificate isn't signed by one that is trusted", storagebackend.TransportConfig{ServerList: []string{web.URL}}, []string{web.URL, "certificate"}},
+		{"no client certificate", "the server says that it wants one after the client's part of the handshake", storagebackend.TransportConfig{ServerList: []string{strict.URL}, TrustedCAFile: authority}, []string{strict.URL, "client certificate", "certificate required"}},
 		{"no CA file", "the file is named", storagebackend.TransportConfig{ServerList: []string{web.URL}, TrustedCAFile: "/nowhere/ca.crt"}, []string{"/nowhere/ca.crt"}},
 		{"none", "an empty flag", storagebackend.TransportConfig{}, []string{"no etcd servers"}},
 	} {
