@@ -146,7 +146,11 @@ plugins:
 // Whoever names a file that can't be read has called the program wrongly, whatever the file is for.
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
-	missing := filepath.Join(t.TempDir(), "missing")
+	dir := t.TempDir()
+	missing, policy := filepath.Join(dir, "missing"), filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		flag   string
 		others []string // what the flag needs
@@ -164,6 +168,7 @@ func TestMissingFiles(t *testing.T) {
 		{"authorization-webhook-config-file", []string{"--authorization-mode=Webhook"}},
 		{"kubelet-certificate-authority", nil},
 		{"audit-policy-file", nil},
+		{"audit-webhook-config-file", []string{"--audit-policy-file=" + policy}},
 		{"encryption-provider-config", nil},
 	} {
 		t.Run(test.flag, func(t *testing.T) {

@@ -28,6 +28,7 @@ func (o *Options) validateFiles() []error {
 		checkAuthorities("etcd-cafile", etcd.TrustedCAFile),
 		checkAuthorities("kubelet-certificate-authority", o.Kubelet.CAFile),
 		checkAuditPolicy(o.Audit),
+		checkAuditWebhook(o.Audit),
 		checkTracing(o.Tracing),
 		// What is in the file is left to the library, which starts what it finds in there.
 		checkReadable("encryption-provider-config", o.Etcd.EncryptionProviderConfigFilepath),
@@ -74,6 +75,14 @@ func checkAuditPolicy(o *genericoptions.AuditOptions) error {
 		return fmt.Errorf("--audit-policy-file %s: %w", o.PolicyFile, err)
 	}
 	return nil
+}
+
+// checkAuditWebhook leaves out what isn't read: without a policy there are no events.
+func checkAuditWebhook(o *genericoptions.AuditOptions) error {
+	if o == nil || o.PolicyFile == "" {
+		return nil
+	}
+	return checkReadable("audit-webhook-config-file", o.WebhookOptions.ConfigFile)
 }
 
 func checkTracing(o *genericoptions.TracingOptions) error {
