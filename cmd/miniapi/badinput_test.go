@@ -77,6 +77,7 @@ plugins:
 		{"old emulated version", []string{"serve", "--emulated-version=1.30"}, exitUsage, []string{"--emulated-version 1.30", "1.3"}, "it is too old"},
 		{"minimal version", []string{"serve", "--min-compatibility-version=1.90"}, exitUsage, []string{"--min-compatibility-version 1.90", "1.3"}, "it is too new"},
 		{"forward compatible", []string{"serve", "--emulation-forward-compatible"}, exitUsage, []string{"--emulation-forward-compatible", "true", "--emulated-version"}, "there is nothing newer"},
+		{"no time for requests", []string{"serve", "--request-timeout=0s"}, exitUsage, []string{"--request-timeout 0s", "more than 0"}, "the server wouldn't get ready"},
 		{"grace period", []string{"serve", "--shutdown-watch-termination-grace-period=-1s"}, exitUsage, []string{"--shutdown-watch-termination-grace-period", "negative"}, "nobody can stop in the past"},
 
 		{"port in use", []string{"serve", "--secure-port=" + takenPort}, exitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},

@@ -2,10 +2,8 @@ package server
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	auditpolicy "k8s.io/apiserver/pkg/audit/policy"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -135,18 +133,9 @@ func checkReadable(flag, file string) error {
 	return nil
 }
 
-// portRange is what a port may be here, in place of what the library says of it.
-var portRange = strings.NewReplacer(
-	"must be between 1 and 65535, inclusive. It cannot be turned off with 0", "must be between 0 and 65535: 0 takes a free port",
-	"must be between 0 and 65535, inclusive. 0 for turning off secure port", "must be between 0 and 65535: 0 takes a free port",
-)
-
 // validateServing checks what is otherwise found out when the port is taken already.
 func (o *Options) validateServing() []error {
-	var errs []error
-	for _, err := range o.Serving.Validate() {
-		errs = append(errs, errors.New(portRange.Replace(err.Error())))
-	}
+	errs := reworded(o.Serving.Validate())
 	if _, err := flag.TLSVersion(o.Serving.MinTLSVersion); err != nil {
 		errs = append(errs, fmt.Errorf("--tls-min-version %s: must be one of %v: %w", o.Serving.MinTLSVersion, flag.TLSPossibleVersions(), err))
 	}

@@ -219,8 +219,8 @@ func (o *Options) validate() []error {
 	return errs
 }
 
-// flagNames makes flags of what the library calls some of its options.
-var flagNames = strings.NewReplacer(
+// wordings are those of the library's errors that don't name the flag, or don't hold here.
+var wordings = strings.NewReplacer(
 	"emulation version", "--emulated-version",
 	"minCompatibilityVersion version", "--min-compatibility-version",
 	"minCompatibilityVersion", "--min-compatibility-version",
@@ -228,17 +228,20 @@ var flagNames = strings.NewReplacer(
 	"ServerRunOptions.RuntimeConfigEmulationForwardCompatible", "--runtime-config-emulation-forward-compatible",
 	"in strict-transport-security-directives", "in --strict-transport-security-directives",
 	"shutdown-watch-termination-grace-period, if", "--shutdown-watch-termination-grace-period, if",
+	"must be between 1 and 65535, inclusive. It cannot be turned off with 0", "must be between 0 and 65535: 0 takes a free port",
+	"must be between 0 and 65535, inclusive. 0 for turning off secure port", "must be between 0 and 65535: 0 takes a free port",
 )
 
-func (o *Options) validateServerRun() []error {
-	errs := o.ServerRun.Validate()
+func reworded(errs []error) []error {
 	for i, err := range errs {
 		if err != nil {
-			errs[i] = errors.New(flagNames.Replace(err.Error()))
+			errs[i] = errors.New(wordings.Replace(err.Error()))
 		}
 	}
 	return errs
 }
+
+func (o *Options) validateServerRun() []error { return reworded(o.ServerRun.Validate()) }
 
 // validateEtcd checks what there is to check when no external etcd is named.
 func (o *Options) validateEtcd() []error {
@@ -258,6 +261,9 @@ func (o *Options) validateOwn() []error {
 	var errs []error
 	if o.EventTTL <= 0 {
 		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
+	}
+	if o.ServerRun.RequestTimeout == 0 { // the library refuses what is less
+		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0, or no request is answered, the server's own neither"))
 	}
 	if o.ServiceNodePortRange.Size < 1 {
 		errs = append(errs, fmt.Errorf("--service-node-port-range %q: must hold at least one port, as 30000-32767 does", o.ServiceNodePortRange.String()))
