@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"io"
-	"log"
+	"log" //nolint:depguard // net/http logs to it
 	"net"
 	"net/http"
 	"net/http/httptest"
