@@ -38,7 +38,7 @@ func (s *sharedGates) acquire(wanted map[string]bool) error {
 			return fmt.Errorf("feature gate %s stands for many, which can't be put back: name each", name)
 		}
 		if _, ok := s.gate.GetAll()[featuregate.Feature(name)]; !ok {
-			return fmt.Errorf("feature gate %s is unknown", name)
+			return fmt.Errorf("WithFeatureGates: feature gate %s is unknown here: the gates are those of k8s.io/apiserver, and one of kube-apiserver's own would do nothing", name)
 		}
 		before := s.gate.Enabled(featuregate.Feature(name))
 		if changed, ok := s.changed[name]; ok {

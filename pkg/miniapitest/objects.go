@@ -48,7 +48,7 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 		return fmt.Errorf("custom resource definitions: %w", err)
 	}
 	if len(objects) == 0 {
-		return fmt.Errorf("no CustomResourceDefinition in %q", paths)
+		return fmt.Errorf("WithCRDs: no CustomResourceDefinition in %q", paths)
 	}
 	return add(&o.definitions, objects)
 }
