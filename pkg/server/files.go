@@ -122,12 +122,17 @@ func checkAuthorizationFiles(o *authorization.Options) []error {
 	}
 }
 
-// checkReadable leaves what is in a file to what reads it later.
+// checkReadable leaves what is in a file to what reads it later, and a pipe, as a shell's <(...) is one, altogether:
+// it can be read once.
 func checkReadable(flag, file string) error {
 	if file == "" {
 		return nil
 	}
-	if _, err := os.ReadFile(file); err != nil {
+	info, err := os.Stat(file)
+	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+		_, err = os.ReadFile(file)
+	}
+	if err != nil {
 		return fmt.Errorf("--%s %s: %w", flag, file, err)
 	}
 	return nil
