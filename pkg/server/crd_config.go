@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -51,7 +52,7 @@ func (c *Config) customResources() (*crdserver.Config, error) {
 func storeDefinitions(etcd *genericoptions.EtcdOptions) (err error) {
 	version := apiextensionsv1.SchemeGroupVersion
 	etcd.StorageConfig.Codec, etcd.StorageConfig.EncodeVersioner, err = serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
-		StorageMediaType:  etcd.DefaultStorageMediaType,
+		StorageMediaType:  cmp.Or(etcd.DefaultStorageMediaType, runtime.ContentTypeJSON), // as of other kinds
 		StorageSerializer: crdserver.Codecs,
 		StorageVersion:    version,
 		MemoryVersion:     schema.GroupVersion{Group: version.Group, Version: runtime.APIVersionInternal},

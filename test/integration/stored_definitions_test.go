@@ -60,6 +60,7 @@ func TestStoredDefinitions(t *testing.T) {
 		{"written", "application/json", "it is how definitions were stored, and what kube-apiserver stores"},
 		{"read", "application/vnd.kubernetes.protobuf", "a data folder stays readable"},
 		{"read again", "application/json", "and does so when it was changed"},
+		{"read by one without a type", "", "that stores JSON, as it does of other kinds"},
 	} {
 		srv := must(miniapitest.New(t.Context(), miniapitest.WithDataDir(data), miniapitest.WithServerOptions(func(o *server.Options) {
 			o.Etcd.DefaultStorageMediaType = test.mediaType
