@@ -86,7 +86,7 @@ func TestUnwritable(t *testing.T) {
 		}
 	}
 	code, _, stderr := p.exit(t)
-	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != exitFailed || !strings.Contains(stderr, want) {
-		t.Errorf("want exit code %d and %q, got %d and %s", exitFailed, want, code, stderr)
+	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != exitFailed || !strings.Contains(stderr, want) || strings.Count(stderr, "failed: ") != 1 {
+		t.Errorf("want exit code %d and %q, once, got %d and %s", exitFailed, want, code, stderr)
 	}
 }

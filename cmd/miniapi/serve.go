@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -80,10 +81,14 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 }
 
 // writeKubeconfig writes for the owner alone. A file that is there would keep its mode, and others might
-// read the admin's key in it.
+// read the admin's key in it; one that is somebody else's, or where modes are fixed, gives way to a new one.
 func writeKubeconfig(config *clientcmdapi.Config, file string) error {
 	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(file, 0o600); err != nil {
+		err := os.Chmod(file, 0o600)
+		if errors.Is(err, fs.ErrPermission) {
+			err = os.Remove(file)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (s *Server) Reset() error { return s.Restore(s.started) }
 
 // Snapshot remembers what the server stores now, for Restore.
 func (s *Server) Snapshot() (*Snapshot, error) {
-	if err := s.isRunning(); err != nil {
+	if err := s.checkRunning(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
@@ -44,7 +44,7 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.stored == nil {
 		return errors.New("there is nothing to restore: the snapshot isn't one that Server.Snapshot has taken, and a server with an external etcd takes none")
 	}
-	if err := s.isRunning(); err != nil {
+	if err := s.checkRunning(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
@@ -52,8 +52,8 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 	return s.server.Restore(ctx, snapshot.stored)
 }
 
-// isRunning is an error once the server has ended: etcd wouldn't answer.
-func (s *Server) isRunning() error {
+// checkRunning is an error once the server has ended: etcd wouldn't answer.
+func (s *Server) checkRunning() error {
 	select {
 	case <-s.ended:
 	default:

@@ -133,7 +133,7 @@ func (c *Config) Close(ctx context.Context) error {
 	}
 	if c.start != nil {
 		if member, err := c.start(); err == nil {
-			errs = append(errs, member.Stop(context.WithoutCancel(ctx)))
+			errs = append(errs, c.options.ofData(member.Stop(context.WithoutCancel(ctx))))
 		}
 	}
 	return utilerrors.NewAggregate(errs)
@@ -227,7 +227,7 @@ func (c *Config) buildStorage(ctx context.Context) error {
 
 // ofData names the flag by which the data is where etcd fails, if it was given.
 func (o CompletedOptions) ofData(err error) error {
-	if o.DataDir == "" {
+	if err == nil || o.DataDir == "" {
 		return err
 	}
 	return fmt.Errorf("--data-dir: %w", err)

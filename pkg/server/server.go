@@ -170,18 +170,16 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		stop()
 		return errors.Join(err, <-stopped)
 	}
-	var failure error
 	select {
 	case <-ctx.Done():
-	case <-s.config.etcdFailed():
-		failure = s.config.options.ofData(s.config.member.Failure())
+	case <-s.config.etcdFailed(): // why is known when etcd is stopped
 	case err := <-stopped:
 		return err
 	}
 	s.config.unfollow()
 	s.config.listener.stop()
 	stop()
-	return errors.Join(failure, <-stopped)
+	return <-stopped
 }
 
 // Address is where the server listens, as HOST:PORT.

@@ -69,7 +69,8 @@ func found(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
 	if err != nil {
 		return err
 	}
-	return stopServer(server, trap)
+	stopServer(server, trap)
+	return trap.failure()
 }
 
 func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcdserver.EtcdServer, error) {
@@ -84,26 +85,24 @@ func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcds
 	_ = campaign(ctx, server) // it is repeated
 	server.Start()
 	if err := lead(ctx, server, trap); err != nil {
-		_ = stopServer(server, trap) // err says more
+		stopServer(server, trap)
 		return nil, err
 	}
 	return server, nil
 }
 
 // stopServer stops etcd. One that has failed may have lost a goroutine that the stop waits for.
-func stopServer(server *etcdserver.EtcdServer, trap *trap) error {
+func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 	if trap.failure() == nil {
 		server.HardStop()
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), failedStopTimeout)
 	defer cancel()
 	go server.HardStop()
 	select {
 	case <-server.StopNotify():
-		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("failed etcd doesn't stop: %w", trap.failure())
 	}
 }
 

@@ -115,11 +115,10 @@ func start(ctx context.Context, folder *folder, o Options) (*Member, error) {
 func (m *Member) Client() *kubernetes.Client { return m.client }
 
 // Failed is closed when etcd has met what it can't survive, such as a full disk. What was answered is
-// in the folder, and the member serves nothing any more: Failure says why, and Stop is all that is left.
+// in the folder, and the member serves nothing any more: Stop is all that is left, and says why.
 func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
 
-// Failure is why the member has failed, or nil.
-func (m *Member) Failure() error {
+func (m *Member) failure() error {
 	if err := m.trap.failure(); err != nil {
 		return fmt.Errorf("etcd in %q has failed: %w", m.folder.path, err)
 	}
@@ -140,8 +139,8 @@ func (m *Member) Healthy(ctx context.Context) error {
 
 // Stop destroys what is left of the member's stores, stops etcd, and gives up its folder, removing
 // it if it is temporary. When it has returned nil, no goroutine and no file of a temporary member
-// is left. If the context ends first, the stop goes on behind the error. A second call waits for
-// the first.
+// is left. If etcd has failed, the error is why. If the context ends first, the stop goes on behind
+// the error. A second call waits for the first.
 func (m *Member) Stop(ctx context.Context) error {
 	m.stopOnce.Do(func() { go m.stop() })
 	select {
@@ -163,5 +162,6 @@ func (m *Member) stop() {
 	_ = m.client.Close() // answers with its own cancellation
 	m.running.Wait()
 	m.gate.shut()
-	m.stopErr = errors.Join(stopServer(m.server, m.trap), m.folder.close())
+	stopServer(m.server, m.trap)
+	m.stopErr = errors.Join(m.failure(), m.folder.close())
 }

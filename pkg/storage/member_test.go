@@ -261,7 +261,10 @@ func TestNothingIsWrong(t *testing.T) {
 func TestFailureIsOfTheMember(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	m := startMember(t, Options{LogTo: &log})
+	m, err := Start(t.Context(), Options{LogTo: &log, TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -269,9 +272,10 @@ func TestFailureIsOfTheMember(t *testing.T) {
 		t.Error("the goroutine went on")
 	}()
 	<-ended
+	<-m.Failed()
 	healthy := m.Healthy(t.Context())
-	stopMember(t, m)
-	for _, text := range []string{fmt.Sprint(healthy), log.String()} {
+	stopped := m.Stop(t.Context())
+	for _, text := range []string{fmt.Sprint(healthy), fmt.Sprint(stopped), log.String()} {
 		if !strings.Contains(text, "disk is on fire") {
 			t.Errorf("%q doesn't say why etcd failed", text)
 		}
