@@ -93,29 +93,24 @@ func newValidatingSource(f informers.SharedInformerFactory, _ sets.Set[schema.Gr
 }
 
 func mutatingAccessors(c *admissionregistrationv1.MutatingWebhookConfiguration) []webhook.WebhookAccessor {
-	uid := uids(c.Name)
-	accessors := make([]webhook.WebhookAccessor, len(c.Webhooks))
-	for i := range c.Webhooks {
-		accessors[i] = webhook.NewMutatingWebhookAccessor(uid(c.Webhooks[i].Name), c.Name, &c.Webhooks[i])
-	}
-	return accessors
+	name := func(w *admissionregistrationv1.MutatingWebhook) string { return w.Name }
+	return accessors(c.Name, c.Webhooks, name, webhook.NewMutatingWebhookAccessor)
 }
 
 func validatingAccessors(c *admissionregistrationv1.ValidatingWebhookConfiguration) []webhook.WebhookAccessor {
-	uid := uids(c.Name)
-	accessors := make([]webhook.WebhookAccessor, len(c.Webhooks))
-	for i := range c.Webhooks {
-		accessors[i] = webhook.NewValidatingWebhookAccessor(uid(c.Webhooks[i].Name), c.Name, &c.Webhooks[i])
-	}
-	return accessors
+	name := func(w *admissionregistrationv1.ValidatingWebhook) string { return w.Name }
+	return accessors(c.Name, c.Webhooks, name, webhook.NewValidatingWebhookAccessor)
 }
 
-// uids tells the webhooks of a configuration apart, whose names are unique in v1 alone.
-func uids(configuration string) func(name string) string {
+// accessors are those of a configuration's webhooks, each with a uid: names are unique in v1 alone.
+func accessors[W any](configuration string, webhooks []W, name func(*W) string, accessor func(uid, configuration string, w *W) webhook.WebhookAccessor) []webhook.WebhookAccessor {
+	all := make([]webhook.WebhookAccessor, len(webhooks))
 	times := map[string]int{}
-	return func(name string) string {
-		n := times[name]
-		times[name]++
-		return fmt.Sprintf("%s/%s/%d", configuration, name, n)
+	for i := range webhooks {
+		w := &webhooks[i]
+		n := name(w)
+		all[i] = accessor(fmt.Sprintf("%s/%s/%d", configuration, n, times[n]), configuration, w)
+		times[n]++
 	}
+	return all
 }

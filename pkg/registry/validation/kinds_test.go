@@ -88,11 +88,13 @@ func TestKinds(t *testing.T) {
 						"driver": {VersionValue: ptr.To("1.2")}, "firmware": {VersionValue: ptr.To("1.2.3-rc.1+build")},
 					}},
 					{Name: "b", NodeName: ptr.To("n"), AllNodes: ptr.To(true)},
+					{Name: "c", NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: make([]corev1.NodeSelectorTerm, 2)}},
 				},
 			}}),
 			want: []string{
 				`spec.devices[0].attributes[driver].version: Invalid value: "1.2": must be a string compatible with semver.org spec 2.0.0`,
 				"spec.devices[1]: Invalid value: \"{`nodeName`, `allNodes`}\": exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+				`spec.devices[2].nodeSelector.nodeSelectorTerms: Invalid value: [{"MatchExpressions":null,"MatchFields":null},{"MatchExpressions":null,"MatchFields":null}]: must have exactly one node selector term`,
 			},
 		},
 		{

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -74,37 +75,60 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return f.errs
 }
 
+// nodeFlag is a way to say which nodes can reach devices that is true or not given.
+type nodeFlag struct {
+	name  string
+	value *bool
+}
+
 // sliceNodes checks that a slice says in one way which nodes can reach its devices.
 func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
-	var f findings
-	var ways []string
-	if spec.NodeName != nil {
-		ways = append(ways, "`nodeName`")
-		f.merge(required(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *spec.NodeName))
-	}
-	if spec.NodeSelector != nil {
-		ways = append(ways, "`nodeSelector`")
-		f.merge(nodeSelector(path.Child("nodeSelector"), spec.NodeSelector))
-		f.addIf(len(spec.NodeSelector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
-			unversioned(spec.NodeSelector.NodeSelectorTerms), "must have exactly one node selector term"))
-	}
-	for _, flag := range []struct {
-		name  string
-		value *bool
-	}{{"allNodes", spec.AllNodes}, {"perDeviceNodeSelection", spec.PerDeviceNodeSelection}} {
-		if flag.value == nil {
-			continue
-		}
-		if *flag.value {
-			ways = append(ways, "`"+flag.name+"`")
-			continue
-		}
-		f.add(field.Invalid(path.Child(flag.name), false, "must be either unset or set to true"))
-	}
+	ways, errs := reachingNodes(path, spec.NodeName, spec.NodeSelector,
+		nodeFlag{"allNodes", spec.AllNodes}, nodeFlag{"perDeviceNodeSelection", spec.PerDeviceNodeSelection})
 	const need = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-	f.addIf(len(ways) == 0, field.Required(path, need))
-	f.addIf(len(ways) > 1, field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), need+", but multiple fields are set"))
-	return f.errs
+	return append(errs, oneWay(path, ways, need, need+", but multiple fields are set")...)
+}
+
+// deviceNodes checks that a device says in one way which nodes can reach it.
+func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
+	ways, errs := reachingNodes(path, d.NodeName, d.NodeSelector, nodeFlag{"allNodes", d.AllNodes})
+	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+	return append(errs, oneWay(path, ways, need, need)...)
+}
+
+// reachingNodes checks what says which nodes can reach devices, and tells in which ways that is said.
+func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector, flags ...nodeFlag) (ways []string, errs field.ErrorList) {
+	var f findings
+	if name != nil {
+		ways = append(ways, "`nodeName`")
+		f.merge(required(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *name))
+	}
+	if selector != nil {
+		ways = append(ways, "`nodeSelector`")
+		f.merge(nodeSelector(path.Child("nodeSelector"), selector))
+		f.addIf(len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
+			unversioned(selector.NodeSelectorTerms), "must have exactly one node selector term"))
+	}
+	for _, flag := range flags {
+		switch {
+		case flag.value == nil:
+		case *flag.value:
+			ways = append(ways, "`"+flag.name+"`")
+		default:
+			f.add(field.Invalid(path.Child(flag.name), false, "must be either unset or set to true"))
+		}
+	}
+	return ways, f.errs
+}
+
+func oneWay(path *field.Path, ways []string, none, many string) field.ErrorList {
+	switch len(ways) {
+	case 0:
+		return field.ErrorList{field.Required(path, none)}
+	case 1:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), many)}
 }
 
 // poolName checks the name of a pool: DNS names separated by slashes.
@@ -162,30 +186,6 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 		f.addIf(way.set, field.Invalid(path.Child(way.name), nil,
 			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
 	}
-	return f.errs
-}
-
-// deviceNodes checks that a device says in one way which nodes can reach it.
-func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
-	var f findings
-	var ways []string
-	if d.NodeName != nil {
-		ways = append(ways, "`nodeName`")
-		f.merge(required(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *d.NodeName))
-	}
-	if d.NodeSelector != nil {
-		ways = append(ways, "`nodeSelector`")
-		f.merge(nodeSelector(path.Child("nodeSelector"), d.NodeSelector))
-	}
-	if d.AllNodes != nil {
-		f.addIf(!*d.AllNodes, field.Invalid(path.Child("allNodes"), false, "must be either unset or set to true"))
-		if *d.AllNodes {
-			ways = append(ways, "`allNodes`")
-		}
-	}
-	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
-	f.addIf(len(ways) == 0, field.Required(path, need))
-	f.addIf(len(ways) > 1, field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), need))
 	return f.errs
 }
 
