@@ -34,6 +34,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -64,6 +65,8 @@ type Config struct {
 	start  func() (*storage.Member, error)
 	// seeding creates most of what every cluster has, while the rest of the server is built.
 	seeding errgroup.Group
+	// reloads follow configuration files.
+	reloads sync.WaitGroup
 	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
 	presence *storage.Presence
 
@@ -126,6 +129,7 @@ func (c *Config) Close(ctx context.Context) error {
 		}
 	}
 	c.webhookConnections.close()
+	c.reloads.Wait()
 	_ = c.seeding.Wait() // the end of the server is why it fails
 	errs = append(errs, c.customStores.wait())
 	if c.presence != nil {
@@ -243,12 +247,15 @@ func (c *Config) etcdFailed() <-chan struct{} {
 
 // applyEtcd fails for the encryption alone: etcd has answered, and its certificates are checked.
 func (c *Config) applyEtcd(factory serverstorage.StorageFactory) error {
-	etcd := c.options.Etcd
-	err := etcd.ApplyWithStorageFactoryTo(factory, c.generic)
-	if err != nil && etcd.EncryptionProviderConfigFilepath != "" {
-		return fmt.Errorf("--encryption-provider-config %s: %w", etcd.EncryptionProviderConfigFilepath, err)
+	return c.options.ofEncryption(c.options.Etcd.ApplyWithStorageFactoryTo(factory, c.generic))
+}
+
+// ofEncryption names the flag by which what is stored is encrypted, if it was given.
+func (o CompletedOptions) ofEncryption(err error) error {
+	if err == nil || o.Etcd.EncryptionProviderConfigFilepath == "" {
+		return err
 	}
-	return err
+	return fmt.Errorf("--encryption-provider-config %s: %w", o.Etcd.EncryptionProviderConfigFilepath, err)
 }
 
 // announce marks the server in the external etcd. Without the mark it works all the same.
@@ -338,14 +345,25 @@ func (c *Config) buildAuthentication(context.Context) error {
 	c.authentication, err = c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
 		Client: c.client.CoreV1(), ClientCA: ca, APIServerID: c.generic.APIServerID,
 	})
+	if err == nil {
+		c.follow(c.authentication.Config)
+	}
 	return err
 }
 
+// follow reloads a configuration file when it changes, if there is one, until a stop begins.
+func (c *Config) follow(file *reload.File) {
+	if file != nil {
+		c.reloads.Go(func() { file.Follow(c.following) })
+	}
+}
+
 func (c *Config) buildAuthorization(context.Context) error {
-	built, err := c.options.Authorization.Build(c.informers)
+	built, err := c.options.Authorization.Build(c.life, c.informers, c.generic.APIServerID)
 	if err != nil {
 		return err
 	}
+	c.follow(built.Config)
 	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
 	if slices.Contains(built.Modes, authorization.ModeRBAC) {
 		// The informers of the authorizer may be behind for a moment; this must not be.

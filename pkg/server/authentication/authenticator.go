@@ -23,11 +23,11 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
 // Environment is what authentication needs of the server that it is part of.
@@ -50,6 +50,8 @@ type Applied struct {
 	Keys serviceaccount.KeySet
 	// RequestHeader is how a front proxy is trusted, nil if none is.
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
+	// Config is the file of --authentication-config, to be followed by the caller; nil if there is none.
+	Config *reload.File
 
 	clientCAs []dynamiccertificates.CAContentProvider
 	jwksURI   string
@@ -86,18 +88,27 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 	if applied.RequestHeader, err = o.RequestHeader.ToAuthenticationRequestHeaderConfig(); err != nil {
 		return nil, fmt.Errorf("--requestheader-client-ca-file: %w", err)
 	}
-	config, err := o.configuration()
+	config, data, err := o.configuration()
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := o.tokenAuthenticators(ctx, config, applied.Keys, env)
+	known, err := o.bearerTokens(applied.Keys, env)
 	if err != nil {
 		return nil, err
+	}
+	issuers, end, err := o.issuers(ctx, config.JWT, env)
+	if err != nil {
+		return nil, err
+	}
+	token := known.with(issuers)
+	if o.ConfigFile != "" {
+		current := &reloaded{reload.NewCurrent(token, end)}
+		token, applied.Config = current, o.follow(ctx, data, config, known, current, env)
 	}
 
 	info.APIAudiences = o.audiences()
 	info.RequestHeaderConfig = applied.RequestHeader
-	info.Authenticator = o.request(applied, tokens, config.Anonymous)
+	info.Authenticator = o.request(applied, token, config.Anonymous)
 	trusted := slices.Clone(applied.clientCAs)
 	if applied.RequestHeader != nil {
 		trusted = append(trusted, applied.RequestHeader.CAContentProvider)
@@ -111,7 +122,7 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 }
 
 // request joins everything in kube-apiserver's order.
-func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
+func (o *Options) request(applied *Applied, token authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
 	var requests []authenticator.Request
 	if proxy := applied.RequestHeader; proxy != nil {
 		requests = append(requests, authenticator.WrapAudienceAgnosticRequest(o.audiences(), headerrequest.NewDynamicVerifyOptionsSecure(
@@ -122,13 +133,7 @@ func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonym
 	for _, authority := range applied.clientCAs {
 		requests = append(requests, newClientCertAuthenticator(authority.VerifyOptions))
 	}
-	if len(tokens) > 0 {
-		token := tokenunion.New(tokens...)
-		if o.TokenSuccessCacheTTL > 0 {
-			token = tokencache.New(token, true, o.TokenSuccessCacheTTL, 0)
-		}
-		requests = append(requests, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
-	}
+	requests = append(requests, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
 	request := group.NewAuthenticatedGroupAdder(requestunion.New(requests...))
 	if anonymousConfig.Enabled {
 		// A request with wrong credentials is refused, not anonymous.
@@ -137,67 +142,55 @@ func (o *Options) request(applied *Applied, tokens []authenticator.Token, anonym
 	return request
 }
 
-// tokenAuthenticators are the bearer tokens' authenticators, in kube-apiserver's order. Those that know
-// nothing of audiences are taken to be for the API server's.
-func (o *Options) tokenAuthenticators(ctx context.Context, config *apiserver.AuthenticationConfiguration, keys serviceaccount.KeySet, env Environment) ([]authenticator.Token, error) {
-	var tokens []authenticator.Token
-	agnostic := func(token authenticator.Token) authenticator.Token {
-		return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
+// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order: those before, and after, the
+// issuers of a configuration.
+type bearerTokens struct {
+	before, after []authenticator.Token
+	successTTL    time.Duration
+}
+
+// with adds the issuers. What has been accepted is looked at again, when there are others.
+func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
+	tokens := slices.Clone(t.before)
+	for _, issuer := range issuers {
+		tokens = append(tokens, issuer.Token)
 	}
+	token := tokenunion.New(append(tokens, t.after...)...)
+	if t.successTTL > 0 {
+		token = tokencache.New(token, true, t.successTTL, 0)
+	}
+	return token
+}
+
+// agnostic takes an authenticator that knows nothing of audiences to be for the API server's.
+func (o *Options) agnostic(token authenticator.Token) authenticator.Token {
+	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
+}
+
+func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*bearerTokens, error) {
+	tokens := &bearerTokens{successTTL: o.TokenSuccessCacheTTL}
 	if o.TokenFile != "" {
 		file, err := tokenfile.NewCSV(o.TokenFile)
 		if err != nil {
 			return nil, fmt.Errorf("--token-auth-file: %w", err)
 		}
-		tokens = append(tokens, agnostic(file))
+		tokens.before = append(tokens.before, o.agnostic(file))
 	}
-	tokens = append(tokens, &serviceaccount.Authenticator{
+	tokens.before = append(tokens.before, &serviceaccount.Authenticator{
 		Issuers: o.ServiceAccounts.Issuers, Keys: keys, Audiences: o.audiences(),
 		Objects: env.Client, LookupLegacy: o.ServiceAccounts.Lookup,
 	})
 	if o.BootstrapTokens {
-		tokens = append(tokens, agnostic(&bootstrapTokens{secrets: env.Client, now: time.Now}))
-	}
-	for _, issuer := range config.JWT {
-		token, err := o.jwt(ctx, issuer, env)
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, agnostic(token))
+		tokens.before = append(tokens.before, o.agnostic(&bootstrapTokens{secrets: env.Client, now: time.Now}))
 	}
 	if o.Webhook.ConfigFile != "" {
 		token, err := o.webhook()
 		if err != nil {
 			return nil, err
 		}
-		tokens = append(tokens, token)
+		tokens.after = append(tokens.after, token)
 	}
 	return tokens, nil
-}
-
-func (o *Options) jwt(ctx context.Context, issuer apiserver.JWTAuthenticator, env Environment) (authenticator.Token, error) {
-	options := oidc.Options{
-		JWTAuthenticator:  issuer,
-		DisallowedIssuers: o.ServiceAccounts.Issuers,
-		APIServerID:       env.APIServerID,
-		// A configuration file has no say in this: all but the symmetric ones are safe.
-		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
-	}
-	if o.ConfigFile == "" {
-		options.SupportedSigningAlgs = o.OIDC.SigningAlgs
-	}
-	if pem := issuer.Issuer.CertificateAuthority; pem != "" {
-		roots, err := dynamiccertificates.NewStaticCAContent("oidc-authenticator", []byte(pem))
-		if err != nil {
-			return nil, fmt.Errorf("certificate authority of JWT issuer %s: %w", issuer.Issuer.URL, err)
-		}
-		options.CAContentProvider = roots
-	}
-	token, err := oidc.New(ctx, options)
-	if err != nil {
-		return nil, fmt.Errorf("JWT issuer %s: %w", issuer.Issuer.URL, err)
-	}
-	return token, nil
 }
 
 func (o *Options) webhook() (authenticator.Token, error) {

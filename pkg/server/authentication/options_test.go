@@ -56,6 +56,7 @@ func TestValidate(t *testing.T) {
 		{"short tokens", []string{"--service-account-max-token-expiration=1m"}, []string{"--service-account-max-token-expiration"}, "kubelets ask for an hour"},
 		{"half of OIDC", []string{"--oidc-issuer-url=https://x"}, []string{"--oidc-client-id"}, "both are needed"},
 		{"OIDC algorithm", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-signing-algs=HS256"}, []string{"--oidc-signing-algs"}, "the key of HS256 is no public one"},
+		{"half of OIDC and file", []string{"--oidc-issuer-url=https://x", "--authentication-config=z"}, []string{"--authentication-config and --oidc-* are mutually exclusive"}, "what is missing beside it would be too much, too"},
 		{"OIDC and file", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--authentication-config=z"}, []string{"--authentication-config"}, "one says what the other says"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,6 +169,8 @@ func TestApplyToErrors(t *testing.T) {
 		{"unknown field", []string{"--authentication-config=" + unknown}, []string{"--authentication-config", "jwts"}, "the file is read strictly"},
 		{"anonymous twice", []string{"--anonymous-auth", "--authentication-config=" + both}, []string{"--anonymous-auth", both}, "flag and file say it"},
 		{"anonymous off", []string{"--authentication-config=" + off}, []string{off, "anonymous.conditions", "enabled should be set to true"}, "nobody would be let in there"},
+		{"issuer without TLS", []string{"--oidc-issuer-url=http://x", "--oidc-client-id=y"}, []string{`--oidc-issuer-url: Invalid value: "http://x": URL scheme must be https`}, "nobody has written a field jwt[0]"},
+		{"issuer's authority", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-ca-file=" + unknown}, []string{"--oidc-ca-file: Invalid value"}, "no certificate is in it"},
 		{"own issuer", []string{"--authentication-config=" + ours}, []string{"--authentication-config", "jwt[0].issuer.url"}, "these tokens are signed here"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
@@ -16,59 +18,86 @@ import (
 )
 
 // configuration is the AuthenticationConfiguration that the flags, or the file of --authentication-config,
-// stand for.
-func (o *Options) configuration() (*apiserver.AuthenticationConfiguration, error) {
-	config := &apiserver.AuthenticationConfiguration{}
-	switch {
-	case o.ConfigFile != "":
-		var err error
-		if config, err = loadConfiguration(o.ConfigFile); err != nil {
-			return nil, fmt.Errorf("--authentication-config: %w", err)
+// stand for. Data is what the file holds.
+func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration, data []byte, err error) {
+	if o.ConfigFile != "" {
+		if data, err = os.ReadFile(o.ConfigFile); err == nil {
+			config, err = o.parse(data)
 		}
-		if config.Anonymous != nil && o.anonymousGiven() {
-			return nil, fmt.Errorf("--anonymous-auth can't be given when %s has a field anonymous", o.ConfigFile)
-		}
-	case o.OIDC.IssuerURL != "":
-		issuer, err := o.OIDC.jwtAuthenticator()
 		if err != nil {
-			return nil, err
+			return nil, nil, fmt.Errorf("--authentication-config %s: %w", o.ConfigFile, err)
 		}
-		config.JWT = []apiserver.JWTAuthenticator{issuer}
+		return config, data, nil
+	}
+	config = &apiserver.AuthenticationConfiguration{Anonymous: o.anonymous()}
+	if o.OIDC.IssuerURL == "" {
+		return config, nil, nil // spare every start the CEL environment
+	}
+	issuer, err := o.OIDC.jwtAuthenticator()
+	if err != nil {
+		return nil, nil, err
+	}
+	config.JWT = []apiserver.JWTAuthenticator{issuer}
+	return config, nil, inFlags(o.validate(config)).ToAggregate()
+}
+
+// parse reads what the file of --authentication-config holds.
+func (o *Options) parse(data []byte) (*apiserver.AuthenticationConfiguration, error) {
+	config, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if config.Anonymous != nil && o.anonymousGiven() {
+		return nil, errors.New("--anonymous-auth can't be given when it has a field anonymous")
 	}
 	if config.Anonymous == nil {
 		config.Anonymous = o.anonymous()
 	}
-	if o.ConfigFile == "" && len(config.JWT) == 0 {
-		return config, nil // spare every start the CEL environment
-	}
-	if errs := validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers); len(errs) > 0 {
-		source := "--oidc-*"
-		if o.ConfigFile != "" {
-			source = "--authentication-config " + o.ConfigFile
-		}
-		return nil, fmt.Errorf("%s: %w", source, errs.ToAggregate())
-	}
-	return config, nil
+	return config, o.validate(config).ToAggregate()
 }
 
-func loadConfiguration(file string) (*apiserver.AuthenticationConfiguration, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+func (o *Options) validate(config *apiserver.AuthenticationConfiguration) field.ErrorList {
+	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers)
+}
+
+// oidcFlags are where the --oidc-* flags are in the structured form.
+var oidcFlags = []struct{ field, flag string }{
+	{"jwt[0].issuer.url", "--oidc-issuer-url"},
+	{"jwt[0].issuer.audiences", "--oidc-client-id"},
+	{"jwt[0].issuer.certificateAuthority", "--oidc-ca-file"},
+	{"jwt[0].claimMappings.username", "--oidc-username-claim"},
+	{"jwt[0].claimMappings.groups", "--oidc-groups-claim"},
+	{"jwt[0].claimValidationRules", "--oidc-required-claim"},
+	{"jwt", "--oidc-*"},
+}
+
+// inFlags names flags instead of the fields that nobody has written.
+func inFlags(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		for _, known := range oidcFlags {
+			if strings.HasPrefix(err.Field, known.field) {
+				err.Field = known.flag
+				break
+			}
+		}
 	}
+	return errs
+}
+
+func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	if len(data) == 0 {
-		return nil, fmt.Errorf("%s is empty", file)
+		return nil, errors.New("it is empty")
 	}
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
 	object, err := runtime.Decode(decoder, data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, err
 	}
 	config, ok := object.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("%s: expected an AuthenticationConfiguration, got %T", file, object)
+		return nil, fmt.Errorf("expected an AuthenticationConfiguration, got %T", object)
 	}
 	return config, nil
 }

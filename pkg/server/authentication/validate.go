@@ -20,16 +20,23 @@ func (o *Options) Validate() []error {
 	errs = append(errs, o.RequestHeader.Validate()...)
 	errs = append(errs, o.ServiceAccounts.validate()...)
 	errs = append(errs, o.Webhook.validate()...)
-	if o.OIDC.given() {
+	switch given := o.OIDC.given(); {
+	case given && o.ConfigFile != "":
+		errs = append(errs, errors.New("--authentication-config and --oidc-* are mutually exclusive"))
+	case given:
 		errs = append(errs, o.OIDC.validate()...)
-		if o.ConfigFile != "" {
-			errs = append(errs, errors.New("--authentication-config and --oidc-* are mutually exclusive"))
-		}
 	}
 	if slices.Contains(o.APIAudiences, "") {
 		errs = append(errs, errors.New("--api-audiences has an empty audience"))
 	}
 	return errs
+}
+
+// ValidateConfiguration finds what is wrong with the file of --authentication-config, or with what the --oidc-* flags
+// stand for.
+func (o *Options) ValidateConfiguration() error {
+	_, _, err := o.configuration()
+	return err
 }
 
 func (o *ServiceAccountOptions) validate() []error {

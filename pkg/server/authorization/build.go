@@ -1,6 +1,7 @@
 package authorization
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
@@ -20,6 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/node"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
 // Authorization is what a server needs to decide, and to explain, what a user may do.
@@ -28,8 +30,10 @@ type Authorization struct {
 	Authorizer authorizer.Authorizer
 	// RuleResolver lists what a user may do, for SelfSubjectRulesReviews.
 	RuleResolver authorizer.RuleResolver
-	// Modes are those that were asked for, by flag or file.
+	// Modes are those that were asked for, by flag or file. A change of the file keeps them but for Webhook.
 	Modes []string
+	// Config is the file of --authorization-config, to be followed by the caller; nil if there is none.
+	Config *reload.File
 }
 
 // ruledAuthorizer is both; every authorizer here is.
@@ -40,34 +44,76 @@ type ruledAuthorizer interface {
 
 // Build makes the authorizer. The informers are those of what the modes need to see (RBAC: roles and bindings;
 // Node: pods, volumes and the like); the caller starts them afterwards, and lets requests in when they are synced.
-func (o *Options) Build(shared informers.SharedInformerFactory) (*Authorization, error) {
-	config, err := o.configuration()
+// Connections to webhooks end with ctx, which must last as long as the server. The identity of the server tells
+// apart the metrics of several.
+func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFactory, apiServerID string) (*Authorization, error) {
+	config, data, err := o.configuration()
 	if err != nil {
 		return nil, err
 	}
 	built := &Authorization{}
+	builtIn := chain{}
+	for _, configured := range config.Authorizers {
+		built.Modes = append(built.Modes, string(configured.Type))
+		if configured.Type != ModeWebhook {
+			if builtIn[configured.Type], err = o.build(configured, shared); err != nil {
+				return nil, err
+			}
+		}
+	}
+	first, end, err := builtIn.with(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	built.Authorizer, built.RuleResolver = first, first
+	if o.ConfigFile != "" {
+		current := &reloaded{reload.NewCurrent[ruledAuthorizer](first, end)}
+		built.Authorizer, built.RuleResolver = current, current
+		built.Config = o.follow(ctx, data, builtIn, current, apiServerID)
+	}
+	return built, nil
+}
+
+// chain has the authorizers that stay, whatever is in a changed file: by type, all but webhooks.
+type chain map[apiserver.AuthorizerType]ruledAuthorizer
+
+// united is what several authorizers decide, and explain, together.
+type united struct {
+	authorizer.Authorizer
+	authorizer.RuleResolver
+}
+
+// with joins the authorizers in the order of a configuration, with its webhooks. End ends the connections to them.
+func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfiguration) (_ ruledAuthorizer, end context.CancelFunc, err error) {
+	open, cancel := context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
 	// Without a name or metrics of its own, as in kube-apiserver: it is no mode.
 	authorizers := []union.NamedAuthorizer{{
 		AuthorizerName: "system:masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
 	}}
 	var resolvers []authorizer.RuleResolver
 	for _, configured := range config.Authorizers {
-		one, err := o.build(configured, shared)
-		if err != nil {
-			return nil, err
+		one := c[configured.Type]
+		if configured.Type == ModeWebhook {
+			if one, err = newWebhook(open, configured); err != nil {
+				return nil, nil, err
+			}
 		}
-		built.Modes = append(built.Modes, string(configured.Type))
 		authorizers = append(authorizers, union.NamedAuthorizer{
 			AuthorizerName: configured.Name,
 			Authorizer:     authorizationmetrics.InstrumentedAuthorizer(string(configured.Type), configured.Name, one),
 		})
 		resolvers = append(resolvers, one)
 	}
-	if built.Authorizer, err = union.New(authorizers...); err != nil {
-		return nil, fmt.Errorf("unite authorizers: %w", err)
+	all, err := union.New(authorizers...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("unite authorizers: %w", err)
 	}
-	built.RuleResolver = union.NewRuleResolvers(resolvers...)
-	return built, nil
+	return united{all, union.NewRuleResolvers(resolvers...)}, cancel, nil
 }
 
 func (o *Options) build(configured apiserver.AuthorizerConfiguration, shared informers.SharedInformerFactory) (ruledAuthorizer, error) {
@@ -86,17 +132,15 @@ func (o *Options) build(configured apiserver.AuthorizerConfiguration, shared inf
 			return nil, fmt.Errorf("--authorization-policy-file: %w", err)
 		}
 		return a, nil
-	case ModeWebhook:
-		return newWebhook(configured)
 	default:
 		return nil, fmt.Errorf("authorizer %s: unknown mode %q", configured.Name, mode)
 	}
 }
 
-func newWebhook(configured apiserver.AuthorizerConfiguration) (ruledAuthorizer, error) {
+func newWebhook(open context.Context, configured apiserver.AuthorizerConfiguration) (ruledAuthorizer, error) {
 	hook := configured.Webhook
 	file := *hook.ConnectionInfo.KubeConfigFile
-	client, err := webhookutil.LoadKubeconfig(file, nil)
+	client, err := webhookutil.LoadKubeconfig(file, reload.Dial(open))
 	if err != nil {
 		return nil, fmt.Errorf("authorization webhook %s: kubeconfig %s: %w", configured.Name, file, err)
 	}

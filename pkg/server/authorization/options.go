@@ -3,6 +3,7 @@ package authorization
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -111,7 +112,11 @@ func (o *Options) Validate() []error {
 				errs = append(errs, fmt.Errorf("--authorization-config can't be combined with --%s", flag))
 			}
 		}
-		if _, err := o.configuration(); err != nil {
+		// A pipe can be read once, by [Options.Build].
+		if info, err := os.Stat(o.ConfigFile); err == nil && !info.Mode().IsRegular() {
+			return errs
+		}
+		if _, _, err := o.configuration(); err != nil {
 			errs = append(errs, err)
 		}
 		return errs
@@ -145,28 +150,39 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// configuration is the AuthorizationConfiguration of the file, or what the flags stand for.
-func (o *Options) configuration() (*apiserver.AuthorizationConfiguration, error) {
+// configuration is the AuthorizationConfiguration of the file, or what the flags stand for. Data is what the file
+// holds.
+func (o *Options) configuration() (config *apiserver.AuthorizationConfiguration, data []byte, err error) {
 	if o.ConfigFile == "" {
-		return o.configurationOfFlags(), nil
+		return o.configurationOfFlags(), nil, nil
 	}
-	config, err := load.LoadFromFile(o.ConfigFile)
+	if data, err = os.ReadFile(o.ConfigFile); err == nil {
+		config, err = o.parse(data)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("--authorization-config %s: %w", o.ConfigFile, err)
+		return nil, nil, fmt.Errorf("--authorization-config %s: %w", o.ConfigFile, err)
 	}
-	errs := validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, config, sets.New(Modes()...), sets.New(ModeWebhook)).ToAggregate()
-	if errs != nil {
-		return nil, fmt.Errorf("--authorization-config %s: %w", o.ConfigFile, errs)
+	return config, data, nil
+}
+
+// parse reads what the file of --authorization-config holds.
+func (o *Options) parse(data []byte) (*apiserver.AuthorizationConfiguration, error) {
+	config, err := load.LoadFromData(data)
+	if err != nil {
+		return nil, err
+	}
+	if errs := validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, config, sets.New(Modes()...), sets.New(ModeWebhook)); len(errs) > 0 {
+		return nil, errs.ToAggregate()
 	}
 	for _, a := range config.Authorizers {
 		if mode := string(a.Type); mode != ModeWebhook && a.Name != nameOf(mode) {
-			return nil, fmt.Errorf("--authorization-config %s: expected name %s for authorizer %s instead of %s", o.ConfigFile, nameOf(mode), mode, a.Name)
+			return nil, fmt.Errorf("expected name %s for authorizer %s instead of %s", nameOf(mode), mode, a.Name)
 		}
 		if a.Webhook != nil && a.Webhook.ConnectionInfo.Type == apiserver.AuthorizationWebhookConnectionInfoTypeInCluster {
-			return nil, fmt.Errorf("--authorization-config %s: authorizer %s can't be the server itself (%s)", o.ConfigFile, a.Name, a.Webhook.ConnectionInfo.Type)
+			return nil, fmt.Errorf("authorizer %s can't be the server itself (%s)", a.Name, a.Webhook.ConnectionInfo.Type)
 		}
 		if a.Type == ModeABAC && o.PolicyFile == "" {
-			return nil, fmt.Errorf("--authorization-policy-file is needed by authorizer %s of --authorization-config %s", a.Name, o.ConfigFile)
+			return nil, fmt.Errorf("--authorization-policy-file is needed by authorizer %s", a.Name)
 		}
 	}
 	return config, nil

@@ -113,7 +113,7 @@ func TestDefaultRoles(t *testing.T) {
 		})
 	}
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
-	built, err := parse(t, "--authorization-mode=Node,RBAC").Build(factory)
+	built, err := parse(t, "--authorization-mode=Node,RBAC").Build(t.Context(), factory, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,18 +43,19 @@ type decide func(a *Authorizer, node string, request authorizer.Attributes) (ref
 // byResource are the resources of which a node may see its own share alone. What every node may do with the
 // others is said by rules.
 var byResource = map[schema.GroupResource]decide{
-	{Resource: "secrets"}:                                    readOf(secret),
-	{Resource: "configmaps"}:                                 readOf(configMap),
-	{Resource: "persistentvolumeclaims"}:                     decideClaim,
-	{Resource: "persistentvolumes"}:                          getOf(volume),
-	{Resource: "serviceaccounts"}:                            decideServiceAccount,
-	{Resource: "nodes"}:                                      decideNode,
-	{Resource: "pods"}:                                       decidePod,
-	{Group: "resource.k8s.io", Resource: "resourceclaims"}:   getOf(resourceClaim),
-	{Group: "resource.k8s.io", Resource: "resourceslices"}:   decideResourceSlice,
-	{Group: "storage.k8s.io", Resource: "volumeattachments"}: getOf(attachment),
-	{Group: "storage.k8s.io", Resource: "csinodes"}:          decideCSINode,
-	{Group: "coordination.k8s.io", Resource: "leases"}:       decideLease,
+	{Resource: "secrets"}:                                              readOf(secret),
+	{Resource: "configmaps"}:                                           readOf(configMap),
+	{Resource: "persistentvolumeclaims"}:                               decideClaim,
+	{Resource: "persistentvolumes"}:                                    getOf(volume),
+	{Resource: "serviceaccounts"}:                                      decideServiceAccount,
+	{Resource: "nodes"}:                                                decideNode,
+	{Resource: "pods"}:                                                 decidePod,
+	{Group: "resource.k8s.io", Resource: "resourceclaims"}:             getOf(resourceClaim),
+	{Group: "resource.k8s.io", Resource: "resourceslices"}:             decideResourceSlice,
+	{Group: "storage.k8s.io", Resource: "volumeattachments"}:           getOf(attachment),
+	{Group: "storage.k8s.io", Resource: "csinodes"}:                    decideCSINode,
+	{Group: "coordination.k8s.io", Resource: "leases"}:                 decideLease,
+	{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}: decidePodCertificateRequest,
 }
 
 func (a *Authorizer) authorize(_ context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -229,6 +230,22 @@ func decideResourceSlice(a *Authorizer, node string, request authorizer.Attribut
 		return "can only list/watch/deletecollection resourceslices with spec.nodeName field selector"
 	}
 	return "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection"
+}
+
+func decidePodCertificateRequest(_ *Authorizer, node string, request authorizer.Attributes) string {
+	if request.GetSubresource() != "" {
+		return "nodes may not access the status subresource of PodCertificateRequests"
+	}
+	switch request.GetVerb() {
+	case "create":
+		return "" // NodeRestriction looks at the pod
+	case "list", "watch":
+		if selects(request, "spec.nodeName", node) {
+			return ""
+		}
+		return "can only list/watch podcertificaterequests with spec.nodeName field selector"
+	}
+	return "only the following verbs are allowed for a PodCertificateRequest: create, list, watch"
 }
 
 // selects tells whether the request is limited to objects with that field.

@@ -1,0 +1,80 @@
+package authentication
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+)
+
+// issuer authenticates the JWTs of another issuer. Ready fails until its keys are known where to be.
+type issuer struct {
+	authenticator.Token
+	ready func() error
+}
+
+// issuers authenticate JWTs. End ends what they do in the background and their connections, as ctx does.
+func (o *Options) issuers(ctx context.Context, configured []apiserver.JWTAuthenticator, env Environment) (_ []issuer, end context.CancelFunc, err error) {
+	open, cancel := context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	var issuers []issuer
+	for _, one := range configured {
+		token, err := o.jwt(open, one, env)
+		if err != nil {
+			return nil, nil, fmt.Errorf("JWT issuer %s: %w", one.Issuer.URL, err)
+		}
+		issuers = append(issuers, issuer{o.agnostic(token), token.HealthCheck})
+	}
+	return issuers, cancel, nil
+}
+
+func (o *Options) jwt(open context.Context, configured apiserver.JWTAuthenticator, env Environment) (oidc.AuthenticatorTokenWithHealthCheck, error) {
+	options := oidc.Options{
+		JWTAuthenticator:  configured,
+		DisallowedIssuers: o.ServiceAccounts.Issuers,
+		APIServerID:       env.APIServerID,
+		// A configuration file has no say in this: all but the symmetric ones are safe.
+		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
+	}
+	if o.ConfigFile == "" {
+		options.SupportedSigningAlgs = o.OIDC.SigningAlgs
+	}
+	if selector := configured.Issuer.EgressSelectorType; selector != "" {
+		return nil, fmt.Errorf("egressSelectorType %q can't be used without --egress-selector-config-file, which there isn't", selector)
+	}
+	var err error
+	options.Client, err = issuerClient(open, configured.Issuer.CertificateAuthority)
+	if err != nil {
+		return nil, err
+	}
+	return oidc.New(open, options)
+}
+
+// issuerClient is the library's own, but for its connections, which end.
+func issuerClient(open context.Context, authority string) (*http.Client, error) {
+	var roots *x509.CertPool // the host's
+	if authority != "" {
+		var err error
+		if roots, err = certutil.NewPoolFromBytes([]byte(authority)); err != nil {
+			return nil, fmt.Errorf("certificate authority: %w", err)
+		}
+	}
+	transport := utilnet.SetTransportDefaults(&http.Transport{
+		DialContext: reload.Dial(open), TLSClientConfig: &tls.Config{RootCAs: roots},
+	})
+	return &http.Client{Transport: transport, Timeout: 30 * time.Second}, nil
+}

@@ -1,0 +1,90 @@
+package authorization
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+)
+
+// reloaded asks the authorizers of the file of --authorization-config as it is now.
+type reloaded struct {
+	current *reload.Current[ruledAuthorizer]
+}
+
+// Authorize implements authorizer.Authorizer.
+func (r *reloaded) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	now, done := r.current.Use()
+	defer done()
+	return now.Authorize(ctx, a)
+}
+
+// ConditionsAwareAuthorize implements authorizer.Authorizer.
+func (r *reloaded) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	now, done := r.current.Use()
+	defer done()
+	return now.ConditionsAwareAuthorize(ctx, a)
+}
+
+// EvaluateConditions implements authorizer.Authorizer.
+func (r *reloaded) EvaluateConditions(ctx context.Context, decision authorizer.ConditionsAwareDecision, data authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	now, done := r.current.Use()
+	defer done()
+	return now.EvaluateConditions(ctx, decision, data)
+}
+
+// RulesFor implements authorizer.RuleResolver.
+func (r *reloaded) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	now, done := r.current.Use()
+	defer done()
+	return now.RulesFor(ctx, u, namespace)
+}
+
+// follow is how the file of --authorization-config is read again (KEP-3221). Connections to its webhooks last no
+// longer than life.
+func (o *Options) follow(life context.Context, data []byte, builtIn chain, current *reloaded, apiServerID string) *reload.File {
+	metrics.RegisterMetrics()
+	metrics.RecordAuthorizationConfigLastConfigInfo(apiServerID, string(data))
+	return &reload.File{
+		Flag: "authorization-config", Path: o.ConfigFile, Seen: data,
+		Succeeded: func(data string) { metrics.RecordAuthorizationConfigAutomaticReloadSuccess(apiServerID, data) },
+		Failed:    func() { metrics.RecordAuthorizationConfigAutomaticReloadFailure(apiServerID) },
+		Apply: func(_ context.Context, data []byte) error {
+			config, err := o.parse(data)
+			if err != nil {
+				return err
+			}
+			if err := builtIn.unchanged(config); err != nil {
+				return err
+			}
+			next, end, err := builtIn.with(life, config)
+			if err != nil {
+				return err
+			}
+			current.current.Replace(next, end)
+			return nil
+		},
+	}
+}
+
+// unchanged fails if a configuration has not all of the authorizers that stay, or others. Their order may change.
+func (c chain) unchanged(config *apiserver.AuthorizationConfiguration) error {
+	types := map[apiserver.AuthorizerType]bool{}
+	for _, configured := range config.Authorizers {
+		if configured.Type != ModeWebhook {
+			types[configured.Type] = true
+		}
+	}
+	had, has := slices.Sorted(maps.Keys(c)), slices.Sorted(maps.Keys(types))
+	if !slices.Equal(had, has) {
+		return fmt.Errorf("authorizers but those of type %s must be %v, as when the server started, and are %v", ModeWebhook, had, has)
+	}
+	return nil
+}

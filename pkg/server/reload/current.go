@@ -1,0 +1,53 @@
+package reload
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Current is a value that is replaced while it is in use.
+type Current[T any] struct {
+	mu  sync.RWMutex
+	now *generation[T]
+}
+
+type generation[T any] struct {
+	value T
+	end   func()
+	// users are those that use the value, and one for being the current one.
+	users atomic.Int64
+}
+
+// NewCurrent starts with a value. End is called when the value has been replaced and isn't in use any more.
+func NewCurrent[T any](value T, end func()) *Current[T] {
+	c := &Current[T]{}
+	c.Replace(value, end)
+	return c
+}
+
+// Use returns the value, which lasts until done is called, whatever replaces it.
+func (c *Current[T]) Use() (value T, done func()) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	c.now.users.Add(1)
+	return c.now.value, c.now.done
+}
+
+// Replace is what [Current.Use] returns from now on.
+func (c *Current[T]) Replace(value T, end func()) {
+	next := &generation[T]{value: value, end: end}
+	next.users.Store(1)
+	c.mu.Lock()
+	last := c.now
+	c.now = next
+	c.mu.Unlock()
+	if last != nil {
+		last.done()
+	}
+}
+
+func (g *generation[T]) done() {
+	if g.users.Add(-1) == 0 {
+		g.end()
+	}
+}

@@ -1,0 +1,276 @@
+package reload
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limit is far below the time after which a file is looked at that nothing was told of.
+const limit = 15 * time.Second
+
+// followed is a file that is followed in a test.
+type followed struct {
+	*File
+	stop    func()
+	applied chan string // what was tried
+	counted chan string // what became of it
+}
+
+// follow starts with what the file holds now. What is "wrong" can't be applied.
+func follow(t *testing.T, path string, apply func(ctx context.Context, data string) error) *followed {
+	t.Helper()
+	seen, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &followed{applied: make(chan string, 100), counted: make(chan string, 100)}
+	f.File = &File{
+		Flag: "config", Path: path, Seen: seen,
+		Apply: func(ctx context.Context, data []byte) error {
+			f.applied <- string(data)
+			return apply(ctx, string(data))
+		},
+		Succeeded: func(data string) { f.counted <- data },
+		Failed:    func() { f.counted <- "failure" },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { f.Follow(ctx) })
+	f.stop = func() {
+		cancel()
+		following.Wait()
+	}
+	t.Cleanup(f.stop)
+	return f
+}
+
+// await takes what is sent, until it is what is wanted.
+func await(t *testing.T, from <-chan string, want string) {
+	t.Helper()
+	var got []string
+	timeout := time.After(limit)
+	for {
+		select {
+		case data := <-from:
+			if data == want {
+				return
+			}
+			got = append(got, data)
+		case <-timeout:
+			t.Fatalf("want %q within %s, got %q", want, limit, got)
+		}
+	}
+}
+
+func refuseWrong(_ context.Context, data string) error {
+	if data == "wrong" {
+		return errors.New("it is wrong")
+	}
+	return nil
+}
+
+// do fails a test for the first error.
+func do(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(path, content string) error { return os.WriteFile(path, []byte(content), 0o600) }
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		// path makes the file that holds "first".
+		path   func(t *testing.T, dir string) string
+		change func(t *testing.T, dir, path string)
+	}{
+		{"written", "the shell's > does so", plain, func(t *testing.T, _, path string) { do(t, put(path, "second")) }},
+		{"replaced", "most editors do so", plain, func(t *testing.T, dir, path string) {
+			do(t, put(filepath.Join(dir, "new"), "second"), os.Rename(filepath.Join(dir, "new"), path))
+		}},
+		{"removed and made anew", "some tools do so", plain, func(t *testing.T, _, path string) {
+			do(t, os.Remove(path), put(path, "second"))
+		}},
+		{"moved away and made anew", "editors that keep a backup do so", plain, func(t *testing.T, _, path string) {
+			do(t, os.Rename(path, path+"~"), put(path, "second"))
+		}},
+		{"mounted", "Kubernetes changes the link ..data of a volume, and leaves the file", mounted, func(t *testing.T, dir, path string) {
+			do(t, os.Mkdir(filepath.Join(dir, "..2"), 0o700), put(filepath.Join(dir, "..2", "config"), "second"),
+				os.Symlink("..2", filepath.Join(dir, "..new")), os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
+		}},
+		{"link to another file", "the link is what changes", linked, func(t *testing.T, dir, path string) {
+			other := filepath.Join(t.TempDir(), "other")
+			do(t, put(other, "second"), os.Symlink(other, path+".new"), os.Rename(path+".new", path))
+		}},
+		{"behind a link", "what the link leads to changes", linked, func(t *testing.T, dir, path string) {
+			do(t, put(filepath.Join(dir, "elsewhere", "config"), "second"))
+		}},
+		{"folder of a link", "the folder is a link itself", inLinkedFolder, func(t *testing.T, dir, path string) {
+			do(t, os.Mkdir(filepath.Join(dir, "b"), 0o700), put(filepath.Join(dir, "b", "config"), "second"),
+				os.Symlink("b", filepath.Join(dir, "new")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "current")))
+		}},
+		{"folder made anew", "it is looked for until it is there", inFolder, func(t *testing.T, dir, path string) {
+			do(t, os.RemoveAll(filepath.Dir(path)), os.Mkdir(filepath.Dir(path), 0o700), put(path, "second"))
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := test.path(t, dir)
+			f := follow(t, path, refuseWrong)
+			test.change(t, dir, path)
+			await(t, f.counted, "second")
+			// It is followed on.
+			do(t, put(path, "third"))
+			await(t, f.counted, "third")
+			f.stop()
+			if slices.Contains(drain(f.applied), "first") {
+				t.Errorf("want what was in force not to be applied again: %s", test.reason)
+			}
+		})
+	}
+}
+
+func drain(from chan string) (all []string) {
+	close(from)
+	for data := range from {
+		all = append(all, data)
+	}
+	return all
+}
+
+func plain(t *testing.T, dir string) string {
+	path := filepath.Join(dir, "config")
+	do(t, put(path, "first"))
+	return path
+}
+
+func mounted(t *testing.T, dir string) string {
+	path := filepath.Join(dir, "config")
+	do(t, os.Mkdir(filepath.Join(dir, "..1"), 0o700), put(filepath.Join(dir, "..1", "config"), "first"),
+		os.Symlink("..1", filepath.Join(dir, "..data")), os.Symlink("..data/config", path))
+	return path
+}
+
+func linked(t *testing.T, dir string) string {
+	path, target := filepath.Join(dir, "config"), filepath.Join(dir, "elsewhere", "config")
+	do(t, os.Mkdir(filepath.Dir(target), 0o700), put(target, "first"), os.Symlink(target, path))
+	return path
+}
+
+func inFolder(t *testing.T, dir string) string {
+	path := filepath.Join(dir, "folder", "config")
+	do(t, os.Mkdir(filepath.Dir(path), 0o700), put(path, "first"))
+	return path
+}
+
+func inLinkedFolder(t *testing.T, dir string) string {
+	do(t, os.Mkdir(filepath.Join(dir, "a"), 0o700), put(filepath.Join(dir, "a", "config"), "first"), os.Symlink("a", filepath.Join(dir, "current")))
+	return filepath.Join(dir, "current", "config")
+}
+
+// What is wrong is a failure once, a file that is gone too, and what follows counts.
+func TestFollowFailures(t *testing.T) {
+	t.Parallel()
+	path := plain(t, t.TempDir())
+	f := follow(t, path, refuseWrong)
+	steps := []struct {
+		change func() error
+		want   string
+	}{
+		{func() error { return put(path, "wrong") }, "failure"},
+		{func() error { return put(path, "second") }, "second"},
+		{func() error { return os.Remove(path) }, "failure"},
+		{func() error { return put(path, "third") }, "third"},
+	}
+	var got, want []string
+	for _, step := range steps {
+		do(t, step.change())
+		want = append(want, step.want)
+		select {
+		case counted := <-f.counted:
+			got = append(got, counted)
+		case <-time.After(limit):
+			t.Fatalf("want %q within %s", step.want, limit)
+		}
+	}
+	f.stop()
+	if diff := cmp.Diff(want, append(got, drain(f.counted)...)); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
+	}
+}
+
+// What can't be applied yet, such as an issuer that doesn't answer, gives way to what the file holds later.
+func TestFollowGivesWay(t *testing.T) {
+	t.Parallel()
+	path := plain(t, t.TempDir())
+	f := follow(t, path, func(ctx context.Context, data string) error {
+		if data == "slow" {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	})
+	do(t, put(path, "slow"))
+	await(t, f.applied, "slow")
+	do(t, put(path, "quick"))
+	await(t, f.counted, "quick")
+	do(t, put(path, "slow"))
+	await(t, f.applied, "slow")
+	f.stop()
+	if got := drain(f.counted); len(got) != 0 {
+		t.Errorf("want nothing counted of what has given way, or was under way at the end, got %q", got)
+	}
+}
+
+// A pipe isn't read again: its reader would wait for a writer.
+func TestFollowNoPipe(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pipe")
+	do(t, syscall.Mkfifo(path, 0o600))
+	(&File{Path: path}).Follow(t.Context())
+}
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	do(t, err)
+	do(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700), os.Symlink("a/b", filepath.Join(dir, "relative")),
+		os.Symlink(filepath.Join(dir, "relative"), filepath.Join(dir, "a", "absolute")), os.Symlink("loop", filepath.Join(dir, "loop")))
+	for _, test := range []struct {
+		name, reason, path string
+		want               []string
+	}{
+		{"no link", "its own", "a/b/config", []string{"a/b"}},
+		{"relative link", "its own, and the link's", "relative/config", []string{"", "a/b"}},
+		{"link to a link", "each link's", "a/absolute/config", []string{"a", "", "a/b"}},
+		{"nothing there", "where it will be", "c/config", []string{"c"}},
+		{"link to itself", "it ends", "loop", slices.Repeat([]string{""}, longest)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var want []string
+			for _, folder := range test.want {
+				want = append(want, filepath.Join(dir, folder))
+			}
+			if diff := cmp.Diff(want, folders(filepath.Join(dir, test.path))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
