@@ -125,6 +125,11 @@ func (o *Options) enabled() []plugin {
 	return enabled
 }
 
+// Runs says whether the plugin of a name runs.
+func (o *Options) Runs(name string) bool {
+	return slices.ContainsFunc(o.enabled(), func(p plugin) bool { return p.name == name })
+}
+
 // pluginNames returns the names of the plugins that the filter takes, in order; nil takes all.
 func pluginNames(filter func(plugin) bool) []string {
 	var names []string

@@ -43,13 +43,13 @@ func TestOptions(t *testing.T) {
 	}, {
 		name:   "disable what isn't there",
 		reason: "projects that use envtest disable plugins by habit",
-		args:   []string{"--disable-admission-plugins=ServiceAccount,ImagePolicyWebhook"},
+		args:   []string{"--disable-admission-plugins=ServiceAccount,JobValidation"},
 		off:    []string{"ServiceAccount"},
 	}, {
 		name:    "enable what isn't there",
 		reason:  "a plugin of the reference is accepted, and named once",
-		args:    []string{"--enable-admission-plugins=ImagePolicyWebhook,ImagePolicyWebhook"},
-		warning: "ImagePolicyWebhook is not part of miniapi",
+		args:    []string{"--enable-admission-plugins=JobValidation,JobValidation"},
+		warning: "JobValidation is not part of miniapi",
 	}, {
 		name:   "unknown plugin",
 		reason: "a misspelled name must not be taken for a plugin that is off",

@@ -17,12 +17,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/certificateapproval"
 	"github.com/miniapi-dev/miniapi/pkg/admission/certificatesigning"
 	"github.com/miniapi-dev/miniapi/pkg/admission/certificatesubjectrestriction"
+	"github.com/miniapi-dev/miniapi/pkg/admission/clustertrustbundleattest"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultingressclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaultstorageclass"
 	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
 	"github.com/miniapi-dev/miniapi/pkg/admission/denyserviceexternalips"
 	"github.com/miniapi-dev/miniapi/pkg/admission/eventratelimit"
 	"github.com/miniapi-dev/miniapi/pkg/admission/extendedresourcetoleration"
+	"github.com/miniapi-dev/miniapi/pkg/admission/imagepolicy"
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitpodhardantiaffinitytopology"
 	"github.com/miniapi-dev/miniapi/pkg/admission/limitranger"
 	"github.com/miniapi-dev/miniapi/pkg/admission/namespaceautoprovision"
@@ -31,6 +33,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/noderestriction"
 	"github.com/miniapi-dev/miniapi/pkg/admission/ownerreferencespermissionenforcement"
 	"github.com/miniapi-dev/miniapi/pkg/admission/persistentvolumeclaimresize"
+	"github.com/miniapi-dev/miniapi/pkg/admission/podgroupworkloadexists"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podnodeselector"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podresizevalidator"
 	"github.com/miniapi-dev/miniapi/pkg/admission/podsecurity"
@@ -75,7 +78,7 @@ var order = []plugin{
 	{noderestriction.Name, off, unconfigured(noderestriction.New)},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
 	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New)},
-	{"ImagePolicyWebhook", off, nil},
+	{imagepolicy.Name, off, configured(imagepolicy.New)},
 	{podsecurity.Name, on, configured(podsecurity.New)},
 	{podnodeselector.Name, off, configured(podnodeselector.New)},
 	{priority.Name, on, unconfigured(priority.New)},
@@ -91,12 +94,12 @@ var order = []plugin{
 	{runtimeclass.Name, on, unconfigured(runtimeclass.New)},
 	{certificateapproval.Name, on, unconfigured(certificateapproval.New)},
 	{certificatesigning.Name, on, unconfigured(certificatesigning.New)},
-	{"ClusterTrustBundleAttest", on, nil},
+	{clustertrustbundleattest.Name, on, unconfigured(clustertrustbundleattest.New)},
 	{certificatesubjectrestriction.Name, on, unconfigured(certificatesubjectrestriction.New)},
 	{defaultingressclass.Name, on, unconfigured(defaultingressclass.New)},
 	{denyserviceexternalips.Name, off, unconfigured(denyserviceexternalips.New)},
 	{podtopologylabels.Name, on, unconfigured(podtopologylabels.New)},
-	{"PodGroupWorkloadExists", on, nil},
+	{podgroupworkloadexists.Name, on, unconfigured(podgroupworkloadexists.New)},
 	{nodedeclaredfeaturevalidator.Name, on, unconfigured(nodedeclaredfeaturevalidator.New)},
 	{"JobValidation", on, nil},
 	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New)},

@@ -2,9 +2,11 @@ package registry
 
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
+	coordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // coordination is leader election and heartbeats.
@@ -13,6 +15,7 @@ var coordination = Group{
 	Versions: []Version{
 		{Name: "v1", AddToScheme: coordinationv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: coordinationv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha2", AddToScheme: coordinationv1alpha2.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{
@@ -23,6 +26,18 @@ var coordination = Group{
 			ConditionalUpdate: true,
 			Printer:           &printers.Lease,
 			Hooks:             leaseHooks,
+		},
+		{
+			Resource:   "leasecandidates",
+			Namespaced: true,
+			Object:     &coordinationv1beta1.LeaseCandidate{}, List: &coordinationv1beta1.LeaseCandidateList{},
+			CreateOnUpdate:    true,
+			ConditionalUpdate: true,
+			Printer:           &printers.LeaseCandidate,
+			Hooks: HooksOf[*coordinationv1beta1.LeaseCandidate]{
+				Validate:       validation.LeaseCandidate,
+				ValidateUpdate: validation.LeaseCandidateUpdate,
+			},
 		},
 	},
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
@@ -17,6 +18,7 @@ var resource = Group{
 		{Name: "v1", AddToScheme: resourcev1.AddToScheme},
 		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true},
 		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, OnDemand: true},
 	},
 	Kinds: []Kind{
 		{
@@ -28,6 +30,21 @@ var resource = Group{
 			Hooks: HooksOf[*resourcev1.DeviceClass]{
 				Validate:       validation.DeviceClass,
 				ValidateUpdate: validation.DeviceClassUpdate,
+			},
+		},
+		{
+			Resource: "devicetaintrules",
+			Object:   &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
+			Status:              true,
+			StatusKeepsMetadata: true,
+			Generation:          true,
+			ReturnDeleted:       true,
+			Printer:             &printers.DeviceTaintRule,
+			Hooks: HooksOf[*resourcev1.DeviceTaintRule]{
+				PrepareForUpdate:     retaint,
+				Validate:             validation.DeviceTaintRule,
+				ValidateUpdate:       validation.DeviceTaintRuleUpdate,
+				ValidateStatusUpdate: validation.DeviceTaintRuleStatusUpdate,
 			},
 		},
 		{

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// scheduling is which pods go first.
+// scheduling is which pods go first, and which go together.
 var scheduling = Group{
 	Name: "scheduling.k8s.io",
 	Versions: []Version{
@@ -27,6 +27,29 @@ var scheduling = Group{
 				SpecChanged:    func(_, _ *schedulingv1.PriorityClass) bool { return false },
 				Validate:       validation.PriorityClass,
 				ValidateUpdate: validation.PriorityClassUpdate,
+			},
+		},
+		{
+			Resource:   "workloads",
+			Namespaced: true,
+			Object:     &schedulingv1beta1.Workload{}, List: &schedulingv1beta1.WorkloadList{},
+			Printer: &printers.Workload,
+			Hooks: HooksOf[*schedulingv1beta1.Workload]{
+				Validate:       validation.Workload,
+				ValidateUpdate: validation.WorkloadUpdate,
+			},
+		},
+		{
+			Resource:   "podgroups",
+			Namespaced: true,
+			Object:     &schedulingv1beta1.PodGroup{}, List: &schedulingv1beta1.PodGroupList{},
+			Status:              true,
+			StatusKeepsMetadata: true,
+			Printer:             &printers.PodGroup,
+			Hooks: HooksOf[*schedulingv1beta1.PodGroup]{
+				Validate:             validation.PodGroup,
+				ValidateUpdate:       validation.PodGroupUpdate,
+				ValidateStatusUpdate: validation.PodGroupStatusUpdate,
 			},
 		},
 	},

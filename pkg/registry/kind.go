@@ -17,8 +17,8 @@ type Group struct {
 	Name string
 	// Versions, the preferred one first.
 	Versions []Version
-	// Kinds are the group's rows. Their Go types, those of the preferred version, are
-	// the hub that every version converts through.
+	// Kinds are the group's rows. Their Go types are the hub that every version converts
+	// through: those of the preferred version, unless it doesn't have the kind, or not all of it.
 	Kinds []Kind
 	// Types are further types of the hub, which no row is made of.
 	Types []runtime.Object

@@ -21,31 +21,28 @@ import (
 
 // Scheme knows every version of every row, with the hub's types as "__internal".
 // It is built once a process, at its first use, and must not be changed.
-func Scheme() *runtime.Scheme { return built().scheme }
+func Scheme() *runtime.Scheme { return scheme() }
 
 // Codecs are the serializers of Scheme: JSON, YAML, protobuf and, if the process has
 // turned on the feature gate CBORServingAndStorage by then, CBOR.
-func Codecs() serializer.CodecFactory { return built().codecs }
+func Codecs() serializer.CodecFactory { return codecs() }
 
 // ParameterCodec decodes query parameters into options, those of connect
 // subresources included.
-func ParameterCodec() runtime.ParameterCodec { return built().parameters }
+func ParameterCodec() runtime.ParameterCodec { return parameters() }
 
-type schemes struct {
-	scheme     *runtime.Scheme
-	codecs     serializer.CodecFactory
-	parameters runtime.ParameterCodec
-}
-
-var built = sync.OnceValue(func() schemes {
-	s := runtime.NewScheme()
-	utilruntime.Must(addToScheme(s, Table()))
-	return schemes{
-		scheme:     s,
-		codecs:     serializer.NewCodecFactory(s, codecOptions()...),
-		parameters: runtime.NewParameterCodec(s),
-	}
-})
+var (
+	scheme = sync.OnceValue(func() *runtime.Scheme {
+		s := runtime.NewScheme()
+		utilruntime.Must(addToScheme(s, Table()))
+		return s
+	})
+	// Built apart: flags are checked with the scheme, and the feature gates may be among those that follow.
+	codecs = sync.OnceValue(func() serializer.CodecFactory {
+		return serializer.NewCodecFactory(scheme(), codecOptions()...)
+	})
+	parameters = sync.OnceValue(func() runtime.ParameterCodec { return runtime.NewParameterCodec(scheme()) })
+)
 
 // codecOptions are those that k8s.io/apiserver gives its own groups: long lists are
 // encoded item by item.

@@ -2,12 +2,16 @@ package registry
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -83,4 +87,50 @@ func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) 
 			}
 		}
 	}
+}
+
+var trustBundleFields = FieldsOf[*certificatesv1.ClusterTrustBundle]{
+	Values: func(b *certificatesv1.ClusterTrustBundle) fields.Set {
+		return fields.Set{"spec.signerName": b.Spec.SignerName}
+	},
+	Names: []string{"spec.signerName"},
+}
+
+var podCertificateRequestHooks = HooksOf[*certificatesv1beta1.PodCertificateRequest]{
+	Validate:             validation.PodCertificateRequest,
+	ValidateUpdate:       validation.PodCertificateRequestUpdate,
+	ValidateStatusUpdate: validation.PodCertificateRequestStatusUpdate,
+	AuthorizeStatus:      maySign,
+}
+
+// maySign refuses a signer's answer by somebody who may not sign for it (KEP-4317).
+func maySign(ctx context.Context, deps Dependencies, _, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
+	path, signer := field.NewPath("spec", "signerName"), old.Spec.SignerName
+	user, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("the request has no user"))}
+	}
+	domain, _, _ := strings.Cut(signer, "/")
+	for _, name := range []string{signer, domain + "/*"} {
+		// An error is no permission.
+		decision, _, _ := deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User: user, Verb: "sign", APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers",
+			Name: name, ResourceRequest: true,
+		})
+		if decision == authorizer.DecisionAllow {
+			return nil
+		}
+	}
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", user.GetName(), signer))}
+}
+
+var podCertificateRequestFields = FieldsOf[*certificatesv1beta1.PodCertificateRequest]{
+	Values: func(r *certificatesv1beta1.PodCertificateRequest) fields.Set {
+		return fields.Set{
+			"spec.signerName": r.Spec.SignerName,
+			"spec.podName":    r.Spec.PodName,
+			"spec.nodeName":   string(r.Spec.NodeName),
+		}
+	},
+	Names: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
 }

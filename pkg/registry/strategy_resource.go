@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -83,6 +85,15 @@ func allowAdminAccess(ctx context.Context, deps Dependencies, namespace string, 
 			"admin access to devices requires the `%s: true` label on the containing namespace", resourcev1.DRAAdminNamespaceLabelKey))}
 	}
 	return nil
+}
+
+// retaint says that a taint which has another effect now was added now, unless the
+// update says when (KEP-5055).
+func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
+	now, was := &r.Spec.Taint, &old.Spec.Taint
+	if now.Effect != was.Effect && now.TimeAdded.Equal(was.TimeAdded) {
+		now.TimeAdded = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	}
 }
 
 // dropDeallocatedDevices drops the status of devices that were allocated and no

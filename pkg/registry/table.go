@@ -35,6 +35,7 @@ var table = []Group{
 	discovery,
 	flowcontrol,
 	resource,
+	storagemigration,
 }
 
 // DefaultAPIs are the group versions that are served unless --runtime-config says

@@ -78,7 +78,13 @@ func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 		equivalent: map[string]schema.GroupVersionResource{},
 	}
 	ok(t, yaml.UnmarshalStrict(objectsYAML, &w.objects))
-	w.objects["certificatesigningrequests"]["spec"].(map[string]any)["request"] = certificateRequest(t)
+	own := must(newAuthority())(t)
+	request := must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: walker}}, own.key))(t)
+	spec := func(resource string) map[string]any { return w.objects[resource]["spec"].(map[string]any) }
+	spec("certificatesigningrequests")["request"] = base64.StdEncoding.EncodeToString(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}))
+	spec("podcertificaterequests")["stubPKCS10Request"] = base64.StdEncoding.EncodeToString(request)
+	spec("clustertrustbundles")["trustBundle"] = string(own.pem)
 	_, lists, err := srv.Client().Discovery().ServerGroupsAndResources()
 	ok(t, err)
 	var rules []admissionregistrationv1.RuleWithOperations
@@ -281,13 +287,4 @@ func (w *walk) want(request, as schema.GroupVersionResource, verb string) asked 
 		a.Operation, a.OldObject = admissionv1.Delete, a.Kind
 	}
 	return a
-}
-
-// certificateRequest is a request for a certificate, as an object holds it.
-func certificateRequest(t *testing.T) string {
-	t.Helper()
-	own, err := newAuthority()
-	ok(t, err)
-	der := must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: walker}}, own.key))(t)
-	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }

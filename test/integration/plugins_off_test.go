@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -172,6 +175,11 @@ func TestPluginsThatAreOff(t *testing.T) {
 			return fmt.Sprint(last)
 		},
 		off: admitted, on: "limit reached on type Namespace for key default",
+	}, {
+		plugin: "ImagePolicyWebhook", reason: "a backend says which images may run",
+		options: []miniapitest.Option{configured(t, "ImagePolicyWebhook", fmt.Sprintf(`{"imagePolicy": {"kubeConfigFile": %q}}`, imagePolicy(t)))},
+		try:     podShows("default", func(*corev1.Pod) any { return nil }),
+		off:     "<nil>", on: `pods "p" is forbidden: image policy webhook backend denied one or more images: none is signed`,
 	}}
 	for _, test := range tests {
 		for _, state := range []struct {
@@ -190,6 +198,21 @@ func TestPluginsThatAreOff(t *testing.T) {
 			})
 		}
 	}
+}
+
+// imagePolicy returns the kubeconfig of a backend that refuses every image.
+func imagePolicy(t testing.TB) string {
+	t.Helper()
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview", "status": {"reason": "none is signed"}}`)
+	}), "images.default.svc")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["images"] = &clientcmdapi.Cluster{
+		Server: fmt.Sprintf("https://127.0.0.1:%d", port), TLSServerName: "images.default.svc", CertificateAuthorityData: trusted.pem,
+	}
+	config.Contexts["images"], config.CurrentContext = &clientcmdapi.Context{Cluster: "images"}, "images"
+	return write(t, "images.kubeconfig", string(must(clientcmd.Write(*config))(t)))
 }
 
 // AlwaysDeny lets nobody write, not even the server what every cluster has. It starts all the same.

@@ -74,6 +74,7 @@ var rules = map[schema.GroupResource]func(*Plugin, context.Context, string, admi
 	storagev1.Resource("csinodes"):                        (*Plugin).csiNode,
 	resourcev1.Resource("resourceslices"):                 (*Plugin).resourceSlice,
 	certificatesv1.Resource("certificatesigningrequests"): (*Plugin).signingRequest,
+	certificatesv1.Resource("podcertificaterequests"):     (*Plugin).podCertificateRequest,
 }
 
 // Admit implements admission.MutationInterface. It changes nothing.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -54,8 +55,10 @@ func start(t *testing.T, allowedAudience string) *Plugin {
 		return authorizer.DecisionNoOpinion, "", nil
 	})
 	plugintest.Start(t, p, authz, nodeWith("n", nil),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "account", UID: "uid-of-account"}},
 		podOn("other"),
 		podOn("n", func(pod *corev1.Pod) {
+			pod.Spec.ServiceAccountName = "account"
 			pod.Spec.Volumes = []corev1.Volume{
 				{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "projected"}}}}}},
 				{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"}}},
@@ -132,6 +135,42 @@ func TestPlugin(t *testing.T) {
 				test.by = kubelet
 			}
 			plugintest.Run(t, start(t, ""), test.request.By(test.by), test.refusal)
+		})
+	}
+}
+
+// TestPodCertificates is about what a node asks for on behalf of its pods.
+func TestPodCertificates(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, refusal string
+		change                func(*certificatesv1beta1.PodCertificateRequestSpec)
+	}{
+		{name: "own pod", reason: "a volume of the pod needs it", change: func(*certificatesv1beta1.PodCertificateRequestSpec) {}},
+		{name: "other node", reason: "a node speaks for itself", refusal: `PodCertificateRequest.Spec.NodeName="other", which is not the requesting node "n"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeName = "other" }},
+		{name: "replaced node", reason: "it isn't this one any more", refusal: `contains nodeUID ("old") that differs from the node's ("uid-of-n")`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeUID = "old" }},
+		{name: "pod elsewhere", reason: "certificates are for its own pods", refusal: `pod "p-other" is not running on node "n"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+				s.PodName, s.PodUID = "p-other", "uid-other"
+			}},
+		{name: "no pod", reason: "as the API says it", refusal: `pods "gone" not found`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodName = "gone" }},
+		{name: "replaced pod", reason: "another pod of this name", refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodUID = "old" }},
+		{name: "other account", reason: "a pod is who it runs as", refusal: `contains serviceAccountName ("admin") that differs from running pod ("account")`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountName = "admin" }},
+		{name: "replaced account", reason: "another account of this name", refusal: `contains serviceAccountUID ("old") that differs from the service account's ("uid-of-account")`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountUID = "old" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			request := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: certificatesv1beta1.PodCertificateRequestSpec{
+				PodName: "p-n", PodUID: "uid-n", NodeName: "n", NodeUID: "uid-of-n", ServiceAccountName: "account", ServiceAccountUID: "uid-of-account",
+			}}
+			test.change(&request.Spec)
+			plugintest.Run(t, start(t, ""), plugintest.Create(request).By(kubelet), test.refusal)
 		})
 	}
 }

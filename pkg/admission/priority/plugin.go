@@ -1,5 +1,5 @@
-// Package priority has the Priority plugin: it gives pods the priority and the preemption policy of
-// their PriorityClass, and lets one PriorityClass be the default.
+// Package priority has the Priority plugin: it gives pods and groups of pods the priority and the
+// preemption policy of their PriorityClass, and lets one PriorityClass be the default.
 //
 // It doesn't say who may use a class: a ResourceQuota with the scope PriorityClass does. And it
 // preempts nobody: a scheduler does.
@@ -12,8 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
@@ -27,7 +29,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
 }
 
-// Plugin resolves the priority of pods and validates priority classes.
+// Plugin resolves the priority of pods and of their groups, and validates priority classes.
 type Plugin struct {
 	*admission.Handler
 	classes schedulinglisters.PriorityClassLister
@@ -55,42 +57,80 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || a.GetOperation() == admission.Delete {
+	if a.GetSubresource() != "" || a.GetOperation() == admission.Delete {
 		return nil
 	}
-	pod, ok := a.GetObject().(*corev1.Pod)
-	if !ok {
-		return apierrors.NewBadRequest("resource was marked with kind Pod but was unable to be converted")
+	var of func(runtime.Object) *choice
+	switch a.GetResource().GroupResource() {
+	case corev1.Resource("pods"):
+		of = podChoice
+	case schedulingv1beta1.Resource("podgroups"):
+		of = groupChoice
+	default:
+		return nil
 	}
-	if a.GetOperation() == admission.Update {
-		return keep(pod, a)
+	now := of(a.GetObject())
+	if now == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("resource was marked with kind %s but was unable to be converted", a.GetKind().Kind))
 	}
-	return p.resolve(pod, a)
-}
-
-// keep leaves what was resolved at creation to an update that doesn't mention it.
-func keep(pod *corev1.Pod, a admission.Attributes) error {
-	old, ok := a.GetOldObject().(*corev1.Pod)
-	if !ok {
-		return apierrors.NewBadRequest("resource was marked with kind Pod but was unable to be converted")
+	if a.GetOperation() != admission.Update {
+		return p.resolve(now, a)
 	}
-	if pod.Spec.Priority == nil {
-		pod.Spec.Priority = old.Spec.Priority
+	// What was resolved at creation stays for an update that doesn't mention it.
+	old := of(a.GetOldObject())
+	if old == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("resource was marked with kind %s but was unable to be converted", a.GetKind().Kind))
 	}
-	if pod.Spec.PreemptionPolicy == nil {
-		pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+	if *now.priority == nil {
+		*now.priority = *old.priority
+	}
+	if now.policy == nil {
+		now.setPolicy(old.policy)
 	}
 	return nil
 }
 
-// resolve fills in what the pod's class, or the default class, says.
-func (p *Plugin) resolve(pod *corev1.Pod, a admission.Attributes) error {
+// choice is where an object names its class, and what comes of it.
+type choice struct {
+	kind      string
+	class     *string
+	priority  **int32
+	policy    *corev1.PreemptionPolicy
+	setPolicy func(*corev1.PreemptionPolicy)
+}
+
+func podChoice(o runtime.Object) *choice {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	spec := &pod.Spec
+	return &choice{"pod", &spec.PriorityClassName, &spec.Priority, spec.PreemptionPolicy,
+		func(policy *corev1.PreemptionPolicy) { spec.PreemptionPolicy = policy }}
+}
+
+// groupChoice is that of a group of pods, which has its class as pods have theirs (documentation of
+// the disruption and priority of pod groups).
+func groupChoice(o runtime.Object) *choice {
+	group, ok := o.(*schedulingv1beta1.PodGroup)
+	if !ok {
+		return nil
+	}
+	spec := &group.Spec
+	return &choice{"pod group", &spec.PriorityClassName, &spec.Priority, (*corev1.PreemptionPolicy)(spec.PreemptionPolicy),
+		func(policy *corev1.PreemptionPolicy) {
+			spec.PreemptionPolicy = (*schedulingv1beta1.PreemptionPolicy)(policy)
+		}}
+}
+
+// resolve fills in what the object's class, or the default class, says.
+func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
 	}
 	// Without a default class: priority 0, preempting.
 	class := &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
-	if name := pod.Spec.PriorityClassName; name != "" {
+	if name := *c.class; name != "" {
 		var err error
 		class, err = p.classes.Get(name)
 		switch {
@@ -106,23 +146,23 @@ func (p *Plugin) resolve(pod *corev1.Pod, a admission.Attributes) error {
 		}
 		if byDefault != nil {
 			class = byDefault
-			pod.Spec.PriorityClassName = class.Name
+			*c.class = class.Name
 		}
 	}
 
-	if given := pod.Spec.Priority; given != nil && *given != class.Value {
-		return admission.NewForbidden(a, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *given, class.Value))
+	if given := *c.priority; given != nil && *given != class.Value {
+		return admission.NewForbidden(a, fmt.Errorf("the integer value of priority (%d) must not be provided in %s spec; priority admission controller computed %d from the given PriorityClass name", *given, c.kind, class.Value))
 	}
-	pod.Spec.Priority = new(class.Value)
+	*c.priority = new(class.Value)
 
 	policy := corev1.PreemptLowerPriority
 	if class.PreemptionPolicy != nil {
 		policy = *class.PreemptionPolicy
 	}
-	if given := pod.Spec.PreemptionPolicy; given != nil && *given != policy {
-		return admission.NewForbidden(a, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *given, policy))
+	if given := c.policy; given != nil && *given != policy {
+		return admission.NewForbidden(a, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in %s spec; priority admission controller computed %s from the given PriorityClass name", *given, c.kind, policy))
 	}
-	pod.Spec.PreemptionPolicy = &policy
+	c.setPolicy(&policy)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -51,6 +52,45 @@ func TestPods(t *testing.T) {
 			}
 			plugintest.Run(t, p, request, test.refusal)
 			if diff := cmp.Diff(test.want, pod.Spec); test.refusal == "" && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPodGroups(t *testing.T) {
+	t.Parallel()
+	high, normal := class("high", 1000, false, corev1.PreemptNever), class("normal", 10, true, corev1.PreemptLowerPriority)
+	spec := func(class string, priority int32, policy schedulingv1beta1.PreemptionPolicy) schedulingv1beta1.PodGroupSpec {
+		return schedulingv1beta1.PodGroupSpec{PriorityClassName: class, Priority: &priority, PreemptionPolicy: &policy}
+	}
+	const preempt, never = schedulingv1beta1.PreemptLowerPriority, schedulingv1beta1.PreemptNever
+	tests := []struct {
+		name, reason string
+		classes      []runtime.Object
+		old          *schedulingv1beta1.PodGroupSpec
+		group, want  schedulingv1beta1.PodGroupSpec
+		refusal      string
+	}{
+		{name: "no default", reason: "priority 0, and no class", want: spec("", 0, preempt)},
+		{name: "default", reason: "as for pods", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
+		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal}, group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "missing", reason: "a class must exist", group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
+		{name: "other value given", reason: "who may use no class doesn't get its priority", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod group spec; priority admission controller computed 0"},
+		{name: "update", reason: "the fields never change, and who leaves them out doesn't mean to", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, test.classes...)
+			group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: test.group}
+			request := plugintest.Create(group)
+			if test.old != nil {
+				request = plugintest.Update(&schedulingv1beta1.PodGroup{Spec: *test.old}, group)
+			}
+			plugintest.Run(t, p, request, test.refusal)
+			if diff := cmp.Diff(test.want, group.Spec); test.refusal == "" && diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})

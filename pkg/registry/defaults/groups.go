@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -19,6 +20,15 @@ import (
 // TokenRequest sets the defaults of a TokenRequest.
 func TokenRequest(r *authenticationv1.TokenRequest) {
 	pointer(&r.Spec.ExpirationSeconds, tokenLifetimeSeconds)
+}
+
+// podCertificateSeconds is how long a pod's certificate is valid at most where the
+// request doesn't say: a day.
+const podCertificateSeconds int32 = 24 * 60 * 60
+
+// PodCertificateRequest sets the defaults of a PodCertificateRequest.
+func PodCertificateRequest(r *certificatesv1.PodCertificateRequest) {
+	pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
 }
 
 // EndpointSlice sets the defaults of an EndpointSlice.

@@ -28,6 +28,12 @@ func CertificatesV1beta1CertificateSigningRequest(r *certificatesv1beta1.Certifi
 	}
 }
 
+// CertificatesV1beta1PodCertificateRequest sets the defaults of a
+// certificates.k8s.io/v1beta1 PodCertificateRequest.
+func CertificatesV1beta1PodCertificateRequest(r *certificatesv1beta1.PodCertificateRequest) {
+	pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
+}
+
 func signerName(request []byte, usages []certificatesv1beta1.KeyUsage) string {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {

@@ -78,6 +78,12 @@ func SchedulingV1beta1PriorityClass(c *schedulingv1beta1.PriorityClass) {
 	pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
+// SchedulingV1beta1PodGroup sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup:
+// its pods are disrupted one by one.
+func SchedulingV1beta1PodGroup(g *schedulingv1beta1.PodGroup) {
+	pointer(&g.Spec.DisruptionMode, schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}})
+}
+
 // StorageV1beta1StorageClass sets the defaults of a storage.k8s.io/v1beta1
 // StorageClass.
 func StorageV1beta1StorageClass(c *storagev1beta1.StorageClass) {

@@ -1,6 +1,7 @@
 package defaults
 
 import (
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 )
@@ -50,6 +51,18 @@ func ResourceV1beta2ResourceSlice(s *resourcev1beta2.ResourceSlice) {
 			taintedNow(&s.Spec.Devices[i].Taints[j].TimeAdded)
 		}
 	}
+}
+
+// ResourceV1beta2DeviceTaintRule sets the defaults of a resource.k8s.io/v1beta2
+// DeviceTaintRule.
+func ResourceV1beta2DeviceTaintRule(r *resourcev1beta2.DeviceTaintRule) {
+	taintedNow(&r.Spec.Taint.TimeAdded)
+}
+
+// ResourceV1alpha3DeviceTaintRule sets the defaults of a resource.k8s.io/v1alpha3
+// DeviceTaintRule.
+func ResourceV1alpha3DeviceTaintRule(r *resourcev1alpha3.DeviceTaintRule) {
+	taintedNow(&r.Spec.Taint.TimeAdded)
 }
 
 // ResourceV1beta1ResourceClaim sets the defaults of a resource.k8s.io/v1beta1

@@ -60,6 +60,9 @@ func ResourceSlice(s *resourcev1.ResourceSlice) {
 	}
 }
 
+// DeviceTaintRule sets the defaults of a DeviceTaintRule.
+func DeviceTaintRule(r *resourcev1.DeviceTaintRule) { taintedNow(&r.Spec.Taint.TimeAdded) }
+
 // taintedNow says that a taint without time was added now, to the second.
 func taintedNow(added **metav1.Time) {
 	if *added == nil {

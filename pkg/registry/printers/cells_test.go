@@ -10,6 +10,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -209,6 +211,20 @@ func TestCells(t *testing.T) {
 			want: []any{"x", int64(3), int64(0), int64(0), "30d", "a,b", "one,two", "<none>"},
 		},
 		{
+			name: "bundle of nobody", reason: "a signer is optional",
+			printer: ClusterTrustBundle, object: &certificatesv1.ClusterTrustBundle{ObjectMeta: meta}, want: []any{"x", "<none>"},
+		},
+		{
+			name: "denied request of a pod", reason: "the only condition is the answer",
+			printer: PodCertificateRequest,
+			object: &certificatesv1beta1.PodCertificateRequest{
+				ObjectMeta: meta,
+				Spec:       certificatesv1beta1.PodCertificateRequestSpec{PodName: "p", ServiceAccountName: "a", NodeName: "n", SignerName: "e.com/s"},
+				Status:     certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: "Denied"}}},
+			},
+			want: []any{"x", "p", "a", "n", "e.com/s", "Denied"},
+		},
+		{
 			name: "revision", reason: "its controller is shown with its group",
 			printer: ControllerRevision,
 			object: &appsv1.ControllerRevision{
@@ -251,6 +267,35 @@ func TestCells(t *testing.T) {
 				Schedule: "* * * * *", Suspend: ptr.To(true), JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
 			}},
 			want: []any{"x", "* * * * *", "<none>", "True", int64(0), "<none>", "30d", "a,b", "one,two", "<none>"},
+		},
+		{
+			name: "API of the server", reason: "it has no service to name",
+			printer: APIService,
+			object: &apiregistrationv1.APIService{ObjectMeta: meta, Status: apiregistrationv1.APIServiceStatus{
+				Conditions: []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, Reason: "Local"}},
+			}},
+			want: []any{"x", "Local", "True", "30d"},
+		},
+		{
+			name: "API of another server", reason: "why it isn't available is what one looks for",
+			printer: APIService,
+			object: &apiregistrationv1.APIService{
+				ObjectMeta: meta,
+				Spec:       apiregistrationv1.APIServiceSpec{Service: &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}},
+				Status: apiregistrationv1.APIServiceStatus{Conditions: []apiregistrationv1.APIServiceCondition{
+					{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionFalse, Reason: "ServiceNotFound"},
+				}},
+			},
+			want: []any{"x", "n/s", "False (ServiceNotFound)", "30d"},
+		},
+		{
+			name: "API nobody has looked at", reason: "nothing is known of it",
+			printer: APIService,
+			object: &apiregistrationv1.APIService{
+				ObjectMeta: meta,
+				Spec:       apiregistrationv1.APIServiceSpec{Service: &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}},
+			},
+			want: []any{"x", "n/s", "Unknown", "30d"},
 		},
 		{
 			name: "autoscaler", reason: "metrics are shown as value/target, two of them",

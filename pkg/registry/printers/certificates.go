@@ -5,6 +5,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
@@ -49,3 +50,33 @@ func requestStatus(r *certificatesv1.CertificateSigningRequest) string {
 	}
 	return status
 }
+
+// ClusterTrustBundle is shown by its signer.
+var ClusterTrustBundle = of(
+	[]column{nameColumn, text("SignerName", doc(certificatesv1.ClusterTrustBundleSpec{}, "signerName"))},
+	func(b *certificatesv1.ClusterTrustBundle) []any {
+		return []any{b.Name, cmp.Or(b.Spec.SignerName, none)}
+	})
+
+// PodCertificateRequest is shown by whom it is for, and what came of it.
+var PodCertificateRequest = of(
+	[]column{
+		nameColumn,
+		text("PodName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "podName")),
+		text("ServiceAccountName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "serviceAccountName")),
+		text("NodeName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "nodeName")),
+		text("SignerName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "signerName")),
+		text("State", "The current state of the request: Pending, Issued, Denied or Failed."),
+	},
+	func(r *certificatesv1beta1.PodCertificateRequest) []any {
+		state := "Pending"
+		for _, c := range r.Status.Conditions {
+			switch c.Type {
+			case certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
+				certificatesv1beta1.PodCertificateRequestConditionTypeDenied,
+				certificatesv1beta1.PodCertificateRequestConditionTypeFailed:
+				state = c.Type
+			}
+		}
+		return []any{r.Name, r.Spec.PodName, r.Spec.ServiceAccountName, string(r.Spec.NodeName), r.Spec.SignerName, state}
+	})

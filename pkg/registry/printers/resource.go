@@ -12,6 +12,10 @@ var (
 		[]column{nameColumn, ageColumn},
 		func(c *resourcev1.DeviceClass) []any { return []any{c.Name, since(c.CreationTimestamp)} })
 
+	DeviceTaintRule = of(
+		[]column{nameColumn, ageColumn},
+		func(r *resourcev1.DeviceTaintRule) []any { return []any{r.Name, since(r.CreationTimestamp)} })
+
 	ResourceClaimTemplate = of(
 		[]column{nameColumn, ageColumn},
 		func(t *resourcev1.ResourceClaimTemplate) []any { return []any{t.Name, since(t.CreationTimestamp)} })

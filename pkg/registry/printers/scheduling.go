@@ -2,6 +2,7 @@ package printers
 
 import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/utils/ptr"
 )
 
@@ -19,3 +20,14 @@ var PriorityClass = of(
 			c.Name, int64(c.Value), c.GlobalDefault, since(c.CreationTimestamp), string(ptr.Deref(c.PreemptionPolicy, "")),
 		}
 	})
+
+// Workload and PodGroup are shown by name and age.
+var (
+	Workload = of(
+		[]column{nameColumn, ageColumn},
+		func(w *schedulingv1beta1.Workload) []any { return []any{w.Name, since(w.CreationTimestamp)} })
+
+	PodGroup = of(
+		[]column{nameColumn, ageColumn},
+		func(g *schedulingv1beta1.PodGroup) []any { return []any{g.Name, since(g.CreationTimestamp)} })
+)

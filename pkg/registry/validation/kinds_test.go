@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -65,6 +66,26 @@ func TestKinds(t *testing.T) {
 				`data[..]: Invalid value: "..": must not be '..'`,
 				`data[a]: Invalid value: "a": duplicate of key present in binaryData`,
 			},
+		},
+		{
+			name: "API service", reason: "its name says which version of which group it is, and a service is reached in one way",
+			errs: validation.APIService(&apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1"}, Spec: apiregistrationv1.APIServiceSpec{
+				Group: "example.com", Version: "v1", GroupPriorityMinimum: 20001, VersionPriority: 1, InsecureSkipTLSVerify: true,
+				CABundle: []byte("ca"), Service: &apiregistrationv1.ServiceReference{Name: "s", Port: ptr.To[int32](443)},
+			}}),
+			want: []string{
+				"metadata.name: Invalid value: \"v1\": must be `spec.version+\".\"+spec.group`: \"v1.example.com\"",
+				`spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000`,
+				`spec.service.namespace: Required value`,
+				`spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present`,
+			},
+		},
+		{
+			name: "status of an API service", reason: "a condition is known, or isn't",
+			errs: validation.APIServiceStatusUpdate(&apiregistrationv1.APIService{ObjectMeta: clusterStored("v1.a"), Status: apiregistrationv1.APIServiceStatus{
+				Conditions: []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: "Perhaps"}},
+			}}, &apiregistrationv1.APIService{ObjectMeta: clusterStored("v1.a")}),
+			want: []string{`status.conditions[0].status: Unsupported value: "Perhaps": supported values: "True", "False", "Unknown"`},
 		},
 		{
 			name: "devices of a claim", reason: "a driver reports devices that are allocated, each once, and addresses with the subnet's length",

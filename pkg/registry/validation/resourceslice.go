@@ -9,7 +9,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -163,11 +162,7 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 	taints := path.Child("taints")
 	f.merge(few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
 	for i, t := range d.Taints {
-		f.merge(metav1validation.ValidateLabelName(t.Key, taints.Index(i).Child("key")))
-		if t.Value != "" {
-			f.merge(follows(utilvalidation.IsValidLabelValue, taints.Index(i).Child("value"), t.Value))
-		}
-		f.merge(requiredOneOf(taints.Index(i).Child("effect"), t.Effect, deviceTaintEffects...))
+		f.merge(deviceTaint(taints.Index(i), &t))
 	}
 	consumes := path.Child("consumesCounters")
 	f.merge(few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))

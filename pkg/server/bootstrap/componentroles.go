@@ -24,6 +24,8 @@ func NodeRules() []rbacv1.PolicyRule {
 		allow("get", core, "persistentvolumeclaims persistentvolumes"),
 		allow("get", core, "endpoints"),
 		allow("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+		allow("create get list watch", "certificates.k8s.io", "podcertificaterequests"),
+		allow(read, "certificates.k8s.io", "clustertrustbundles"),
 		allow("get create update patch delete", "coordination.k8s.io", "leases"),
 		allow("get", "storage.k8s.io", "volumeattachments"),
 		allow("create", core, "serviceaccounts/token"),

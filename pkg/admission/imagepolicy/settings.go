@@ -1,0 +1,90 @@
+package imagepolicy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// settings are the configuration, as it is used.
+type settings struct {
+	kubeconfig                      string
+	allowTTL, denyTTL, retryBackoff time.Duration
+	defaultAllow                    bool
+}
+
+func (s settings) ttl(allowed bool) time.Duration {
+	if allowed {
+		return s.allowTTL
+	}
+	return s.denyTTL
+}
+
+// never is the number that says that answers aren't remembered.
+const never = -1
+
+// limits are what a number of the configuration may be.
+type limits struct{ unit, otherwise, least, most time.Duration }
+
+var (
+	ttlLimits     = limits{unit: time.Second, otherwise: 5 * time.Minute, least: time.Second, most: 30 * time.Minute}
+	backoffLimits = limits{unit: time.Millisecond, otherwise: 500 * time.Millisecond, least: time.Millisecond, most: 5 * time.Minute}
+)
+
+func (l limits) duration(field string, number int64) (time.Duration, error) {
+	if number == 0 {
+		return l.otherwise, nil
+	}
+	// What overflows isn't in the range either.
+	if d := time.Duration(number) * l.unit; number <= int64(l.most/l.unit) && d >= l.least {
+		return d, nil
+	}
+	return 0, fmt.Errorf("imagePolicy.%s: %d: it must be between %d and %d, in units of %v", field, number, l.least/l.unit, l.most/l.unit, l.unit)
+}
+
+// readSettings reads a configuration (documentation of the admission controllers, ImagePolicyWebhook).
+func readSettings(config io.Reader) (settings, error) {
+	content, err := io.ReadAll(config)
+	if err != nil {
+		return settings{}, err
+	}
+	var file struct {
+		ImagePolicy struct {
+			KubeConfigFile string `json:"kubeConfigFile"`
+			AllowTTL       int64  `json:"allowTTL"`
+			DenyTTL        int64  `json:"denyTTL"`
+			RetryBackoff   int64  `json:"retryBackoff"`
+			DefaultAllow   bool   `json:"defaultAllow"`
+		} `json:"imagePolicy"`
+	}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		return settings{}, err
+	}
+	policy := file.ImagePolicy
+	s := settings{kubeconfig: policy.KubeConfigFile, defaultAllow: policy.DefaultAllow}
+	var errs []error
+	if s.kubeconfig == "" {
+		errs = append(errs, errors.New("imagePolicy.kubeConfigFile: it must name the file that says where the backend is"))
+	}
+	for _, number := range []struct {
+		field  string
+		value  int64
+		limits limits
+		to     *time.Duration
+	}{
+		{"allowTTL", policy.AllowTTL, ttlLimits, &s.allowTTL},
+		{"denyTTL", policy.DenyTTL, ttlLimits, &s.denyTTL},
+		{"retryBackoff", policy.RetryBackoff, backoffLimits, &s.retryBackoff},
+	} {
+		if number.value == never && number.limits == ttlLimits {
+			continue
+		}
+		if *number.to, err = number.limits.duration(number.field, number.value); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return s, errors.Join(errs...)
+}

@@ -1,0 +1,68 @@
+// Package podgroupworkloadexists has the PodGroupWorkloadExists plugin: a group of pods that is made
+// from a workload comes after the workload (documentation of the lifecycle of pod groups).
+//
+// It doesn't look for the template in the workload, nor at groups of no workload.
+package podgroupworkloadexists
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Name is the plugin's name.
+const Name = "PodGroupWorkloadExists"
+
+// New returns the plugin.
+func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create)} }
+
+// Plugin looks for the workloads of pod groups.
+type Plugin struct {
+	*admission.Handler
+	client kubernetes.Interface
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. Workloads are on demand, and
+// an informer of what isn't served is never ready: so they are read one by one.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil {
+		return errors.New("missing client")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != schedulingv1beta1.Resource("podgroups") || a.GetSubresource() != "" {
+		return nil
+	}
+	group, ok := a.GetObject().(*schedulingv1beta1.PodGroup)
+	if !ok {
+		return apierrors.NewBadRequest("resource was marked with kind PodGroup but was unable to be converted")
+	}
+	if group.Spec.WorkloadRef == nil {
+		return nil
+	}
+	name := group.Spec.WorkloadRef.WorkloadName
+	workload, err := p.client.SchedulingV1beta1().Workloads(a.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return admission.NewForbidden(a, fmt.Errorf("workload %q of spec.workloadRef.workloadName does not exist", name))
+	case err != nil:
+		return admission.NewForbidden(a, fmt.Errorf("get workload %q: %w", name, err))
+	case workload.DeletionTimestamp != nil:
+		return admission.NewForbidden(a, fmt.Errorf("workload %q of spec.workloadRef.workloadName is being deleted", name))
+	}
+	return nil
+}

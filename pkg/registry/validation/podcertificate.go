@@ -1,0 +1,175 @@
+package validation
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxPublicKey         = 10 * 1024
+	maxProofOfPossession = 10 * 1024
+	maxStubRequest       = 10 * 1024
+	maxObjectUID         = 128
+	maxUserAnnotations   = apivalidation.TotalAnnotationSizeLimitB
+	// maxKubernetesSeconds is how long a certificate of a signer of Kubernetes' own is valid at most.
+	maxKubernetesSeconds = 24 * 60 * 60
+)
+
+// PodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), that
+// it comes from who has the key included.
+func PodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
+	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	spec, s := field.NewPath("spec"), &o.Spec
+	f.merge(
+		signerName(spec.Child("signerName"), s.SignerName),
+		follows(named(apivalidation.NameIsDNSSubdomain), spec.Child("podName"), s.PodName),
+		objectUID(spec.Child("podUID"), s.PodUID),
+		follows(named(apivalidation.ValidateServiceAccountName), spec.Child("serviceAccountName"), s.ServiceAccountName),
+		objectUID(spec.Child("serviceAccountUID"), s.ServiceAccountUID),
+		follows(named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
+		objectUID(spec.Child("nodeUID"), s.NodeUID),
+		certificateSeconds(spec.Child("maxExpirationSeconds"), s),
+		userAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
+		podKey(spec, s))
+	return f.errs
+}
+
+// PodCertificateRequestUpdate checks a request that replaces another: what is asked for
+// never changes.
+func PodCertificateRequestUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	return f.errs
+}
+
+func objectUID(path *field.Path, uid types.UID) field.ErrorList {
+	switch {
+	case uid == "":
+		return field.ErrorList{field.Required(path, "must not be empty")}
+	case len(uid) > maxObjectUID:
+		return field.ErrorList{field.TooLong(path, "", maxObjectUID)}
+	}
+	return nil
+}
+
+func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
+	if s.MaxExpirationSeconds == nil {
+		return field.ErrorList{field.Required(path, "must be set")}
+	}
+	most := int32(maxCertificateSeconds)
+	if domain, _, _ := strings.Cut(s.SignerName, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
+		most = maxKubernetesSeconds
+	}
+	if seconds := *s.MaxExpirationSeconds; seconds < minCertificateSeconds || seconds > most {
+		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be in the range [%d, %d]", minCertificateSeconds, most))}
+	}
+	return nil
+}
+
+// userAnnotations checks what a pod tells its signer: annotations whose keys all have a
+// domain.
+func userAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
+	var f findings
+	size := 0
+	for key, value := range sorted(annotations) {
+		size += len(key) + len(value)
+		f.merge(qualified(path, strings.ToLower(key)))
+		f.addIf(!strings.Contains(key, "/"), field.Invalid(path, key, "must be a domain-prefixed key, such as 'example.com/my-key'"))
+	}
+	f.addIf(size > maxUserAnnotations, field.TooLong(path, "", maxUserAnnotations))
+	return f.errs
+}
+
+// podKey checks the key, and that who asks has its private half: it is in a request that
+// is signed with it, or, in v1beta1 alone, beside a signature of the pod's UID.
+func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
+	stub, pkix, proof := spec.Child("stubPKCS10Request"), spec.Child("pkixPublicKey"), spec.Child("proofOfPossession")
+	switch {
+	case len(s.StubPKCS10Request) > 0:
+		f := findings{stubRequest(stub, s.StubPKCS10Request)}
+		const instead = "may not be set if stubPKCS10Request is set"
+		f.addIf(len(s.PKIXPublicKey) > 0, field.Forbidden(pkix, instead))
+		f.addIf(len(s.ProofOfPossession) > 0, field.Forbidden(proof, instead))
+		return f.errs
+	case len(s.PKIXPublicKey) == 0 && len(s.ProofOfPossession) == 0:
+		return field.ErrorList{field.Required(stub, "must be set")}
+	case len(s.PKIXPublicKey) > maxPublicKey:
+		return field.ErrorList{field.TooLong(pkix, "", maxPublicKey)}
+	case len(s.ProofOfPossession) > maxProofOfPossession:
+		return field.ErrorList{field.TooLong(proof, "", maxProofOfPossession)}
+	}
+	key, err := x509.ParsePKIXPublicKey(s.PKIXPublicKey)
+	if err != nil {
+		return field.ErrorList{field.Invalid(pkix, field.OmitValueType{}, "must be a valid PKIX-serialized public key")}
+	}
+	if errs := publicKey(pkix, key); len(errs) > 0 {
+		return errs
+	}
+	if !signedBy(key, []byte(s.PodUID), s.ProofOfPossession) {
+		return field.ErrorList{field.Invalid(proof, field.OmitValueType{}, "could not verify proof-of-possession signature")}
+	}
+	return nil
+}
+
+func stubRequest(path *field.Path, der []byte) field.ErrorList {
+	if len(der) > maxStubRequest {
+		return field.ErrorList{field.TooLong(path, "", maxStubRequest)}
+	}
+	request, err := x509.ParseCertificateRequest(der)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a valid PKCS#10 certificate signing request")}
+	}
+	if errs := publicKey(path, request.PublicKey); len(errs) > 0 {
+		return errs
+	}
+	if err := request.CheckSignature(); err != nil {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "could not verify the signature of the certificate signing request")}
+	}
+	return nil
+}
+
+// publicKey checks the kind of a key.
+func publicKey(path *field.Path, key any) field.ErrorList {
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+	case *ecdsa.PublicKey:
+		if !slices.Contains([]elliptic.Curve{elliptic.P256(), elliptic.P384(), elliptic.P521()}, key.Curve) {
+			return field.ErrorList{field.Invalid(path, "curve "+key.Params().Name, "elliptic public keys must use curve P256, P384 or P521")}
+		}
+	case *rsa.PublicKey:
+		if bits := key.Size() * 8; bits != 3072 && bits != 4096 {
+			return field.ErrorList{field.Invalid(path, fmt.Sprintf("%d-bit modulus", bits), "RSA keys must have modulus size 3072 or 4096")}
+		}
+	default:
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "unknown public key type; supported types are Ed25519, ECDSA, and RSA")}
+	}
+	return nil
+}
+
+// signedBy tells whether a signature is the key's, in the ways that the API's
+// description of proofOfPossession has.
+func signedBy(key any, message, signature []byte) bool {
+	digest := sha256.Sum256(message)
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+		return ed25519.Verify(key, message, signature)
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(key, digest[:], signature)
+	case *rsa.PublicKey:
+		return rsa.VerifyPSS(key, crypto.SHA256, digest[:], signature, nil) == nil
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package validation
+
+import (
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// StorageVersionMigration checks a new migration (KEP-4192).
+func StorageVersionMigration(o *storagemigrationv1.StorageVersionMigration) field.ErrorList {
+	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.addIf(o.Spec.Resource.Resource == "", field.Required(field.NewPath("spec", "resource", "resource"), "resource is required"))
+	return f.errs
+}
+
+// StorageVersionMigrationUpdate checks a migration that replaces another: it goes on with
+// what it has begun with.
+func StorageVersionMigrationUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.merge(unchanged(field.NewPath("spec", "resource"), o.Spec.Resource, old.Spec.Resource))
+	return f.errs
+}
+
+// StorageVersionMigrationStatusUpdate checks how far a migration is: its end is one, and for good.
+func StorageVersionMigrationStatusUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
+	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	status := field.NewPath("status")
+	path := status.Child("conditions")
+	f.merge(metav1validation.ValidateConditions(o.Status.Conditions, path))
+	if old.Status.ResourceVersion != "" {
+		f.merge(unchanged(status.Child("resourceVersion"), o.Status.ResourceVersion, old.Status.ResourceVersion))
+	}
+	is := func(m *storagemigrationv1.StorageVersionMigration, condition storagemigrationv1.MigrationConditionType) bool {
+		return meta.IsStatusConditionTrue(m.Status.Conditions, string(condition))
+	}
+	const running, succeeded, failed = storagemigrationv1.MigrationRunning, storagemigrationv1.MigrationSucceeded, storagemigrationv1.MigrationFailed
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{is(o, succeeded) && is(o, failed), "Both success and failed conditions cannot be true at the same time"},
+		{is(o, running) && is(o, succeeded), "Running condition cannot be true when success condition is true"},
+		{is(o, running) && is(o, failed), "Running condition cannot be true when failed condition is true"},
+		{is(old, succeeded) && !is(o, succeeded), "Success condition cannot be set to false once it is true"},
+		{is(old, failed) && !is(o, failed), "Failed condition cannot be set to false once it is true"},
+	} {
+		f.addIf(rule.broken, field.Invalid(path, o.Status.Conditions, rule.message))
+	}
+	return f.errs
+}

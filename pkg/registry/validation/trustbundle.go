@@ -1,0 +1,115 @@
+package validation
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ClusterTrustBundle checks a new bundle of certificates (KEP-3257).
+func ClusterTrustBundle(o *certificatesv1.ClusterTrustBundle) field.ErrorList {
+	return trustBundle(o, nil)
+}
+
+// ClusterTrustBundleUpdate checks a bundle that replaces another: the signer never
+// changes, and certificates that were there already aren't parsed again.
+func ClusterTrustBundleUpdate(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
+	f := findings{trustBundle(o, old)}
+	f.merge(updated(&o.ObjectMeta, &old.ObjectMeta).errs,
+		unchanged(field.NewPath("spec", "signerName"), o.Spec.SignerName, old.Spec.SignerName))
+	return f.errs
+}
+
+func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
+	f := created(&o.ObjectMeta, clusterScoped, trustBundleName(o.Spec.SignerName))
+	spec := field.NewPath("spec")
+	if o.Spec.SignerName != "" {
+		f.merge(signerName(spec.Child("signerName"), o.Spec.SignerName))
+	}
+	if old == nil || o.Spec.TrustBundle != old.Spec.TrustBundle {
+		f.merge(trustAnchors(spec.Child("trustBundle"), o.Spec.TrustBundle))
+	}
+	return f.errs
+}
+
+// trustBundleName is the rule for the names of a signer's bundles, or of those that
+// no signer has.
+func trustBundleName(signer string) apivalidation.ValidateNameFunc {
+	if signer == "" {
+		return func(name string, prefix bool) []string {
+			if strings.Contains(name, ":") {
+				return []string{`ClusterTrustBundle without signer name must not have ":" in its name`}
+			}
+			return apivalidation.NameIsDNSSubdomain(name, prefix)
+		}
+	}
+	start := strings.ReplaceAll(signer, "/", ":") + ":"
+	return func(name string, prefix bool) []string {
+		own, ok := strings.CutPrefix(name, start)
+		if !ok {
+			return []string{fmt.Sprintf("ClusterTrustBundle for signerName %s must be named with prefix %s", signer, start)}
+		}
+		return apivalidation.NameIsDNSSubdomain(own, prefix)
+	}
+}
+
+const maxTrustBundle = 1024 * 1024
+
+// trustAnchors checks that a bundle is of certificates of authorities, each of them
+// once.
+func trustAnchors(path *field.Path, bundle string) field.ErrorList {
+	var f findings
+	if len(bundle) > maxTrustBundle {
+		return field.ErrorList{field.TooLong(path, "", maxTrustBundle)}
+	}
+	const omitted = "<value omitted>"
+	entries := map[string][]int{}
+	var order []string
+	rest := []byte(bundle)
+	for i := 0; ; i++ {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if wrong := notAnAnchor(block); wrong != "" {
+			f.add(field.Invalid(path, omitted, fmt.Sprintf("entry %d %s", i, wrong)))
+			continue
+		}
+		der := string(block.Bytes)
+		if entries[der] == nil {
+			order = append(order, der)
+		}
+		entries[der] = append(entries[der], i)
+	}
+	if len(f.errs) > 0 {
+		return f.errs
+	}
+	f.addIf(len(order) == 0, field.Invalid(path, omitted, "at least one trust anchor must be provided"))
+	for _, der := range order {
+		f.addIf(len(entries[der]) > 1, field.Invalid(path, omitted, fmt.Sprintf("duplicate trust anchor (indices %v)", entries[der])))
+	}
+	return f.errs
+}
+
+// notAnAnchor says why a block isn't the certificate of an authority.
+func notAnAnchor(block *pem.Block) string {
+	switch {
+	case block.Type != "CERTIFICATE":
+		return "has bad block type: " + block.Type
+	case len(block.Headers) > 0:
+		return "has PEM block headers"
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	switch {
+	case err != nil:
+		return "does not parse as X.509: " + err.Error()
+	case !certificate.IsCA:
+		return "does not have the CA bit set"
+	}
+	return ""
+}

@@ -1,0 +1,58 @@
+package integration_test
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// Kinds of today are served in v1 by default; those that are in beta or alpha alone, and older versions of all, when
+// they are asked for.
+func TestKindsOnDemand(t *testing.T) {
+	t.Parallel()
+	versions := []struct{ gv, resource string }{
+		{"certificates.k8s.io/v1", "clustertrustbundles"},
+		{"certificates.k8s.io/v1", "podcertificaterequests"},
+		{"resource.k8s.io/v1", "devicetaintrules"},
+		{"storagemigration.k8s.io/v1", "storageversionmigrations"},
+		{"certificates.k8s.io/v1beta1", "clustertrustbundles"},
+		{"certificates.k8s.io/v1beta1", "podcertificaterequests"},
+		{"resource.k8s.io/v1beta2", "devicetaintrules"},
+		{"storagemigration.k8s.io/v1beta1", "storageversionmigrations"},
+		{"coordination.k8s.io/v1beta1", "leasecandidates"},
+		{"scheduling.k8s.io/v1beta1", "workloads"},
+		{"scheduling.k8s.io/v1beta1", "podgroups"},
+		{"resource.k8s.io/v1alpha3", "devicetaintrules"},
+		{"coordination.k8s.io/v1alpha2", "leasecandidates"},
+		{"certificates.k8s.io/v1alpha1", "clustertrustbundles"},
+	}
+	const ga, beta, alpha = 4, 11, 13
+	for _, test := range []struct {
+		name, reason string
+		apis         []string
+		served       []int
+	}{
+		{"default", "what kube-apiserver serves without being asked", nil, []int{0, ga}},
+		{"one", "a version is asked for by name", []string{"scheduling.k8s.io/v1beta1"}, []int{0, ga, 9, beta}},
+		{"beta", "all versions in beta", []string{"api/beta"}, []int{0, beta}},
+		{"alpha", "all versions in alpha that kube-apiserver serves yet", []string{"api/alpha"}, []int{0, ga, beta, alpha}},
+		{"legacy", "what kube-apiserver serves no longer", []string{"api/legacy"}, []int{0, ga, alpha, len(versions)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			client := must(kubernetes.NewForConfig(miniapitest.Start(t, miniapitest.WithAPIs(test.apis...)).Config()))(t)
+			for i, v := range versions {
+				want := i >= test.served[0] && i < test.served[1] || len(test.served) > 2 && i >= test.served[2] && i < test.served[3]
+				list, err := client.Discovery().ServerResourcesForGroupVersion(v.gv)
+				got := err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == v.resource })
+				if got != want {
+					t.Errorf("%s: %s of %s served: %t, want %t", test.reason, v.resource, v.gv, got, want)
+				}
+			}
+		})
+	}
+}
