@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -268,6 +270,50 @@ func TestFlowControl(t *testing.T) {
 			t.Errorf("flow schema %s of level %s: conditions %v, levels %v", flows.Name, level, conditions, sets.List(levels))
 		}
 	}
+}
+
+// TestReconcileFlowControl checks whose word counts for a suggested object's spec.
+func TestReconcileFlowControl(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name        string
+		annotations map[string]string
+		generation  int64
+		restored    bool
+		reason      string
+	}{
+		{"the server's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "true"}, 2, true, "the annotation gives it to the server"},
+		{"the operator's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "false"}, 1, false, "the annotation keeps it as it is"},
+		{"never changed", nil, 1, true, "an earlier server has made it so"},
+		{"changed", nil, 2, false, "somebody has changed what says nothing of its owner"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			const name = "global-default" // of the level, and of the schema
+			level, schema := named(PriorityLevelConfigurations(), name), named(FlowSchemas(), name)
+			shares, precedence := *level.Spec.Limited.NominalConcurrencyShares, schema.Spec.MatchingPrecedence
+			level.Annotations, schema.Annotations = test.annotations, test.annotations
+			level.Generation, schema.Generation = test.generation, test.generation
+			level.Spec.Limited.NominalConcurrencyShares, schema.Spec.MatchingPrecedence = new(shares+1), precedence+1
+			client := fake.NewClientset(level, schema)
+			if err := Ensure(t.Context(), client, Config{}); err != nil {
+				t.Fatal(err)
+			}
+			gotLevel, err := client.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || (*gotLevel.Spec.Limited.NominalConcurrencyShares == shares) != test.restored {
+				t.Errorf("level %v, %v, want restored %v: %s", gotLevel, err, test.restored, test.reason)
+			}
+			gotSchema, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || (gotSchema.Spec.MatchingPrecedence == precedence) != test.restored {
+				t.Errorf("schema %v, %v, want restored %v: %s", gotSchema, err, test.restored, test.reason)
+			}
+		})
+	}
+}
+
+func named[P metav1.Object](objects []P, name string) P {
+	return objects[slices.IndexFunc(objects, func(object P) bool { return object.GetName() == name })]
 }
 
 // TestBindings checks that bindings name roles that there are.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
@@ -49,7 +52,9 @@ func updatedByServer[P interface {
 	return objects
 }
 
-// ensureFlowControl leaves existing levels and schemas alone.
+// ensureFlowControl gives suggested levels and schemas their specs again, unless they say that somebody else owns
+// them. Those of the mandatory ones can't be changed, but for the shares of level exempt, which are the operator's:
+// see the documentation of API priority and fairness, maintenance of the objects.
 func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	levels, schemas := client.FlowcontrolV1().PriorityLevelConfigurations(), client.FlowcontrolV1().FlowSchemas()
 	haveLevels, err := levels.List(ctx, metav1.ListOptions{})
@@ -61,9 +66,41 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 		return fmt.Errorf("list flow schemas: %w", err)
 	}
 	return utilerrors.NewAggregate([]error{
-		reconcile(ctx, PriorityLevelConfigurations(), haveLevels.Items, levels.Create, asItIs[*flowcontrolv1.PriorityLevelConfiguration]),
-		reconcile(ctx, FlowSchemas(), haveSchemas.Items, withStatus(schemas), asItIs[*flowcontrolv1.FlowSchema]),
+		reconcile(ctx, PriorityLevelConfigurations(), haveLevels.Items, levels.Create, func(want, have *flowcontrolv1.PriorityLevelConfiguration) error {
+			if !isServers(have) || equality.Semantic.DeepEqual(want.Spec, have.Spec) {
+				return nil
+			}
+			have.Spec = want.Spec
+			return update(ctx, have, levels.Update)
+		}),
+		reconcile(ctx, FlowSchemas(), haveSchemas.Items, withStatus(schemas), func(want, have *flowcontrolv1.FlowSchema) error {
+			if !isServers(have) || equality.Semantic.DeepEqual(want.Spec, have.Spec) {
+				return nil
+			}
+			have.Spec = want.Spec
+			return update(ctx, have, schemas.Update)
+		}),
 	})
+}
+
+// isServers says whether the server owns the spec of a suggested object: by its annotation, or by its generation
+// where there is none.
+func isServers(have metav1.Object) bool {
+	if name := have.GetName(); name == flowcontrolv1.PriorityLevelConfigurationNameExempt || name == flowcontrolv1.PriorityLevelConfigurationNameCatchAll {
+		return false // mandatory: schemas and levels have the same names
+	}
+	if updated, err := strconv.ParseBool(have.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey]); err == nil {
+		return updated
+	}
+	return have.GetGeneration() == 1
+}
+
+// update tolerates that another server was faster.
+func update[P metav1.Object](ctx context.Context, object P, do func(context.Context, P, metav1.UpdateOptions) (P, error)) error {
+	if _, err := do(ctx, object, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 // withStatus creates a schema with its status, which takes a second request.
