@@ -3,11 +3,11 @@ package server
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
@@ -74,14 +74,20 @@ func (c *Config) checkEtcdServers(ctx context.Context) error {
 	if err := storage.CheckExternal(ctx, transport); err != nil {
 		return fmt.Errorf("--etcd-servers: %w", err)
 	}
-	overridden := map[string][]string{}
-	for _, servers := range c.options.etcdLocations {
-		overridden[strings.Join(servers, ";")] = servers
+	overrides, err := genericoptions.ParseEtcdServersOverrides(c.options.Etcd.EtcdServersOverrides)
+	if err != nil {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(overridden)) {
-		transport.ServerList = overridden[name]
+	answered := sets.New[string]()
+	for i, override := range overrides {
+		servers := strings.Join(override.Servers, ";")
+		if answered.Has(servers) {
+			continue
+		}
+		answered.Insert(servers)
+		transport.ServerList = override.Servers
 		if err := storage.CheckExternal(ctx, transport); err != nil {
-			return fmt.Errorf("--etcd-servers-overrides GROUP/RESOURCE#%s: %w", name, err)
+			return fmt.Errorf("--etcd-servers-overrides %s: %w", c.options.Etcd.EtcdServersOverrides[i], err)
 		}
 	}
 	return nil

@@ -1,10 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	auditpolicy "k8s.io/apiserver/pkg/audit/policy"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	certutil "k8s.io/client-go/util/cert"
@@ -28,8 +35,7 @@ func (o *Options) validateFiles() []error {
 		checkAuditPolicy(o.Audit),
 		checkAuditWebhook(o.Audit),
 		checkTracing(o.Tracing),
-		// What is in the file is left to the library, which starts what it finds in there.
-		checkReadable("encryption-provider-config", o.Etcd.EncryptionProviderConfigFilepath),
+		checkEncryption(o.Etcd),
 	}
 	errs = append(errs, checkAuthenticationFiles(o.Authentication)...)
 	errs = append(errs, checkAuthorizationFiles(o.Authorization)...)
@@ -56,8 +62,8 @@ func checkPair(certFlag, certFile, keyFlag, keyFile string) error {
 }
 
 func checkAuthorities(flag, file string) error {
-	if file == "" {
-		return nil
+	if err := checkReadable(flag, file); err != nil || !rereadable(file) {
+		return err
 	}
 	if _, err := certutil.CertsFromFile(file); err != nil {
 		return fmt.Errorf("--%s %s: must be a file of PEM encoded certificates: %w", flag, file, err)
@@ -98,8 +104,8 @@ func checkAuthenticationFiles(o *authentication.Options) []error {
 		return nil
 	}
 	errs := []error{
-		checkReadable("client-ca-file", o.ClientCAFile),
-		checkReadable("requestheader-client-ca-file", o.RequestHeader.ClientCAFile),
+		checkAuthorities("client-ca-file", o.ClientCAFile),
+		checkAuthorities("requestheader-client-ca-file", o.RequestHeader.ClientCAFile),
 		checkReadable("oidc-ca-file", o.OIDC.CAFile),
 		checkReadable("token-auth-file", o.TokenFile),
 		checkReadable("authentication-config", o.ConfigFile),
@@ -109,7 +115,44 @@ func checkAuthenticationFiles(o *authentication.Options) []error {
 	for _, file := range o.ServiceAccounts.KeyFiles {
 		errs = append(errs, checkReadable("service-account-key-file", file))
 	}
+	// It would repeat what is wrong with the flags and the files themselves.
+	source, wrong := cmp.Or(o.ConfigFile, o.OIDC.CAFile), append(o.Validate(), errs...)
+	if (source == "" || rereadable(source)) && errors.Join(wrong...) == nil {
+		errs = append(errs, o.ValidateConfiguration())
+	}
 	return errs
+}
+
+// checkEncryption reads the file without starting what is in there, as the library does when it loads it.
+func checkEncryption(o *genericoptions.EtcdOptions) error {
+	file := o.EncryptionProviderConfigFilepath
+	if err := checkReadable("encryption-provider-config", file); err != nil || !rereadable(file) {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = validateEncryption(data, o.EncryptionProviderConfigAutomaticReload)
+	}
+	if err != nil {
+		return fmt.Errorf("--encryption-provider-config %s: %w", file, err)
+	}
+	return nil
+}
+
+func validateEncryption(data []byte, reload bool) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(apiserver.AddToScheme(scheme), apiserverv1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	object, kind, err := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder().Decode(data, nil, nil)
+	if err != nil {
+		return err
+	}
+	config, ok := object.(*apiserver.EncryptionConfiguration)
+	if !ok {
+		return fmt.Errorf("must be an EncryptionConfiguration of %s, and is a %s of %s", apiserverv1.SchemeGroupVersion, kind.Kind, kind.GroupVersion())
+	}
+	return validation.ValidateEncryptionConfiguration(config, reload).ToAggregate()
 }
 
 func checkAuthorizationFiles(o *authorization.Options) []error {
@@ -120,6 +163,12 @@ func checkAuthorizationFiles(o *authorization.Options) []error {
 		checkReadable("authorization-policy-file", o.PolicyFile),
 		checkReadable("authorization-webhook-config-file", o.Webhook.ConfigFile),
 	}
+}
+
+// rereadable says that a file isn't a pipe, which can be read once.
+func rereadable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // checkReadable leaves what is in a file to what reads it later, and a pipe, as a shell's <(...) is one, altogether:

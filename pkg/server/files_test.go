@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,22 +36,48 @@ func TestCheckReadable(t *testing.T) {
 }
 
 // What a shell's <(...) gives is read by whoever needs it, and by nobody before.
-func TestCheckReadableLeavesPipes(t *testing.T) {
+func TestFilesLeavePipes(t *testing.T) {
 	t.Parallel()
-	const tokens = "token,user,uid"
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	_, err = write.WriteString(tokens)
-	if closed := write.Close(); err != nil || closed != nil {
-		t.Fatal(err, closed)
-	}
-	if err := checkReadable("token-auth-file", fmt.Sprintf("/dev/fd/%d", read.Fd())); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := io.ReadAll(read); err != nil || string(left) != tokens {
-		t.Errorf("want %q left to read, got %q, %v", tokens, left, err)
+	for _, test := range []struct {
+		name  string
+		check func(file string) []error
+	}{
+		{"anything", func(file string) []error { return []error{checkReadable("token-auth-file", file)} }},
+		{"authorities", func(file string) []error { return []error{checkAuthorities("client-ca-file", file)} }},
+		{"encryption", func(file string) []error {
+			o := NewOptions().Etcd
+			o.EncryptionProviderConfigFilepath = file
+			return []error{checkEncryption(o)}
+		}},
+		{"authentication", func(file string) []error {
+			o := NewOptions().Authentication
+			o.ConfigFile = file
+			return checkAuthenticationFiles(o)
+		}},
+		{"authorities of an issuer", func(file string) []error {
+			o := NewOptions().Authentication
+			o.OIDC.IssuerURL, o.OIDC.ClientID, o.OIDC.CAFile = "https://127.0.0.1", "a", file
+			return checkAuthenticationFiles(o)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			const content = "not what anybody expects"
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer read.Close()
+			_, err = write.WriteString(content)
+			if closed := write.Close(); err != nil || closed != nil {
+				t.Fatal(err, closed)
+			}
+			if err := errors.Join(test.check(fmt.Sprintf("/dev/fd/%d", read.Fd()))...); err != nil {
+				t.Error(err)
+			}
+			if left, err := io.ReadAll(read); err != nil || string(left) != content {
+				t.Errorf("want %q left to read, got %q, %v", content, left, err)
+			}
+		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -50,6 +52,9 @@ func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 func (r Reader) Load(paths ...string) ([]Object, error) {
 	var objects []Object
 	for _, name := range paths {
+		if r.FS != nil && name != "" {
+			name = path.Clean(name) // a file system takes no other
+		}
 		files, err := r.files(name)
 		if err != nil {
 			return nil, err
@@ -211,10 +216,23 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 			return nil, fmt.Errorf("%s %s: %w; if this is kustomize's patch of one, %s", u.GetKind(), u.GetName(), err, instead)
 		}
 	}
-	if err := checkName(u); err != nil {
-		return nil, fmt.Errorf("%s: %w", u.GetKind(), err)
+	if err := Check(u); err != nil {
+		return nil, err
 	}
 	return []Object{{u, where}}, nil
+}
+
+// Check finds out before the server does what can't be applied, whatever is in it: reviews, and what has no name.
+func Check(u *unstructured.Unstructured) error {
+	err := checkName(u)
+	switch u.GroupVersionKind().Group {
+	case authenticationv1.GroupName, authorizationv1.GroupName:
+		err = errors.New("it is answered and not stored, so it can't be applied: create it with a client")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", u.GetKind(), err)
+	}
+	return nil
 }
 
 // checkName finds out before the server does, to whom a name that is no string is none.

@@ -36,6 +36,8 @@ var tree = map[string]string{
 	"names/none.yaml":          "apiVersion: v1\nkind: ConfigMap\n",
 	"names/list.yaml":          "apiVersion: v1\nkind: ConfigMap\nmetadata: [name]\n",
 	"names/generated.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n",
+	"reviews/nameless.yaml":    "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: ann}\n",
+	"reviews/named.yaml":       "apiVersion: authentication.k8s.io/v1\nkind: TokenReview\nmetadata: {name: a}\n",
 	"kustomize/j.yaml":         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
 }
 
@@ -70,6 +72,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{name: "file", reason: "documents keep their order", paths: []string{"b.yaml"}, want: []string{"b", "b2"}},
 		{name: "folder", reason: "in the order of names, lists item by item, without a kustomization", paths: []string{"below"}, want: []string{"c"}},
+		{name: "folder with slashes", reason: "so the shell completes it", paths: []string{"./below/"}, want: []string{"c"}},
 		{name: "glob", reason: "a pattern is what no file is called", paths: []string{"*.y*ml"}, want: []string{"a", "b", "b2"}},
 		{name: "in order", reason: "the order of paths is the caller's", paths: []string{"below/c.json", "a.yml"}, want: []string{"c", "a"}},
 		{name: "wanted", reason: "what isn't an object is passed over by who wants certain ones", paths: []string{"odd", "below"}, wanted: configMaps, want: []string{"d"}},
@@ -86,6 +89,8 @@ func TestLoad(t *testing.T) {
 		{name: "no name", reason: "nothing is applied without", paths: []string{"names/none.yaml"}, err: "none.yaml, document 1: ConfigMap: metadata.name must be set"},
 		{name: "no metadata", reason: "a list has no name", paths: []string{"names/list.yaml"}, err: "list.yaml, document 1: ConfigMap: metadata must be a map"},
 		{name: "generated name", reason: "kubectl create takes it", paths: []string{"names/generated.yaml"}, err: "generated.yaml, document 1: ConfigMap: metadata.name must be set: what is applied needs one"},
+		{name: "review", reason: "a name would be of no use", paths: []string{"reviews/nameless.yaml"}, err: "nameless.yaml, document 1: SubjectAccessReview: it is answered and not stored, so it can't be applied"},
+		{name: "review with a name", reason: "and is of none", paths: []string{"reviews/named.yaml"}, err: "named.yaml, document 1: TokenReview: it is answered and not stored"},
 		{name: "no object", reason: "it must not be passed over in silence", paths: []string{"odd"}, err: "d.yaml, document 1: apiVersion and kind must be set"},
 		{name: "no map", reason: "nor must this", paths: []string{"changes"}, err: "e.json, document 1: it must be an object, with apiVersion and kind; if this is a file of kustomize's, name the files of objects instead"},
 		{name: "no map in a list", reason: "nor this", paths: []string{"items"}, err: "g.yaml, document 1: it must be an object"},
@@ -98,7 +103,7 @@ func TestLoad(t *testing.T) {
 			t.Parallel()
 			var paths []string
 			for _, p := range test.paths {
-				paths = append(paths, filepath.Join(dir, p))
+				paths = append(paths, dir+"/"+p)
 			}
 			check := func(objects []manifests.Object, err error) {
 				t.Helper()
