@@ -16,6 +16,7 @@ func Table() []Group { return table }
 // table is the one list of groups; each group's rows are in a file of its own.
 var table = []Group{
 	core,
+	apiregistration,
 	apps,
 	events,
 	authenticationGroup,

@@ -31,6 +31,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
@@ -84,6 +85,7 @@ type Config struct {
 	customStores   customStores
 	discovery      *discoveryRecorder
 	groups         atomic.Pointer[installed]
+	aggregator     atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
 	services       utilwebhook.ServiceResolver
 	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
@@ -129,6 +131,9 @@ func (c *Config) Close(ctx context.Context) error {
 		}
 	}
 	c.webhookConnections.close()
+	if aggregator := c.aggregator.Load(); aggregator != nil {
+		aggregator.Wait()
+	}
 	c.reloads.Wait()
 	_ = c.seeding.Wait() // the end of the server is why it fails
 	errs = append(errs, c.customStores.wait())

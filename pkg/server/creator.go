@@ -34,6 +34,10 @@ type creator struct {
 	fields map[managedKind]*managedfields.FieldManager
 }
 
+func newCreator(groups []registry.APIGroup, member *storage.Member) *creator {
+	return &creator{groups: groups, member: member, fields: map[managedKind]*managedfields.FieldManager{}}
+}
+
 // record returns an object as it would be stored: as another server has made it, or else as a dry run makes it.
 func (c *creator) record(ctx context.Context, given runtime.Object) (storage.Record, error) {
 	where, err := placeOf(given)
@@ -61,7 +65,7 @@ func (c *creator) create(ctx context.Context, given runtime.Object, dryRun ...st
 	if err != nil {
 		return nil, err
 	}
-	scheme, resource, namespace := registry.Scheme(), where.resource(), where.namespace
+	scheme, resource := registry.Scheme(), where.resource()
 	store, err := storageOf[rest.Creater](c.groups, resource, resource.Resource)
 	if err != nil {
 		return nil, err
@@ -77,14 +81,9 @@ func (c *creator) create(ctx context.Context, given runtime.Object, dryRun ...st
 	}
 
 	if resource == corev1.SchemeGroupVersion.WithResource("namespaces") {
-		namespace = where.name
+		where.namespace = where.name
 	}
-	ctx = request.WithNamespace(ctx, namespace)
-	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}})
-	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, Verb: "create", APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
-		Namespace: namespace, Name: where.name,
-	})
+	ctx = asServer(ctx, "create", where)
 	created, err := store.Create(ctx, object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun})
 	if err != nil {
 		return nil, err
@@ -99,6 +98,17 @@ func (c *creator) create(ctx context.Context, given runtime.Object, dryRun ...st
 		return nil, err
 	}
 	return c.managed(managedKind{where.kind, "status"}, status, created, updated)
+}
+
+// asServer is the context of a request of the server itself.
+func asServer(ctx context.Context, verb string, where place) context.Context {
+	resource := where.resource()
+	ctx = request.WithNamespace(ctx, where.namespace)
+	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}})
+	return request.WithRequestInfo(ctx, &request.RequestInfo{
+		IsResourceRequest: true, Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
+		Namespace: where.namespace, Name: where.name,
+	})
 }
 
 // managed returns an object with the fields that it has and the live one hadn't as the server's own.

@@ -79,6 +79,11 @@ const (
 	firstVersionPriority = 100
 )
 
+// priorities are those of the group at a rank in the table, and of a version at one in its group.
+func priorities(rank, versionRank int) (group, version int32) {
+	return int32(firstGroupPriority - 100*rank), int32(firstVersionPriority - versionRank)
+}
+
 // aggregated is the manager, given the versions of some groups before it serves its
 // first request.
 func (i *installed) aggregated(resources aggregated.ResourceManager, of func(group string) bool) http.Handler {
@@ -92,7 +97,8 @@ func (i *installed) aggregated(resources aggregated.ResourceManager, of func(gro
 				if err != nil {
 					return fmt.Errorf("discovery of %s: %w", gv, err)
 				}
-				resources.SetGroupVersionPriority(metav1.GroupVersion(gv), firstGroupPriority-100*rank, firstVersionPriority-versionRank)
+				groupPriority, versionPriority := priorities(rank, versionRank)
+				resources.SetGroupVersionPriority(metav1.GroupVersion(gv), int(groupPriority), int(versionPriority))
 				resources.AddGroupVersion(gv.Group, version)
 			}
 		}

@@ -56,8 +56,11 @@ type Options struct {
 	// AdvertiseHost gives these endpoints the host's own address when the server is bound to the loopback, where
 	// they otherwise are none.
 	AdvertiseHost bool
-	// ProxyClientCertFile and ProxyClientKeyFile prove to what is proxied to who asks.
+	// ProxyClientCertFile and ProxyClientKeyFile prove to other servers, which serve aggregated APIs, that they may
+	// believe who asks.
 	ProxyClientCertFile, ProxyClientKeyFile string
+	// RejectForwardingRedirects keeps redirects of such servers from clients. Its default is true.
+	RejectForwardingRedirects bool
 	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
 	EnableAggregatorRouting bool
 	// Kubelet is how kubelets are reached.
@@ -97,6 +100,8 @@ func NewOptions() *Options {
 		EventTTL:               time.Hour,
 		AllowPrivileged:        true,
 		EndpointReconcilerType: "lease",
+
+		RejectForwardingRedirects: true,
 		Kubelet: KubeletOptions{
 			PreferredAddressTypes: []string{"Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"},
 		},
@@ -123,6 +128,28 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
 	o.addOwnFlags(fss.FlagSet("misc"))
+	mustName(fss.FlagSet("etcd"), "etcd-servers", "an etcd server, for example http://127.0.0.1:2379")
+	mustName(fss.FlagSet("misc"), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
+}
+
+// mustName refuses an empty value of a flag, as a script has it whose variable isn't set: it would mean that the data
+// isn't kept.
+func mustName(fs *pflag.FlagSet, name, what string) {
+	f := fs.Lookup(name)
+	f.Value, f.DefValue = nonEmpty{f.Value, what}, ""
+}
+
+type nonEmpty struct {
+	pflag.Value
+	what string
+}
+
+// Set implements pflag.Value.
+func (v nonEmpty) Set(s string) error {
+	if s == "" {
+		return fmt.Errorf("must name %s", v.what)
+	}
+	return v.Value.Set(s)
 }
 
 // addFeatureFlags leaves out the flag of priority and fairness: see NewOptions.
@@ -143,8 +170,9 @@ func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Amount of time to retain events.")
 	fs.BoolVar(&o.AllowPrivileged, "allow-privileged", o.AllowPrivileged, "If true, allow privileged containers.")
 	fs.StringVar(&o.EndpointReconcilerType, "endpoint-reconciler-type", o.EndpointReconcilerType, "Whether the endpoints of the service \"kubernetes\" are written: lease, master-count or none.")
-	fs.StringVar(&o.ProxyClientCertFile, "proxy-client-cert-file", o.ProxyClientCertFile, "Client certificate that proves this server's identity when it calls out during a request.")
+	fs.StringVar(&o.ProxyClientCertFile, "proxy-client-cert-file", o.ProxyClientCertFile, "Client certificate by which the servers of aggregated APIs (APIService) trust this one in who asks. Without it, and without --requestheader-client-ca-file, one is made, and ConfigMap kube-system/extension-apiserver-authentication says whom to trust.")
 	fs.StringVar(&o.ProxyClientKeyFile, "proxy-client-key-file", o.ProxyClientKeyFile, "Private key for --proxy-client-cert-file.")
+	fs.BoolVar(&o.RejectForwardingRedirects, "aggregator-reject-forwarding-redirect", o.RejectForwardingRedirects, "Keep redirects by the servers of aggregated APIs from clients.")
 	fs.BoolVar(&o.EnableAggregatorRouting, "enable-aggregator-routing", o.EnableAggregatorRouting, "Route requests to the endpoints of a service rather than to its cluster IP. miniapi always does.")
 	fs.StringVar(&o.Kubelet.CAFile, "kubelet-certificate-authority", o.Kubelet.CAFile, "Path to a cert file for the certificate authority of kubelets. Without it, their certificates aren't verified.")
 	fs.StringVar(&o.Kubelet.CertFile, "kubelet-client-certificate", o.Kubelet.CertFile, "Path to a client cert file for TLS to kubelets.")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +34,9 @@ func (s *Server) syncInformers(ctx context.Context) error {
 	defer cancel()
 	s.config.informers.StartWithContext(s.config.following)
 	s.crds.Informers.StartWithContext(s.config.following)
+	if aggregator := s.config.aggregator.Load(); aggregator != nil {
+		aggregator.Start()
+	}
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
 		return fmt.Errorf("waiting for informers: %w", err)
 	}
@@ -68,15 +73,54 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 
 // awaitHealth waits until a health check is content.
 func (s *Server) awaitHealth(ctx context.Context, check string) error {
+	var answer []byte
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		last = s.config.client.Discovery().RESTClient().Get().RequestURI(check).Do(ctx).Error()
-		return last == nil, nil
+		body, err := s.getHealth(ctx, check)
+		if err == nil || ctx.Err() == nil {
+			answer, last = body, err
+		}
+		return err == nil, nil
 	})
-	if err != nil {
-		return fmt.Errorf("waiting for %s: %w (the last answer: %w)", check, err, last)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, context.DeadlineExceeded) {
+		if reasons := s.whyUnhealthy(context.WithoutCancel(ctx), check, answer); reasons != nil {
+			return fmt.Errorf("waiting for %s: %w: %w", check, err, reasons)
+		}
+	}
+	return fmt.Errorf("waiting for %s: %w (the last answer: %w)", check, err, last)
+}
+
+func (s *Server) getHealth(ctx context.Context, check string) ([]byte, error) {
+	return s.config.client.Discovery().RESTClient().Get().RequestURI(check).Do(ctx).Raw()
+}
+
+// failedCheck is a line of what a health check answers of those that it consists of.
+var failedCheck = regexp.MustCompile(`(?m)^\[-\](\S+) failed`)
+
+// whyUnhealthy asks those that have failed by their own paths: a check that consists of several withholds their reasons.
+func (s *Server) whyUnhealthy(ctx context.Context, check string, answer []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, ensureTimeout)
+	defer cancel()
+	var errs []error
+	for _, failed := range failedCheck.FindAllSubmatch(answer, -1) {
+		name := string(failed[1])
+		body, err := s.getHealth(ctx, check+"/"+name)
+		if err == nil {
+			continue
+		}
+		if reason, found := strings.CutPrefix(strings.TrimSpace(string(body)), "internal server error: "); found {
+			err = errors.New(reason)
+		}
+		err = fmt.Errorf("%s: %w", name, err)
+		if strings.HasPrefix(name, "kms-provider") {
+			err = s.config.options.ofEncryption(err)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Server) ensureObjects(ctx context.Context) error {

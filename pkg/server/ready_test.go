@@ -1,14 +1,21 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 // A start goes on without what admission refuses, and fails with the store.
@@ -38,5 +45,50 @@ func TestIsRefusal(t *testing.T) {
 		if got := isRefusal(err); got != test.want {
 			t.Errorf("%s: %s: want %t, got %t", test.name, test.reason, test.want, got)
 		}
+	}
+}
+
+// A start that waits in vain says what for, and which flag is to blame.
+func TestAwaitHealthNamesTheReason(t *testing.T) {
+	t.Parallel()
+	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"
+	for _, test := range []struct {
+		name, reason string
+		failing      map[string]string // checks, and why they fail
+		want         []string
+	}{
+		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
+		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms}, []string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
+		{"others", "each is told", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
+		{"nobody", "the answer itself is all there is", nil, []string{"the last answer: ", "readyz check failed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			apiServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if reason, failing := test.failing[strings.TrimPrefix(r.URL.Path, "/readyz/")]; failing {
+					http.Error(w, "internal server error: "+reason, http.StatusInternalServerError)
+					return
+				}
+				answer := "[+]ping ok\n"
+				for name := range test.failing {
+					answer += "[-]" + name + " failed: reason withheld\n"
+				}
+				http.Error(w, answer+"readyz check failed", http.StatusInternalServerError)
+			}))
+			t.Cleanup(apiServer.Close)
+			options := NewOptions()
+			options.Etcd.EncryptionProviderConfigFilepath = "kms.yaml"
+			s := &Server{config: &Config{
+				client: kubernetes.NewForConfigOrDie(&rest.Config{Host: apiServer.URL, QPS: -1}), options: CompletedOptions{&completedOptions{Options: *options}},
+			}}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			err := s.awaitHealth(ctx, "/readyz")
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v doesn't say %q", test.reason, err, want)
+				}
+			}
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
@@ -26,14 +25,18 @@ func (s *Server) seed(ctx context.Context) error {
 	if namespaces == nil {
 		return nil
 	}
-	if stored, _, err := namespaces.List(ctx); err != nil || len(stored) > 0 {
+	stored, _, err := namespaces.List(ctx)
+	if err != nil && s.config.member.Healthy(ctx) == nil {
+		return s.config.options.ofEncryption(err) // etcd answers, so it is what is stored that can't be read
+	}
+	if err != nil || len(stored) > 0 {
 		return err
 	}
 	objects, err := bootstrap.Objects(s.bootstrap())
 	if err != nil {
 		return err
 	}
-	c := &creator{groups: s.groups, member: s.config.member, fields: map[managedKind]*managedfields.FieldManager{}}
+	c := newCreator(s.groups, s.config.member)
 	records := make([]storage.Record, len(objects))
 	group, recordCtx := errgroup.WithContext(ctx)
 	for first := range seeders {

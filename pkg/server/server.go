@@ -111,6 +111,9 @@ func (s *Server) buildMain() error {
 		own[g.Name] = true
 	}
 	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, own: own, barrier: s.config.crdBarrier}
+	if err := s.buildAggregator(discovery, v3); err != nil {
+		return err
+	}
 	s.config.crdBarrier.resourcesChanged = func() {
 		s.config.restMapper.Reset()
 		s.config.informers.ResourcesChanged()
@@ -177,6 +180,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	s.config.unfollow()
+	if s.config.member != nil {
+		s.config.member.Hurry()
+	}
 	s.config.listener.stop()
 	stop()
 	return <-stopped

@@ -65,17 +65,22 @@ func ensurePriorityClasses(ctx context.Context, client kubernetes.Interface) err
 }
 
 func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config Config) error {
+	return utilerrors.NewAggregate([]error{
+		ensureTokenTracking(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem)),
+		EnsureTrust(ctx, client, config),
+	})
+}
+
+// EnsureTrust tells extension API servers whom to trust: ClientCA and RequestHeader of the config.
+func EnsureTrust(ctx context.Context, client kubernetes.Interface, config Config) error {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
 		return err
 	}
 	configMaps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	return utilerrors.NewAggregate([]error{
-		ensureTokenTracking(ctx, configMaps),
-		createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
-			get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-			merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
-		}),
+	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
+		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
+		merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
 	})
 }
 

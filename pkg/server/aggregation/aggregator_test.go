@@ -1,0 +1,122 @@
+package aggregation
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+// with is an Aggregator of one other server, which hasn't been asked yet.
+func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
+	t.Helper()
+	a := &Aggregator{life: t.Context(), remotes: map[schema.GroupVersion]*remoteAPI{}}
+	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
+	a.local.keptAt.Store(-1)
+	r := newRemote(t.Context(), &a.config, &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: "v1.example.com"},
+		Spec:       apiregistrationv1.APIServiceSpec{Group: "example.com", Version: "v1", Service: &apiregistrationv1.ServiceReference{}},
+	})
+	a.remotes[r.gv] = r
+	return a, r
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	next := http.NotFoundHandler()
+	for _, test := range []struct {
+		path, reason string
+		remote       bool
+	}{
+		{"/apis/example.com/v1", "it is the API's document", true},
+		{"/apis/example.com/v1/namespaces/n/things/t", "it is below", true},
+		{"/apis/example.com/v2", "the version is nobody's", false},
+		{"/apis//example.com/v1/things", "it is authorized as a request for the core group", false},
+		{"/apisexample.com/v1/things", "it isn't below /apis", false},
+		{"/api/v1/namespaces", "it is this server's", false},
+		{"/healthz", "so is this", false},
+	} {
+		a, r := with(t, nil)
+		_, isRemote := a.handler(httptest.NewRequest(http.MethodGet, test.path, http.NoBody), next).(*remoteAPI)
+		if isRemote != test.remote {
+			t.Errorf("%s goes to %s: %v, want %v: %s", test.path, r.service.Name, isRemote, test.remote, test.reason)
+		}
+	}
+}
+
+// Who lists groups waits for what a new server has, but not long for one that says nothing.
+func TestListOfGroups(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason  string
+		answers, want time.Duration
+	}{
+		{"soon", "its resources are in the list", time.Second, time.Second},
+		{"never", "there are others in the list", time.Hour, settleTimeout},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a, r := with(t, nil)
+				time.AfterFunc(test.answers, func() { r.onceChecked.Do(func() { close(r.checked) }) })
+				begin := time.Now() // of the bubble's clock
+				var took time.Duration
+				a.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { took = time.Since(begin) })).
+					ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
+				if took != test.want {
+					t.Errorf("it waited for %v, want %v: %s", took, test.want, test.reason)
+				}
+			})
+		})
+	}
+}
+
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	a, _ := with(t, nil)
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	a.SetBuiltIn([]*apiregistrationv1.APIService{BuiltIn(apps, 1, 1)})
+	edited := BuiltIn(apps, 1, 1)
+	edited.Spec.Service = &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}
+	a.observe(edited)
+	if r := a.remote(apps); r != nil {
+		t.Errorf("%s goes to %s, want it to stay what is built in", apps, r.service.Spec.Service.Name)
+	}
+}
+
+// blocked is a Writer that can't write until it is released.
+type blocked struct{ writes, release chan struct{} }
+
+func (b *blocked) CreateAPIService(context.Context, *apiregistrationv1.APIService) error {
+	b.writes <- struct{}{}
+	<-b.release
+	return nil
+}
+
+func (b *blocked) UpdateAPIService(context.Context, *apiregistrationv1.APIService, *apiregistrationv1.APIService) error {
+	return nil
+}
+
+func (b *blocked) DeleteAPIService(context.Context, string) error { return nil }
+
+// Where definitions are observed, nobody waits for APIServices to be written: what is observed next may be what a
+// request waits for.
+func TestSetCustomDoesntWait(t *testing.T) {
+	t.Parallel()
+	writer := &blocked{make(chan struct{}, 1), make(chan struct{})}
+	a, _ := with(t, writer)
+	a.local.used.Store(true)
+	a.SetCustom([]*apiregistrationv1.APIService{Custom(schema.GroupVersion{Group: "a", Version: "v1"})})
+	<-writer.writes
+	a.SetCustom([]*apiregistrationv1.APIService{Custom(schema.GroupVersion{Group: "b", Version: "v1"})})
+	close(writer.release)
+	<-writer.writes
+	a.running.Wait()
+}

@@ -1,0 +1,229 @@
+package aggregation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/transport"
+	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// checkPeriod is how often a server that answers is asked whether it still does.
+	checkPeriod = 30 * time.Second
+	// checkTimeout bounds how long one such question takes.
+	checkTimeout = 5 * time.Second
+	// settleTimeout bounds how long who lists groups waits for what new servers answer.
+	settleTimeout = 2 * time.Second
+	// stopTimeout is how long a stop of this server leaves the other one to answer requests.
+	stopTimeout = time.Second
+	// defaultPort is a service's that names none.
+	defaultPort = 443
+)
+
+// retries are the pauses in which a server is asked that doesn't answer.
+func retries() wait.Backoff {
+	return wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 1 << 16, Cap: checkTimeout}
+}
+
+// remoteAPI is a group version that another server serves.
+type remoteAPI struct {
+	config  *Config
+	service *apiregistrationv1.APIService
+	gv      schema.GroupVersion
+
+	// life is that of this server, and ctx that of the remote.
+	life, ctx context.Context
+	cancel    context.CancelFunc
+
+	// made is the transport, once it is.
+	madeMu sync.Mutex
+	made   http.RoundTripper
+	// checked is closed after the first check.
+	checked     chan struct{}
+	onceChecked sync.Once
+	// available is what the last check found, and again asks for one before its time.
+	available atomic.Bool
+	again     chan struct{}
+
+	mu        sync.Mutex
+	described described
+}
+
+func newRemote(life context.Context, config *Config, s *apiregistrationv1.APIService) *remoteAPI {
+	r := &remoteAPI{
+		config: config, service: s, gv: groupVersionOf(s), life: life,
+		checked: make(chan struct{}), again: make(chan struct{}, 1),
+	}
+	r.ctx, r.cancel = context.WithCancel(life)
+	return r
+}
+
+// transport is made at the first use, as a certificate may have to be, and at the next if that fails.
+func (r *remoteAPI) transport() (http.RoundTripper, error) {
+	r.madeMu.Lock()
+	defer r.madeMu.Unlock()
+	if r.made != nil {
+		return r.made, nil
+	}
+	cert, key, err := r.config.Identity(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := transport.New(remote.BuildTransportConfig(r.config.Dial, cert, key, r.service))
+	if err != nil {
+		return nil, err
+	}
+	r.made = t
+	return t, nil
+}
+
+// serves says whether it serves an APIService as it is now.
+func (r *remoteAPI) serves(s *apiregistrationv1.APIService) bool {
+	return r.service.UID == s.UID && apiequality.Semantic.DeepEqual(r.service.Spec, s.Spec)
+}
+
+// end makes run end, and takes the API from discovery.
+func (r *remoteAPI) end() {
+	r.cancel()
+	r.remove()
+}
+
+// run asks the server whether it is there, until end.
+func (r *remoteAPI) run() {
+	defer r.release()
+	backoff := retries()
+	for r.ctx.Err() == nil {
+		pause := checkPeriod
+		condition := r.check()
+		if r.ctx.Err() != nil {
+			return
+		}
+		available := condition.Status == apiregistrationv1.ConditionTrue
+		if available {
+			backoff = retries()
+		} else {
+			r.undescribe()
+			pause = backoff.Step()
+		}
+		r.available.Store(available)
+		r.onceChecked.Do(func() { close(r.checked) })
+		if err := r.report(condition); err != nil && !apierrors.IsNotFound(err) && r.ctx.Err() == nil {
+			klog.FromContext(r.ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
+			pause = backoff.Step()
+		}
+		r.pause(pause)
+	}
+}
+
+// checkSoon makes run ask the server before it would.
+func (r *remoteAPI) checkSoon() {
+	select {
+	case r.again <- struct{}{}:
+	default: // it is asked already
+	}
+}
+
+// pause returns when the time is over, or somebody wants to know.
+func (r *remoteAPI) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.again:
+	case <-r.ctx.Done():
+	}
+}
+
+func (r *remoteAPI) release() {
+	r.onceChecked.Do(func() { close(r.checked) })
+	r.madeMu.Lock()
+	defer r.madeMu.Unlock()
+	if r.made != nil {
+		utilnet.CloseIdleConnectionsFor(r.made)
+	}
+}
+
+// settle returns when the server has been asked for what it serves, or has had the time to answer.
+func (r *remoteAPI) settle(ctx context.Context) {
+	select {
+	case <-r.checked:
+	case <-ctx.Done():
+	}
+}
+
+// host is where the server is.
+func (r *remoteAPI) host() (string, error) {
+	s := r.service.Spec.Service
+	location, err := r.config.Services.ResolveEndpoint(s.Namespace, s.Name, ptr.Deref(s.Port, defaultPort))
+	if err != nil {
+		return "", err
+	}
+	return location.Host, nil
+}
+
+// check asks the server what it serves. The reasons are kube-aggregator's.
+func (r *remoteAPI) check() apiregistrationv1.APIServiceCondition {
+	s := r.service.Spec.Service
+	host, err := r.host()
+	switch {
+	case apierrors.IsNotFound(err):
+		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
+	case err != nil:
+		return unavailable("MissingEndpoints", fmt.Sprintf("service/%s in %q: %v", s.Name, s.Namespace, err))
+	}
+	if err := r.describe(host); err != nil {
+		return unavailable("FailedDiscoveryCheck", err.Error())
+	}
+	return condition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
+}
+
+func unavailable(reason, message string) apiregistrationv1.APIServiceCondition {
+	return condition(apiregistrationv1.ConditionFalse, reason, message)
+}
+
+func condition(status apiregistrationv1.ConditionStatus, reason, message string) apiregistrationv1.APIServiceCondition {
+	return apiregistrationv1.APIServiceCondition{
+		Type: apiregistrationv1.Available, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+	}
+}
+
+// report writes what was found to the status, if it isn't there yet.
+func (r *remoteAPI) report(found apiregistrationv1.APIServiceCondition) error {
+	obj, exists, err := r.config.APIServices.GetStore().GetByKey(r.service.Name)
+	if err != nil || !exists {
+		return err
+	}
+	stored := obj.(*apiregistrationv1.APIService)
+	if !r.serves(stored) {
+		return nil // who serves it now reports
+	}
+	updated := stored.DeepCopy()
+	helper.SetAPIServiceCondition(updated, found)
+	if apiequality.Semantic.DeepEqual(stored.Status, updated.Status) {
+		return nil
+	}
+	_, err = r.config.Client.APIServices().UpdateStatus(r.ctx, updated, metav1.UpdateOptions{})
+	return err
+}
+
+// url is a path on the server.
+func (r *remoteAPI) url(host, path string) string {
+	location := url.URL{Scheme: "https", Host: host, Path: path}
+	return location.String()
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
+	"k8s.io/kube-openapi/pkg/handler3"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+)
+
+// remoteSource is that of other servers in aggregated discovery: they have what they name before definitions do, as
+// in requests, and this server keeps what is built in.
+const remoteSource = aggregated.CRDSource - 1
+
+// buildAggregator serves the APIs of other servers, unless --runtime-config has turned that off.
+func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenAPIService) error {
+	c := s.config
+	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
+		return nil
+	}
+	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	resource := aggregation.Resource.GroupResource()
+	informer := c.newInformer(&apiregistrationv1.APIService{}, resource)
+	if informer == nil {
+		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
+	}
+	aggregator, err := aggregation.New(c.following, aggregation.Config{
+		APIServices: c.informers.Barrier().Observe(resource, informer),
+		Client:      client.ApiregistrationV1(),
+		Writer:      apiServiceWriter{newCreator(s.groups, c.member)},
+		Services:    c.services,
+		Identity:    c.frontProxyIdentity(),
+		Dial:        &transport.DialHolder{Dial: c.webhookConnections.dial},
+		Redirects:   !c.options.RejectForwardingRedirects,
+		Serializer:  c.generic.Serializer,
+		Discovery:   c.discovery.ResourceManager.WithSource(remoteSource),
+		Group:       groups.group,
+		OpenAPI:     remoteDocuments{openAPI, groups.crds.Lister()},
+		Changed: func() {
+			groups.sync()
+			c.crdBarrier.resourcesChanged()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	groups.aggregator = aggregator
+	aggregator.SetBuiltIn(s.builtInAPIServices())
+	c.aggregator.Store(aggregator)
+	return nil
+}
+
+// builtInAPIServices are those of the registry and of definitions.
+func (s *Server) builtInAPIServices() []*apiregistrationv1.APIService {
+	var services []*apiregistrationv1.APIService
+	for rank, group := range s.groups {
+		for versionRank, gv := range group.Versions {
+			groupPriority, versionPriority := priorities(rank, versionRank)
+			services = append(services, aggregation.BuiltIn(gv, groupPriority, versionPriority))
+		}
+	}
+	groupPriority, versionPriority := priorities(len(s.groups), 0)
+	return append(services, aggregation.BuiltIn(apiextensionsv1.SchemeGroupVersion, groupPriority, versionPriority))
+}
+
+// withAggregator is a handler of what other servers have, and of which there are.
+func (c *Config) withAggregator(next http.Handler, wrap func(*aggregation.Aggregator, http.Handler) http.Handler) http.Handler {
+	wrapped := sync.OnceValue(func() http.Handler { return wrap(c.aggregator.Load(), next) })
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if c.aggregator.Load() == nil { // it isn't built yet, or isn't wanted
+			next.ServeHTTP(w, req)
+			return
+		}
+		wrapped().ServeHTTP(w, req)
+	})
+}
+
+// apiServiceWriter writes what the server has itself, past admission.
+type apiServiceWriter struct{ *creator }
+
+var _ aggregation.Writer = apiServiceWriter{}
+
+// CreateAPIService implements aggregation.Writer.
+func (w apiServiceWriter) CreateAPIService(ctx context.Context, s *apiregistrationv1.APIService) error {
+	_, err := w.create(ctx, s)
+	return err
+}
+
+// UpdateAPIService implements aggregation.Writer.
+func (w apiServiceWriter) UpdateAPIService(ctx context.Context, live, s *apiregistrationv1.APIService) error {
+	store, err := storageOf[rest.Updater](w.groups, aggregation.Resource, aggregation.Resource.Resource)
+	if err != nil {
+		return err
+	}
+	where := place{kind: apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name: s.Name}
+	object, err := w.managed(managedKind{where.kind, ""}, store, live, s)
+	if err != nil {
+		return err
+	}
+	_, _, err = store.Update(asServer(ctx, "update", where), s.Name, rest.DefaultUpdatedObjectInfo(object),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{FieldManager: fieldManager})
+	return err
+}
+
+// DeleteAPIService implements aggregation.Writer.
+func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) error {
+	store, err := storageOf[rest.GracefulDeleter](w.groups, aggregation.Resource, aggregation.Resource.Resource)
+	if err != nil {
+		return err
+	}
+	where := place{kind: apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name: name}
+	_, _, err = store.Delete(asServer(ctx, "delete", where), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+	return err
+}

@@ -1,0 +1,565 @@
+package integration_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+const apiRegistration = "apiregistration.k8s.io/v1"
+
+func apiServices(srv *miniapitest.Server) []string {
+	list, err := clusterResources(srv, apiRegistration, "apiservices").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].GetName())
+	}
+	return names
+}
+
+// Every group version that is discovered has an APIService that says it is available.
+func TestAPIServicesOfTheServer(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v1")
+	client := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t)
+	expect := func(reason string) {
+		t.Helper()
+		groups := must(client.ServerGroups())(t)
+		var want []string
+		for _, g := range groups.Groups {
+			for _, v := range g.Versions {
+				want = append(want, v.Version+"."+g.Name)
+			}
+		}
+		slices.Sort(want)
+		if got := apiServices(srv); !cmp.Equal(got, want) {
+			t.Errorf("%s: -want +got\n%s", reason, cmp.Diff(want, got))
+		}
+	}
+	initial := must(srv.Snapshot())(t)
+
+	expect("a definition from before anybody looked")
+	define(t, srv, "wheels", "Wheel", "v1", "v2")
+	expect("a new version")
+	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+	ok(t, definitions.Delete(t.Context(), "wheels.example.com", metav1.DeleteOptions{}))
+	eventually(t, func(context.Context) error { // a definition goes after the answer to its deletion
+		if slices.Contains(apiServices(srv), "v2.example.com") {
+			return errors.New("v2.example.com is still there")
+		}
+		return nil
+	})
+	expect("nobody has the version any more")
+	ok(t, clusterResources(srv, apiRegistration, "apiservices").Delete(t.Context(), "v1.apps", metav1.DeleteOptions{}))
+	expect("what is deleted is there again")
+	ok(t, srv.Restore(initial))
+	expect("what is put back is what nobody had looked at yet")
+
+	apps := must(clusterResources(srv, apiRegistration, "apiservices").Get(t.Context(), "v1.apps", metav1.GetOptions{}))(t)
+	if label := apps.GetLabels()["kube-aggregator.kubernetes.io/automanaged"]; label != "onstart" {
+		t.Errorf("automanaged is %q", label)
+	}
+	conditions := must(json.Marshal(fieldOf(apps, "status", "conditions")))(t)
+	for _, part := range []string{`"status":"True"`, `"reason":"Local"`} {
+		if !strings.Contains(string(conditions), part) {
+			t.Errorf("conditions are %s, without %s", conditions, part)
+		}
+	}
+}
+
+// The APIService of a definition is put back to what it was; one that isn't the server's to keep is whose it is.
+func TestEditedAPIServices(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v1")
+	define(t, srv, "wheels", "Wheel", "v2")
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	for _, test := range []struct {
+		name, reason, service, patch string
+		back                         bool
+	}{
+		{"priority", "it is kept", "v1.example.com", `{"spec": {"versionPriority": 7}}`, true},
+		{"service", "it is kept, and another server doesn't get what a definition has", "v1.example.com",
+			`{"spec": {"versionPriority": 7, "service": {"namespace": "default", "name": "tools"}, "insecureSkipTLSVerify": true}}`, true},
+		{"built in", "it is made at the start, and not kept", "v1.apps", `{"spec": {"versionPriority": 7}}`, false},
+		{"no label", "who takes the label away keeps it", "v2.example.com",
+			`{"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}}, "spec": {"versionPriority": 7}}`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := must(services.Get(t.Context(), test.service, metav1.GetOptions{}))(t)
+			edited := must(services.Patch(t.Context(), test.service, types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}))(t)
+			want := edited
+			if test.back {
+				want = before
+			}
+			eventually(t, func(ctx context.Context) error {
+				got, err := services.Get(ctx, test.service, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
+					return fmt.Errorf("-want +got\n%s", diff)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// Nobody's webhooks are asked about what the server writes for itself.
+func TestAPIServicesOfTheServerAreNotReviewed(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, validating("all", deny("no"), on("*", "*", "*/*")))
+	if got := apiServices(srv); !slices.Contains(got, "v1.apps") {
+		t.Errorf("there are %v", got)
+	}
+	if got := called(recorder); len(got) > 0 {
+		t.Errorf("%v were asked", got)
+	}
+}
+
+// extension is an API server that serves tools.example.com/v1, and notes who asks.
+type extension struct {
+	mu    sync.Mutex
+	users []string
+	certs []*x509.Certificate
+	query string
+}
+
+func (e *extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	const api = "/apis/tools.example.com/v1"
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case req.URL.Path == api:
+		_, _ = fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "tools.example.com/v1", "resources": [
+			{"name": "hammers", "singularName": "hammer", "namespaced": true, "kind": "Hammer", "verbs": ["get", "list"], "shortNames": ["ham"]}]}`)
+	case req.URL.Path == "/openapi/v3"+api:
+		_, _ = fmt.Fprint(w, `{"openapi": "3.0.0", "info": {"title": "tools", "version": "1"}, "paths": {}}`)
+	case strings.HasPrefix(req.URL.Path, api+"/namespaces/default/hammers"):
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.users = append(e.users, fmt.Sprintf("%s of %v", req.Header.Get("X-Remote-User"), req.Header.Values("X-Remote-Group")))
+		e.certs, e.query = req.TLS.PeerCertificates, req.URL.RawQuery
+		_, _ = fmt.Fprint(w, `{"kind": "HammerList", "apiVersion": "tools.example.com/v1", "metadata": {}, "items": [
+			{"kind": "Hammer", "apiVersion": "tools.example.com/v1", "metadata": {"name": "sledge", "namespace": "default"}}]}`)
+	default:
+		http.Error(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`, http.StatusNotFound)
+	}
+}
+
+// toolsService is an APIService whose server is a service, and has a certificate of the tests' authority.
+func toolsService(service string) *unstructured.Unstructured {
+	return object(apiRegistration, "APIService", "v1.tools.example.com", map[string]any{"spec": map[string]any{
+		"group": "tools.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(10),
+		"service": map[string]any{"namespace": "default", "name": service}, "caBundle": base64.StdEncoding.EncodeToString(trusted.pem),
+	}})
+}
+
+func availability(srv *miniapitest.Server) string {
+	service, err := clusterResources(srv, apiRegistration, "apiservices").Get(context.Background(), "v1.tools.example.com", metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	conditions, _, err := unstructured.NestedSlice(service.Object, "status", "conditions")
+	if err != nil || len(conditions) != 1 {
+		return fmt.Sprintf("conditions %v, %v", conditions, err)
+	}
+	c := conditions[0].(map[string]any)
+	return fmt.Sprint(c["type"], " ", c["status"], " ", c["reason"], ": ", c["message"])
+}
+
+func becomes(t *testing.T, srv *miniapitest.Server, want string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		if got := availability(srv); !strings.HasPrefix(got, want) {
+			return fmt.Errorf("the APIService is %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+// Requests for an API that another server has go to it, with the identity of who asks, and its
+// resources are discovered and described as others are.
+func TestAggregatedAPI(t *testing.T) {
+	t.Parallel()
+	tools := &extension{}
+	port := trusted.serve(t, tools, "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 8443, port))
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	service := toolsService("tools")
+	ok(t, unstructured.SetNestedField(service.Object, int64(8443), "spec", "service", "port"))
+	_, err := services.Create(t.Context(), service, metav1.CreateOptions{})
+	ok(t, err)
+
+	if got := discovered(t, srv, "tools.example.com"); got != "v1: hammers [ham] []" {
+		t.Errorf("discovered is %q", got)
+	}
+	grant(t, srv, "alice", rbacRule("tools.example.com", "list", "hammers"))
+	alice := srv.AddUser("alice", "carpenters")
+	response := request(t, alice, http.MethodGet, "/apis/tools.example.com/v1/namespaces/default/hammers?labelSelector=big%3Dtrue", nil)
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("alice is answered %s", response.Status)
+	}
+	spoofed := http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}
+	request(t, alice, http.MethodGet, "/apis/tools.example.com/v1/namespaces/default/hammers", spoofed)
+	tools.mu.Lock()
+	defer tools.mu.Unlock()
+	if want := []string{"alice of [carpenters system:authenticated]"}; !cmp.Equal(slices.Compact(tools.users), want) {
+		t.Errorf("%q have asked, want %q", tools.users, want)
+	}
+	trustsFrontProxy(t, srv, tools.certs)
+	bob := srv.AddUser("bob")
+	if response := request(t, bob, http.MethodGet, "/apis/tools.example.com/v1/namespaces/default/hammers", nil); response.StatusCode != http.StatusForbidden {
+		t.Errorf("bob, who has no role, is answered %s", response.Status)
+	}
+
+	becomes(t, srv, "Available True Passed: all checks passed")
+	paths := must(must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t).OpenAPIV3().Paths())(t)
+	if _, ok := paths["apis/tools.example.com/v1"]; !ok {
+		t.Errorf("OpenAPI has %v", slices.Sorted(maps.Keys(paths)))
+	}
+
+	ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
+	if got := discovered(t, srv, "tools.example.com"); got != "" {
+		t.Errorf("after its deletion, discovered is %q", got)
+	}
+	if _, err := resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after its deletion, the answer is %v", err)
+	}
+}
+
+// trustsFrontProxy checks that who reads whom to trust trusts the certificates.
+func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x509.Certificate) {
+	t.Helper()
+	trust := must(srv.Client().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{}))(t)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(trust.Data["requestheader-client-ca-file"]))
+	if len(certificates) == 0 {
+		t.Fatal("the server has shown no certificate")
+	}
+	_, err := certificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	ok(t, err)
+	if name := certificates[0].Subject.CommonName; !strings.Contains(trust.Data["requestheader-allowed-names"], name) {
+		t.Errorf("%q isn't one of %s", name, trust.Data["requestheader-allowed-names"])
+	}
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(trust.Data["client-ca-file"]))
+	if _, err := certificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
+		t.Error("who has a client certificate could speak for others")
+	}
+}
+
+// A server that can't be reached is said to be unavailable, and why; everything else works. It is served as soon as
+// it is there.
+func TestUnavailableAPIService(t *testing.T) {
+	t.Parallel()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	port := listener.Addr().(*net.TCPAddr).Port
+	ok(t, listener.Close()) // it is taken again below, and until then nobody listens
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	_, err := services.Create(t.Context(), toolsService("absent"), metav1.CreateOptions{})
+	ok(t, err)
+	becomes(t, srv, `Available False ServiceNotFound: service/absent in "default" is not present`)
+
+	patch := `{"spec": {"service": {"name": "tools"}}}`
+	_, err = services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	ok(t, err)
+	becomes(t, srv, "Available False FailedDiscoveryCheck: failing or missing response from https://127.0.0.1:")
+	_, err = resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "service default/tools, which can't be reached") {
+		t.Errorf("the answer is %v", err)
+	}
+	client := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t)
+	_, lists, err := client.ServerGroupsAndResources()
+	var failed *discovery.ErrGroupDiscoveryFailed
+	if !errors.As(err, &failed) || len(failed.Groups) != 1 || failed.Groups[groupVersionOf("tools.example.com/v1")] == nil || len(lists) < 20 {
+		t.Errorf("discovery of %d group versions fails with %v", len(lists), err)
+	}
+
+	listener = must(net.Listen("tcp", listener.Addr().String()))(t)
+	trusted.serveOn(t, listener, &extension{}, "tools.default.svc")
+	hammers, err := resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
+	ok(t, err)
+	if len(hammers.Items) != 1 {
+		t.Errorf("hammers are %v", hammers.Items)
+	}
+	becomes(t, srv, "Available True Passed")
+	if got := discovered(t, srv, "tools.example.com"); got != "v1: hammers [ham] []" {
+		t.Errorf("discovered is %q", got)
+	}
+}
+
+// Servers are told to trust the certificate that they are shown, whatever happened to what they were told before.
+func TestFrontProxyStaysTrusted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		before       func(*testing.T, *miniapitest.Server)
+	}{
+		{"service of another name", "an APIService that never had a server ended before the certificate was needed", func(t *testing.T, srv *miniapitest.Server) {
+			t.Helper()
+			services := clusterResources(srv, apiRegistration, "apiservices")
+			must(services.Create(t.Context(), toolsService("absent"), metav1.CreateOptions{}))(t)
+			becomes(t, srv, "Available False ServiceNotFound")
+			ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
+		}},
+		{"reset", "the ConfigMap was put back to what it was at the start", func(t *testing.T, srv *miniapitest.Server) {
+			t.Helper()
+			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+			becomes(t, srv, "Available True")
+			ok(t, srv.Reset())
+		}},
+		{"webhook denies", "a webhook was against it at first", func(t *testing.T, srv *miniapitest.Server) {
+			t.Helper()
+			services := clusterResources(srv, apiRegistration, "apiservices")
+			var agrees atomic.Bool
+			install(t, srv, validating("trust", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				answer := miniapitest.Denied("no")
+				if agrees.Load() {
+					answer = miniapitest.Allowed()
+				}
+				always(answer).ServeHTTP(w, req)
+			}), on("UPDATE", "v1", "configmaps")))
+			must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+			becomes(t, srv, "Available False FailedDiscoveryCheck")
+			agrees.Store(true)
+			becomes(t, srv, "Available True")
+			ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			tools := &extension{}
+			srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools, "tools.default.svc")))
+			test.before(t, srv)
+			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+			must(resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}))(t)
+			tools.mu.Lock()
+			defer tools.mu.Unlock()
+			trustsFrontProxy(t, srv, tools.certs)
+		})
+	}
+}
+
+// What is no path of an API goes to no other server, and isn't authorized by what it looks like.
+func TestAggregatedAPIAtOtherPaths(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("X-Remote-User") == "alice" {
+			asked.Add(1)
+		}
+		(&extension{}).ServeHTTP(w, req)
+	}), "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	grant(t, srv, "alice", rbacRule("", "*", "*"))
+	alice := srv.AddUser("alice")
+	for _, test := range []struct {
+		name, reason, path string
+		want               int
+	}{
+		{"the API", "she has no role for it", "/apis/tools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
+		{"two slashes", "the group is the empty one then, of which she may have everything", "/apis//tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
+		{"three slashes", "as with two", "/apis///tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
+		{"no slash", "it isn't below /apis", "/apistools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if response := request(t, alice, http.MethodGet, test.path, nil); response.StatusCode != test.want {
+				t.Errorf("GET %s is answered %s, want %d", test.path, response.Status, test.want)
+			}
+		})
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the other server was asked %d times for her", n)
+	}
+}
+
+// A server that never answers a request doesn't hold up a stop.
+func TestStopWithSilentAPIService(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasSuffix(req.URL.Path, "/hammers") {
+			close(asked)
+			<-req.Context().Done()
+			return
+		}
+		(&extension{}).ServeHTTP(w, req)
+	}), "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
+		o.ServerRun.RequestTimeout = time.Hour // which is not what ends it
+	}))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	answer := make(chan error)
+	go func() {
+		_, err := resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
+		answer <- err
+	}()
+	<-asked
+	stopped := make(chan error, 1)
+	go func() { stopped <- srv.Stop() }()
+	if err := <-answer; !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("the answer is %v", err)
+	}
+	ok(t, <-stopped)
+}
+
+// Connections to it don't outlive a stop, whatever they are waiting for.
+func TestStopClosesConnectionsToAPIServices(t *testing.T) {
+	t.Parallel()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer func() { _ = listener.Close() }()
+	srv := miniapitest.Start(t, placed("default", "tools", 443, listener.Addr().(*net.TCPAddr).Port))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	go func() {
+		_, _ = resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
+	}()
+	for _, what := range []string{"check", "request"} {
+		conn := must(listener.Accept())(t) // and nothing is said of TLS
+		defer func() {
+			ok(t, conn.SetReadDeadline(time.Now().Add(4*time.Second))) // the client gives a handshake ten
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection of the %s is still open", what)
+			}
+			_ = conn.Close()
+		}()
+	}
+	ok(t, srv.Stop())
+}
+
+// A connection that has been upgraded doesn't hold up a stop, whichever subresource it is of.
+func TestStopWithUpgradedAPIService(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, subresource string }{
+		{"exec", "who upgrades this one is known to take long", "exec"},
+		{"another", "a request for this one is waited for, which has no end of its own", "dig"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if !strings.HasSuffix(req.URL.Path, "/"+test.subresource) {
+					(&extension{}).ServeHTTP(w, req)
+					return
+				}
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = conn.Close() }()
+				_, _ = fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+				_, _ = io.Copy(conn, conn)
+			}), "tools.default.svc")
+			srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
+				o.ServerRun.RequestTimeout = time.Hour // which is not what ends it
+			}))
+			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+			config := srv.Config()
+			config.NextProtos = []string{"http/1.1"}
+			path := config.Host + "/apis/tools.example.com/v1/namespaces/default/hammers/sledge/" + test.subresource
+			req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, path, http.NoBody))(t)
+			req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}}
+			response := must(must(rest.HTTPClientFor(config))(t).Do(req))(t) //nolint:bodyclose // it is, as the connection
+			conn, upgraded := response.Body.(io.ReadWriteCloser)
+			if !upgraded {
+				t.Fatalf("the answer is %s", response.Status)
+			}
+			defer func() { _ = conn.Close() }()
+			_, err := fmt.Fprint(conn, "hello")
+			ok(t, err)
+			heard := make([]byte, len("hello"))
+			must(io.ReadFull(conn, heard))(t)
+			if string(heard) != "hello" {
+				t.Errorf("the server has echoed %q", heard)
+			}
+			ok(t, srv.Stop())
+		})
+	}
+}
+
+// An API that definitions have, too, is the other server's for as long as its APIService names that.
+func TestAggregatedAPIOfDefinitions(t *testing.T) {
+	t.Parallel()
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		req.URL.Path = strings.Replace(req.URL.Path, "/apis/example.com/", "/apis/tools.example.com/", 1)
+		(&extension{}).ServeHTTP(w, req)
+	}), "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
+	// The documents name the group of the other tests' APIService.
+	resourcesOf := func() string {
+		t.Helper()
+		_, lists, err := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t).ServerGroupsAndResources()
+		ok(t, err)
+		var names []string
+		for _, list := range lists {
+			for _, r := range list.APIResources {
+				if list.GroupVersion == "example.com/v1" {
+					names = append(names, r.Name)
+				}
+			}
+		}
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	expect := func(reason, want string) {
+		t.Helper()
+		eventually(t, func(context.Context) error {
+			if got := resourcesOf(); got != want {
+				return fmt.Errorf("%s: discovered is %q, want %q", reason, got, want)
+			}
+			return nil
+		})
+	}
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	service := toolsService("tools")
+	service.SetName("v1.example.com")
+	ok(t, unstructured.SetNestedField(service.Object, "example.com", "spec", "group"))
+	must(services.Create(t.Context(), service, metav1.CreateOptions{}))(t)
+	expect("no definition", "hammers")
+	define(t, srv, "gears", "Gear", "v1")
+	expect("a definition of the same version", "hammers")
+	ok(t, services.Delete(t.Context(), "v1.example.com", metav1.DeleteOptions{}))
+	expect("the definition has the version again", "gears")
+	eventually(t, func(ctx context.Context) error {
+		document, err := srv.Client().Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/example.com/v1").DoRaw(ctx)
+		if err == nil && !strings.Contains(string(document), `"Gear"`) {
+			err = fmt.Errorf("the definition isn't described: %s", document)
+		}
+		return err
+	})
+	if got := apiServices(srv); !slices.Contains(got, "v1.example.com") {
+		t.Errorf("want an APIService of the definition's version again, got %v", got)
+	}
+}
