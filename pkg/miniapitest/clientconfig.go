@@ -3,11 +3,14 @@ package miniapitest
 import (
 	"crypto/x509"
 	"encoding/base64"
+	gojson "encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
@@ -20,14 +23,14 @@ func isConfiguration(gvk schema.GroupVersionKind) bool {
 
 // webhooksOf reads how the webhooks of a configuration or a definition are called.
 func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
-	read := func(manifests.Object) ([]utilwebhook.ClientConfig, error) { return nil, nil }
+	find := func(manifests.Object) ([]utilwebhook.ClientConfig, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
 	case isConfiguration(gvk):
-		read = configured
+		find = configured
 	case manifests.IsDefinition(gvk):
-		read = converting
+		find = converting
 	}
-	webhooks, err := read(object)
+	webhooks, err := find(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
 	}
@@ -49,7 +52,7 @@ func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 			ClientConfig clientConfig `json:"clientConfig"`
 		} `json:"webhooks"`
 	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &configuration); err != nil {
+	if err := read(object, &configuration); err != nil {
 		return nil, err
 	}
 	var webhooks []utilwebhook.ClientConfig
@@ -74,7 +77,7 @@ func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 			} `json:"conversion"`
 		} `json:"spec"`
 	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
+	if err := read(object, &definition); err != nil {
 		return nil, err
 	}
 	c := definition.Spec.Conversion.Webhook.ClientConfig
@@ -86,6 +89,24 @@ func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 		return nil, err
 	}
 	return []utilwebhook.ClientConfig{webhook}, nil
+}
+
+// read takes what there are fields for. An error names the field, which the library's converter doesn't.
+func read(object manifests.Object, into any) error {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(data, into)
+	if wrong := (&gojson.UnmarshalTypeError{}); errors.As(err, &wrong) {
+		return fmt.Errorf("%s must be %s, and is read as %s", wrong.Field, kinds[wrong.Type.Kind()], wrong.Value)
+	}
+	return err
+}
+
+// kinds are the types of fields in the words of JSON.
+var kinds = map[reflect.Kind]string{
+	reflect.String: "a string, in quotes if YAML makes something else of it", reflect.Int32: "a number", reflect.Slice: "an array", reflect.Struct: "an object",
 }
 
 // called is how the server calls a webhook.

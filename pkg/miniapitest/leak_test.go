@@ -1,6 +1,10 @@
 package miniapitest_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -8,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 // When the servers of all tests have stopped, no goroutine of theirs is left.
@@ -38,4 +43,27 @@ func TestManyServers(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// Configuration files aren't followed after the end, nor is an issuer asked that has never answered.
+func TestFollowedFiles(t *testing.T) {
+	t.Parallel()
+	issuer := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(issuer.Close)
+	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: "
+	authentication, authorization := filepath.Join(t.TempDir(), "authentication.yaml"), filepath.Join(t.TempDir(), "authorization.yaml")
+	for file, content := range map[string]string{
+		authentication: head + "AuthenticationConfiguration\njwt: [{issuer: {url: \"" + issuer.URL + "\", audiences: [a]}, claimMappings: {username: {claim: sub, prefix: \"\"}}}]",
+		authorization:  head + "AuthorizationConfiguration\nauthorizers: [{type: RBAC, name: rbac}]",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) {
+		o.Authentication.ConfigFile, o.Authorization.ConfigFile = authentication, authorization
+	}))
+	if err := srv.Stop(); err != nil {
+		t.Error(err)
+	}
 }

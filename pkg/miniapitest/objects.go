@@ -31,7 +31,7 @@ func WithCRDs(paths ...string) Option {
 // WithCRDsFS is WithCRDs for the files of fsys, such as an embed.FS.
 func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
-		if fsys == nil {
+		if isNil(fsys) {
 			return errors.New("the file system of definitions is nil: WithCRDs reads the machine's")
 		}
 		return o.addDefinitions(manifests.Reader{FS: fsys}, paths)
@@ -64,7 +64,7 @@ func WithManifests(paths ...string) Option {
 // WithManifestsFS is WithManifests for the files of fsys, such as an embed.FS.
 func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
-		if fsys == nil {
+		if isNil(fsys) {
 			return errors.New("the file system of manifests is nil: WithManifests reads the machine's")
 		}
 		return o.addManifests(manifests.Reader{FS: fsys}, paths)
@@ -197,6 +197,9 @@ func asManifests(object runtime.Object, source string) ([]manifests.Object, erro
 		u, err := asUnstructured(object)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %T: %w", source, object, err)
+		}
+		if err := manifests.Check(u); err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
 		}
 		return []manifests.Object{{Unstructured: u, Source: source}}, nil
 	}

@@ -77,6 +77,9 @@ func WithAPIs(groupVersions ...string) Option {
 			if !given {
 				value = "true"
 			}
+			if earlier, given := o.server.APIs.RuntimeConfig[key]; given && earlier != value {
+				return fmt.Errorf("WithAPIs: %q is given as %s and as %s: it is served or it isn't", key, earlier, value)
+			}
 			o.server.APIs.RuntimeConfig[key] = value
 		}
 		return nil

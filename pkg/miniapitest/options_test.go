@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,8 +158,9 @@ func TestFailedStart(t *testing.T) {
 		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, func(*auditv1.Event) {}), "audit policy: "},
 		{"nil option", "it is one that wasn't made", nil, "option 1 is nil"},
 		{"nil audit sink", "every request would panic", miniapitest.WithAudit(nil, nil), "audit: the function that takes the events is nil"},
-		{"nil object", "there is nothing to apply", miniapitest.WithObjects(&corev1.ConfigMap{}, (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
+		{"nil object", "there is nothing to apply", miniapitest.WithObjects(configMap("m"), (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
 		{"nil file system", "it isn't the machine's", miniapitest.WithManifestsFS(nil, "x.yaml"), "the file system of manifests is nil"},
+		{"nil pointer to a file system", "it is none either", miniapitest.WithManifestsFS((*embed.FS)(nil), "x.yaml"), "the file system of manifests is nil"},
 		{"nil file system of definitions", "nor this one", miniapitest.WithCRDsFS(nil, "x.yaml"), "the file system of definitions is nil"},
 		{"nil file system of webhooks", "nor this one", miniapitest.WithWebhookManifestsFS(nil, "x.yaml"), "the file system of webhook configurations is nil"},
 		{"no definition in a file system", "nothing found is a mistake there, too", miniapitest.WithCRDsFS(testdata, "testdata/webhooks"), "no CustomResourceDefinition in"},
@@ -166,6 +168,8 @@ func TestFailedStart(t *testing.T) {
 		{"no definition yet", "its place is the option's before", miniapitest.WithManifests("testdata/widgets/widgets.yaml", "testdata/widgets/crd.yaml"), "widgets.yaml, document 1: Widget kept: no matches for kind"},
 		{"where definitions go", "the server doesn't know the options", miniapitest.WithObjects(widget("lost")), "WithCRDs installs definitions before everything else"},
 		{"old definition", "no option would help", miniapitest.WithObjects(oldDefinition), "definitions are apiextensions.k8s.io/v1 alone"},
+		{"object without a name", "it is found before the server starts, as in files", miniapitest.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}), "object 1: ConfigMap: metadata.name must be set: what is applied needs one, and metadata.generateName"},
+		{"review", "it isn't stored", miniapitest.WithObjects(&authenticationv1.TokenReview{}), "object 1: TokenReview: it is answered and not stored"},
 		{"nil item of a list", "there is nothing to apply", miniapitest.WithObjects(&corev1.List{Items: []runtime.RawExtension{{}}}), "object 1, item 1, <nil>, is nil"},
 		{"user without a name", "nobody would be known by it", miniapitest.WithUser(""), "a user needs a name"},
 		{"no path", "it was meant to be there", miniapitest.WithManifests(), "manifests need a path"},

@@ -88,6 +88,9 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 // start starts a server, or leaves nothing. It calls ready when what is left to do may take time, as
 // waiting for a webhook does, but isn't work.
 func (o *options) start(ctx context.Context, ready func()) (*Server, error) {
+	if err := errors.Join(o.checkCalled(), o.checkReplaced()); err != nil {
+		return nil, err
+	}
 	webhooks, err := newWebhookServer(o.handlers)
 	if err != nil {
 		return nil, err

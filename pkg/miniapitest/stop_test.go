@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -118,5 +119,53 @@ func TestStopLetsHandlersAnswer(t *testing.T) {
 	}), isAsked)
 	if status := <-answers; status.Code != http.StatusCreated {
 		t.Errorf("want the webhook's answer to count, got %v", status)
+	}
+}
+
+// A request that waits for a resource version that there isn't is told so before the server ends.
+func TestStopEndsWaitsForResourceVersions(t *testing.T) {
+	t.Parallel()
+	const future = "9999999"
+	policy := &auditv1.Policy{Rules: []auditv1.PolicyRule{{
+		Level: auditv1.LevelMetadata, Resources: []auditv1.GroupResources{{Resources: []string{"configmaps"}}}, Namespaces: []string{"default"},
+	}}}
+	for _, test := range []struct {
+		name, reason string
+		read         func(context.Context, typedcorev1.ConfigMapInterface)
+	}{
+		{"get", "requests are answered before a server ends", func(ctx context.Context, maps typedcorev1.ConfigMapInterface) {
+			_, _ = maps.Get(ctx, "a", metav1.GetOptions{ResourceVersion: future})
+		}},
+		{"list", "and so are lists", func(ctx context.Context, maps typedcorev1.ConfigMapInterface) {
+			_, _ = maps.List(ctx, metav1.ListOptions{ResourceVersion: future})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			received, answered := make(chan struct{}, 1), make(chan int32, 1)
+			srv := miniapitest.Start(t, miniapitest.WithAudit(policy, func(event *auditv1.Event) {
+				switch event.Stage {
+				case auditv1.StageRequestReceived:
+					received <- struct{}{}
+				case auditv1.StageResponseComplete:
+					answered <- event.ResponseStatus.Code
+				}
+			}))
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { // the client asks again, of nobody
+				defer close(ended)
+				test.read(ctx, srv.Client().CoreV1().ConfigMaps("default"))
+			}()
+			<-received
+			if err := srv.Stop(); err != nil {
+				t.Error(err)
+			}
+			if code := <-answered; code != http.StatusGatewayTimeout {
+				t.Errorf("the answer is %d, want %d: %s", code, http.StatusGatewayTimeout, test.reason)
+			}
+			cancel()
+			<-ended
+		})
 	}
 }

@@ -42,7 +42,7 @@ func WithWebhookManifests(paths ...string) Option {
 // WithWebhookManifestsFS is WithWebhookManifests for the files of fsys, such as an embed.FS.
 func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
-		if fsys == nil {
+		if isNil(fsys) {
 			return errors.New("the file system of webhook configurations is nil: WithWebhookManifests reads the machine's")
 		}
 		return o.addConfigurations(manifests.Reader{FS: fsys}, paths)
