@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/base64"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -43,6 +45,8 @@ plugins:
 - name: PodSecurity
   configuration: {apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: loud}}
 `)
+	nobody := file(t, "authentication.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: false}\n")
+	noProvider := file(t, "encryption.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets]}]\n")
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n"
 	unknownKind := file(t, "unknown-kind.yaml", configMap+"apiVersion: v1\nkind: Nope\nmetadata: {name: b}\n")
 	invalid := file(t, "invalid.yaml", configMap+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
@@ -88,6 +92,8 @@ plugins:
 		{"small range", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--service-cluster-ip-range=10.0.0.0/31"}, exitUsage, []string{"--service-cluster-ip-range", `"10.0.0.0/31"`, "at least 8 IP addresses"}, "not even the service kubernetes fits"},
 		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, exitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
 
+		{"no folder", []string{"serve", "--secure-port=0", "--data-dir="}, exitUsage, []string{"--data-dir", "must name a folder"}, "whose variable isn't set wouldn't find the data again"},
+		{"no etcd servers", []string{"serve", "--secure-port=0", "--etcd-servers", ""}, exitUsage, []string{"--etcd-servers", "must name an etcd server"}, "the data would go elsewhere, and be gone"},
 		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, exitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "it is somebody else's"},
 		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, exitFailed, []string{"--data-dir: data folder", plain, "not a folder"}, "etcd needs a folder"},
 		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, exitFailed, []string{"--data-dir: data folder", held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
@@ -100,7 +106,7 @@ plugins:
 		{"certificate without key", []string{"serve", "--tls-cert-file=" + certificate}, exitUsage, []string{"--tls-private-key-file"}, "both are needed"},
 		{"no certificate", []string{"serve", "--tls-cert-file=" + brackets, "--tls-private-key-file=" + key}, exitUsage, []string{"--tls-cert-file", brackets}, "it is no PEM"},
 		{"mixed folder of certificates", []string{"serve", "--secure-port=0", "--cert-dir=" + mixed}, exitFailed, []string{"--cert-dir " + mixed, "apiserver.crt"}, "the pair in it is none"},
-		{"no authorities", []string{"serve", "--secure-port=0", "--client-ca-file=" + brackets}, exitFailed, []string{"--client-ca-file", brackets}, "it is no PEM"},
+		{"no authorities", []string{"serve", "--secure-port=0", "--client-ca-file=" + brackets}, exitUsage, []string{"--client-ca-file " + brackets, "PEM encoded certificates"}, "it is no PEM"},
 
 		{"kubeconfig of authorization", []string{"serve", "--secure-port=0", "--authorization-mode=Webhook", "--authorization-webhook-config-file=" + brackets}, exitFailed, []string{brackets, "line 1"}, "it is no YAML"},
 		{"kubeconfig of authentication", []string{"serve", "--secure-port=0", "--authentication-token-webhook-config-file=" + wrongType}, exitFailed, []string{wrongType, "clusters"}, "clusters are a list"},
@@ -109,7 +115,12 @@ plugins:
 		{"tracing configuration", []string{"serve", "--tracing-config-file=" + brackets}, exitUsage, []string{"--tracing-config-file " + brackets, "line 1"}, "it is no YAML"},
 		{"rate of tracing", []string{"serve", "--secure-port=0", "--tracing-config-file=" + rate}, exitFailed, []string{"--tracing-config-file " + rate, "samplingRatePerMillion", "-4"}, "it is no rate"},
 		{"no encryption configuration", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--encryption-provider-config=" + missing}, exitUsage, []string{"--encryption-provider-config " + missing, "no such file"}, "it isn't there"},
-		{"encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + brackets}, exitFailed, []string{"--encryption-provider-config " + brackets, "line 1"}, "it is no YAML"},
+		{"encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + brackets}, exitUsage, []string{"--encryption-provider-config " + brackets, "line 1"}, "it is no YAML"},
+		{"configuration of something else for encryption", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + nobody}, exitUsage, []string{"--encryption-provider-config " + nobody, "EncryptionConfiguration"}, "nothing in it is about encryption"},
+		{"value of an encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + noProvider}, exitUsage, []string{"--encryption-provider-config " + noProvider, "resources[0].providers"}, "nothing can be encrypted"},
+		{"issuer without TLS", []string{"serve", "--secure-port=0", "--oidc-issuer-url=http://127.0.0.1", "--oidc-client-id=a"}, exitUsage, []string{"--oidc-issuer-url", "http://127.0.0.1", "https"}, "its keys could be anybody's"},
+		{"anonymous requests twice", []string{"serve", "--secure-port=0", "--anonymous-auth", "--authentication-config=" + nobody}, exitUsage, []string{"--anonymous-auth", nobody}, "flag and file say it"},
+		{"no authentication configuration", []string{"serve", "--secure-port=0", "--authentication-config=" + brackets}, exitUsage, []string{"--authentication-config", brackets}, "it is no YAML"},
 		{"policy of ABAC", []string{"serve", "--secure-port=0", "--authorization-mode=ABAC", "--authorization-policy-file=" + abac}, exitFailed, []string{abac, "line 1"}, "the line is cut short"},
 		{"authorization mode", []string{"serve", "--authorization-mode=Rbac"}, exitUsage, []string{"--authorization-mode", `"Rbac"`, "RBAC"}, "letters count"},
 		{"admission configuration", []string{"serve", "--admission-control-config-file=" + brackets}, exitUsage, []string{"--admission-control-config-file", brackets}, "it is no YAML"},
@@ -179,5 +190,26 @@ func TestMissingFiles(t *testing.T) {
 				t.Errorf("want exit code %d, the flag and the file, got %d and %s", exitUsage, code, stderr)
 			}
 		})
+	}
+}
+
+// Who gives another key than the one that the data is encrypted with is told which flag it is of.
+func TestOtherEncryptionKey(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	key := func(secret string) string {
+		return file(t, "encryption.yaml", `
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources: [{resources: [namespaces], providers: [{secretbox: {keys: [{name: a, secret: %s}]}}]}]
+`, base64.StdEncoding.EncodeToString([]byte(strings.Repeat(secret, 32))))
+	}
+	p, _ := serve(t, "--data-dir="+data, "--encryption-provider-config="+key("a"))
+	p.signal(t, syscall.SIGTERM)
+	p.exit(t)
+	other := key("b")
+	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+data, "--encryption-provider-config="+other).exit(t)
+	if want := "--encryption-provider-config " + other + ": "; code != exitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %s", exitFailed, want, code, stderr)
 	}
 }

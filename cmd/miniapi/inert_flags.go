@@ -13,7 +13,6 @@ import (
 // their value. They are accepted, so that command lines written for it work.
 var inertFlagsOfKind = map[string][]string{
 	"bool": {
-		"aggregator-reject-forwarding-redirect",
 		"enable-logs-handler",
 		"enable-priority-and-fairness",
 	},

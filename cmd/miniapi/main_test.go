@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,6 +176,34 @@ func TestKubeconfigIsForItsOwner(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.exit(t)
+}
+
+// A start that fails leaves no kubeconfig of a server that is gone, and the one of another as it was.
+func TestFailedApplyWritesNoKubeconfig(t *testing.T) {
+	t.Parallel()
+	refused := file(t, "refused.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
+	for _, test := range []struct{ name, reason, before string }{
+		{"none", "the server isn't there", ""},
+		{"another", "whose it is may still need it", "current-context: theirs\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+			if test.before != "" {
+				kubeconfig = file(t, "kubeconfig", "%s", test.before)
+			}
+			if code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig, "--apply="+refused).exit(t); code != exitFailed {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			after, err := os.ReadFile(kubeconfig)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if string(after) != test.before {
+				t.Errorf("want %q, because %s, got %q", test.before, test.reason, after)
+			}
+		})
+	}
 }
 
 func client(t *testing.T, config *rest.Config) kubernetes.Interface {

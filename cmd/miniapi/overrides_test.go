@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,17 @@ func TestEtcdServersOverrides(t *testing.T) {
 			_, err = c.Secrets(metav1.NamespaceDefault).Get(t.Context(), meta.Name, metav1.GetOptions{})
 			found(t, "secret", err, test.secret, test.reason)
 		})
+	}
+}
+
+// An override whose servers don't answer is named as it was given.
+func TestEtcdServersOverrideIsNamed(t *testing.T) {
+	t.Parallel()
+	const override = "/configmaps#http://127.0.0.1:1"
+	code, _, stderr := start(t, "kube-apiserver", "--secure-port=0", "--bind-address=127.0.0.1", "--cert-dir="+t.TempDir(),
+		"--etcd-servers="+startEtcd(t), "--etcd-servers-overrides="+override).exit(t)
+	if want := "Error: --etcd-servers-overrides " + override + ": "; code != exitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %s", exitFailed, want, code, stderr)
 	}
 }
 

@@ -14,22 +14,17 @@ import (
 // kubeAPIs are versions that kube-apiserver can be told to serve, by group. Those that
 // the registry doesn't have are accepted.
 var kubeAPIs = map[string][]string{
-	"apiregistration.k8s.io":    {"v1", "v1beta1"},
-	"certificates.k8s.io":       {"v1alpha1"},
-	"coordination.k8s.io":       {"v1alpha1", "v1alpha2"},
+	"apiregistration.k8s.io":    {"v1beta1"},
+	"coordination.k8s.io":       {"v1alpha1"},
 	"internal.apiserver.k8s.io": {"v1alpha1"},
 	"lifecycle.k8s.io":          {"v1alpha1"},
-	"resource.k8s.io":           {"v1alpha3"},
 	"scheduling.k8s.io":         {"v1alpha1", "v1alpha2", "v1alpha3"},
-	"storagemigration.k8s.io":   {"v1alpha1", "v1beta1", "v1"},
+	"storagemigration.k8s.io":   {"v1alpha1"},
 }
 
 // kubeResources are resources that kube-apiserver can be told to serve in versions that
 // the registry has, too, for others.
-var kubeResources = []string{
-	"clustertrustbundles", "compositepodgroups", "devicetaintrules", "leasecandidates", "podcertificaterequests", "podgroups",
-	"resourcepoolstatusrequests", "workloads",
-}
+var kubeResources = []string{"resourcepoolstatusrequests"}
 
 // dropKubeAPIs takes from --runtime-config what kube-apiserver alone can serve.
 func dropKubeAPIs(config flag.ConfigurationMap, inert *inertFlags) {

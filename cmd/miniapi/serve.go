@@ -68,11 +68,11 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	defer cancel()
 	context.AfterFunc(ctx, log.close)
 	return o.runServer(ctx, errOut, func(ctx context.Context, s *server.Server) error {
-		if err := writeKubeconfig(s.Kubeconfig(), o.kubeconfig); err != nil {
-			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
-		}
 		if err := manifests.Apply(ctx, s.AdminConfig(), objects); err != nil {
 			return fmt.Errorf("--apply: %w", err)
+		}
+		if err := writeKubeconfig(s.Kubeconfig(), o.kubeconfig); err != nil {
+			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
 		}
 		log.open()
 		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), quoted(o.kubeconfig))
