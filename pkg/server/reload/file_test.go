@@ -91,6 +91,10 @@ func do(t *testing.T, errs ...error) {
 
 func put(path, content string) error { return os.WriteFile(path, []byte(content), 0o600) }
 
+func replace(path, content string) error {
+	return errors.Join(put(path+".new", content), os.Rename(path+".new", path))
+}
+
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -100,8 +104,8 @@ func TestFollow(t *testing.T) {
 		change func(t *testing.T, dir, path string)
 	}{
 		{"written", "the shell's > does so", plain, func(t *testing.T, _, path string) { do(t, put(path, "second")) }},
-		{"replaced", "most editors do so", plain, func(t *testing.T, dir, path string) {
-			do(t, put(filepath.Join(dir, "new"), "second"), os.Rename(filepath.Join(dir, "new"), path))
+		{"replaced", "most editors do so", plain, func(t *testing.T, _, path string) {
+			do(t, replace(path, "second"))
 		}},
 		{"removed and made anew", "some tools do so", plain, func(t *testing.T, _, path string) {
 			do(t, os.Remove(path), put(path, "second"))
@@ -190,13 +194,13 @@ func TestFollowFailures(t *testing.T) {
 	path := plain(t, t.TempDir())
 	f := follow(t, path, refuseWrong)
 	steps := []struct {
-		change func() error
+		change func() error // in one step: nothing is to be seen between
 		want   string
 	}{
-		{func() error { return put(path, "wrong") }, "failure"},
-		{func() error { return put(path, "second") }, "second"},
+		{func() error { return replace(path, "wrong") }, "failure"},
+		{func() error { return replace(path, "second") }, "second"},
 		{func() error { return os.Remove(path) }, "failure"},
-		{func() error { return put(path, "third") }, "third"},
+		{func() error { return replace(path, "third") }, "third"},
 	}
 	var got, want []string
 	for _, step := range steps {

@@ -50,13 +50,22 @@ func (w *watch) renew() time.Duration {
 	if w.watcher == nil {
 		return unwatched
 	}
-	next := unnoticed
 	wanted := folders(w.path)
+	next := w.watchOnly(wanted)
+	// Of a link that changes before its folder is watched nobody tells.
+	if !slices.Equal(wanted, folders(w.path)) {
+		return 0
+	}
+	return next
+}
+
+func (w *watch) watchOnly(wanted []string) (next time.Duration) {
 	for _, folder := range w.watcher.WatchList() {
 		if !slices.Contains(wanted, folder) {
 			_ = w.watcher.Remove(folder)
 		}
 	}
+	next = unnoticed
 	for _, folder := range wanted {
 		if err := w.watcher.Add(folder); err != nil {
 			next = unwatched
