@@ -23,11 +23,20 @@ the one on the PATH. Projects that are tested with envtest then run unchanged:
 
     eval "$(miniapi assets bin/assets)"
     go test ./...`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: usageArgs(oneFolder),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return makeAssets(args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+}
+
+// oneFolder finds fault with arguments that aren't a folder's path. What a script has in a variable that
+// isn't set would be the current folder.
+func oneFolder(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("arguments %q: %s takes one, the folder that it makes, as in %[2]s bin/assets", args, cmd.CommandPath())
+	}
+	return nil
 }
 
 // makeAssets makes the folder and prints how it is used.

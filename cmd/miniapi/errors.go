@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes.
@@ -32,7 +33,13 @@ func report(err error, to io.Writer) int {
 	return exitFailed
 }
 
-func flagError(_ *cobra.Command, err error) error { return usageError{err} }
+// flagError makes what is wrong with a flag a usageError.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		err = fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+	}
+	return usageError{err}
+}
 
 // usageArgs makes what a check of arguments finds a usageError.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
