@@ -2,6 +2,7 @@ package miniapitest_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"testing"
 
@@ -22,7 +23,11 @@ func TestStartFails(t *testing.T) {
 		t.Error("the test goes on")
 	}()
 	<-ended
-	if want := "miniapitest: manifests: stat testdata/none: no such file or directory"; test.said != want {
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "miniapitest: manifests: stat testdata/none: no such file or directory, from " + folder; test.said != want {
 		t.Errorf("want %q, got %q", want, test.said)
 	}
 }

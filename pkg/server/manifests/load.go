@@ -90,6 +90,9 @@ func (r Reader) stat(name string) (fs.FileInfo, error) {
 
 // files are what a path stands for, which is a glob if there is no such file.
 func (r Reader) files(name string) ([]string, error) {
+	if name == "" {
+		return nil, errors.New("a path is empty: name a file, a glob or a folder")
+	}
 	info, err := r.stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?["):
@@ -97,7 +100,7 @@ func (r Reader) files(name string) ([]string, error) {
 	case errors.Is(err, fs.ErrNotExist) && (name == "-" || strings.Contains(name, "://")):
 		return nil, fmt.Errorf("%s: manifests are read from files, folders and globs, not from standard input or a URL", name)
 	case err != nil:
-		return nil, err
+		return nil, r.from(name, err)
 	case info.IsDir():
 		return r.filesIn(name)
 	}
@@ -114,7 +117,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", pattern, err)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no file matches", pattern)
+		return nil, r.from(pattern, fmt.Errorf("%s: no file matches", pattern))
 	}
 	var files []string
 	for _, name := range names {
@@ -125,6 +128,18 @@ func (r Reader) glob(pattern string) ([]string, error) {
 		files = append(files, below...)
 	}
 	return files, nil
+}
+
+// from adds to an error where a relative path begins: what isn't there is most often somewhere else.
+func (r Reader) from(name string, err error) error {
+	if r.FS != nil || filepath.IsAbs(name) {
+		return err
+	}
+	folder, unknown := os.Getwd()
+	if unknown != nil {
+		return err
+	}
+	return fmt.Errorf("%w, from %s", err, folder)
 }
 
 func (r Reader) filesIn(folder string) ([]string, error) {

@@ -96,6 +96,7 @@ func TestLoad(t *testing.T) {
 		{name: "no map in a list", reason: "nor this", paths: []string{"items"}, err: "g.yaml, document 1: it must be an object"},
 		{name: "kustomize's", reason: "no server has the kind", paths: []string{"kustomize"}, err: "j.yaml, document 1: kind Component is for kustomize, not for a server"},
 		{name: "no match", reason: "a pattern is expected to match", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
+		{name: "no path", reason: "it is that of a variable that isn't set", paths: []string{""}, err: "a path is empty: name a file, a glob or a folder"},
 		{name: "no file", reason: "so is a name", paths: []string{"none.yaml"}, err: "none.yaml"},
 	}
 	for _, test := range tests {
@@ -103,7 +104,10 @@ func TestLoad(t *testing.T) {
 			t.Parallel()
 			var paths []string
 			for _, p := range test.paths {
-				paths = append(paths, dir+"/"+p)
+				if p != "" {
+					p = dir + "/" + p
+				}
+				paths = append(paths, p)
 			}
 			check := func(objects []manifests.Object, err error) {
 				t.Helper()
