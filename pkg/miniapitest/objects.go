@@ -53,6 +53,8 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 	return add(&o.definitions, objects)
 }
 
+var errNoManifests = errors.New("manifests need a path: a file, a glob or a folder")
+
 // WithManifests applies the manifests of files, globs or folders, in order: custom
 // resources may follow their definitions. Start fails unless each webhook among them is
 // reached; services that they name are where the server finds them, or where
@@ -73,7 +75,7 @@ func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 
 func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	if len(paths) == 0 {
-		return errors.New("manifests need a path: a file, a glob or a folder")
+		return errNoManifests
 	}
 	reader.Patch = checkWholeDefinition
 	objects, err := reader.Load(paths...)
@@ -103,9 +105,15 @@ func WithObjects(objects ...runtime.Object) Option {
 
 // Apply applies the manifests of files, globs or folders to a running server, in order.
 func (s *Server) Apply(ctx context.Context, paths ...string) error {
+	if len(paths) == 0 {
+		return errNoManifests
+	}
+	if err := s.checkRunning(); err != nil {
+		return err
+	}
 	objects, err := manifests.Load(paths...)
 	if err != nil {
-		return err
+		return fmt.Errorf("manifests: %w", err)
 	}
 	return explainUnknown(manifests.Apply(ctx, s.config, objects))
 }

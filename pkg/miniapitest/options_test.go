@@ -81,7 +81,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// What is applied later needs its definition, too.
+// What is applied later needs its definition, too, and a server that runs.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -91,6 +91,15 @@ func TestApply(t *testing.T) {
 	}
 	if err := srv.Apply(t.Context(), "testdata/widgets/crd.yaml", "testdata/widgets/widgets.yaml"); err != nil {
 		t.Error(err)
+	}
+	if err := srv.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "manifests need a path") {
+		t.Errorf("want to be told that there are no paths, got %v", err)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Apply(t.Context(), "testdata/widgets"); err == nil || !strings.Contains(err.Error(), "the server has been stopped") {
+		t.Errorf("want to be told that the server is gone, got %v", err)
 	}
 }
 
@@ -288,7 +297,7 @@ func TestStartCancelled(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "the context of the start has ended") {
 			t.Errorf("after %s: %v", patience, err)
 		}
 	}

@@ -68,7 +68,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	select {
 	case starts <- struct{}{}:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, ended(ctx, errors.New("nothing has been started yet"))
 	}
 	next := sync.OnceFunc(func() { <-starts })
 	defer next()
@@ -79,10 +79,18 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	log := &serverLog{}
 	s, err := o.start(log.context(ctx), next)
 	if err != nil {
-		return nil, log.explain(errors.Join(err, processGates.release()))
+		return nil, log.explain(errors.Join(ended(ctx, err), processGates.release()))
 	}
 	s.stopOnce = sync.OnceValue(func() error { return errors.Join(s.stopAll(), processGates.release()) })
 	return s, nil
+}
+
+// ended says that a start was ended by its context, if it was, which the error needn't.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("the context of the start has ended (%w): %w", context.Cause(ctx), err)
 }
 
 // start starts a server, or leaves nothing. It calls ready when what is left to do may take time, as
@@ -146,7 +154,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	case <-s.ended:
 		return errors.New("the server has ended before it was ready") // stopAll says why
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return errors.New("the server wasn't ready yet")
 	}
 }
 
