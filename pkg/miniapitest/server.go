@@ -32,7 +32,8 @@ type Server struct {
 }
 
 // Start starts a server for a test, and stops it when the test and its subtests have
-// ended. A server that can't start fails the test at once, with why.
+// ended. A server that can't start fails the test at once, with why. Where there is no
+// test, as in TestMain, it is Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	// Not t.Context(): that ends before cleanup, when clients may still be at work.
