@@ -2,8 +2,11 @@ package miniapitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -53,6 +56,8 @@ func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConf
 }
 
 func request(ctx context.Context, client *http.Client, url string) error {
+	connected := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return err
@@ -60,6 +65,9 @@ func request(ctx context.Context, client *http.Client, url string) error {
 	r.Header.Set(reachHeader, reachRequest)
 	r.Close = true // nobody has another request for this client
 	response, err := client.Do(r)
+	if broken := (*net.OpError)(nil); err != nil && connected && !errors.As(err, &broken) {
+		return fmt.Errorf("%w: it is reached by a GET without a body, which its handler must answer, with whatever status", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -149,11 +149,20 @@ func TestWebhookNotReached(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)
+	panicking := func(http2 bool) (clientConfig string) {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })) // which isn't logged
+		s.EnableHTTP2 = http2
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+		return "caBundle: " + base64.StdEncoding.EncodeToString(ca) + "\n    url: " + s.URL + "/validate\n"
+	}
 	other := miniapitest.Start(t)
 	otherCA := base64.StdEncoding.EncodeToString(other.Webhook("/", http.NotFoundHandler()).CABundle())
 	const (
 		configurations = "testdata/webhooks/manifests.yaml"
 		definition     = "testdata/conversion/gears.yaml"
+		service        = "service:\n      namespace: system\n      name: webhook-service\n      path: /validate\n"
 		unverified     = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 	)
 	tests := []struct {
@@ -175,8 +184,18 @@ func TestWebhookNotReached(t *testing.T) {
 	}, {
 		name: "elsewhere, not trusted", reason: "there is no caBundle, and the fixture vouches for its own handlers alone",
 		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
-		old: "service:\n      namespace: system\n      name: webhook-service\n      path: /validate\n", new: "url: " + elsewhere.URL + "/validate\n",
+		old: service, new: "url: " + elsewhere.URL + "/validate\n",
 		want: []string{`webhook "refuse.example.com" can't be reached`, unverified},
+	}, {
+		name: "elsewhere, panics", reason: "what reads a review from every request may not expect one without",
+		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
+		old: service, new: panicking(false),
+		want: []string{`webhook "refuse.example.com" can't be reached`, "EOF: it is reached by a GET without a body"},
+	}, {
+		name: "elsewhere, panics by HTTP/2", reason: "there, the connection goes on",
+		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
+		old: service, new: panicking(true),
+		want: []string{`webhook "refuse.example.com" can't be reached`, "INTERNAL_ERROR", "it is reached by a GET without a body"},
 	}, {
 		name: "conversion, no handler", reason: "objects can't be read in another version",
 		manifest: definition, install: miniapitest.WithCRDs, path: "/validate",
