@@ -143,9 +143,7 @@ func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	m, oldMeta := objectMeta(obj), objectMeta(old)
 	m.SetGeneration(oldMeta.GetGeneration())
 	if s.kind.StatusKeepsMetadata {
-		managed := m.GetManagedFields()
-		copyField(obj, old, metaField)
-		objectMeta(obj).SetManagedFields(managed)
+		metav1.ResetObjectMetaForStatus(m, oldMeta) // another name or uid is refused later
 	}
 	s.kind.hooks().prepareForStatusUpdate(ctx, obj, old)
 }

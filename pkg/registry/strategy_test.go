@@ -346,14 +346,17 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 			want: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "old"}, Annotations: map[string]string{"b": "new"}}},
 		},
 		{
-			name: "service CIDR", reason: "its status endpoint changes status alone",
+			name: "service CIDR", reason: "its status endpoint changes status alone; another object is refused, not taken for this one",
 			group: "networking.k8s.io", resource: "servicecidrs",
 			obj: &networkingv1.ServiceCIDR{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "new"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other", Annotations: map[string]string{"a": "new"}},
 				Status:     networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: "Ready"}}},
 			},
-			old:  &networkingv1.ServiceCIDR{},
-			want: &networkingv1.ServiceCIDR{Status: networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: "Ready"}}}},
+			old: &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "this", UID: "this"}},
+			want: &networkingv1.ServiceCIDR{
+				ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"},
+				Status:     networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: "Ready"}}},
+			},
 		},
 		{
 			name: "signing request", reason: "an approval stays as it was given; the time of a transition is kept while nothing changes",
