@@ -4,11 +4,14 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"path"
+	"strconv"
 	"sync"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +47,8 @@ type crdBarrier struct {
 	mu         sync.Mutex
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
 	discovered discoveredResources
+	// stuck are the resource versions of definitions of which the controllers could not write the status.
+	stuck map[string]string
 	// ending are the resource versions at which deletions have begun, until that is seen.
 	ending  map[string]string
 	updates chan struct{}
@@ -56,6 +61,7 @@ func newCRDBarrier(following context.Context) *crdBarrier {
 		definitionChanged: func() {},
 		seen:              map[string]*apiextensionsv1.CustomResourceDefinition{},
 		discovered:        discoveredResources{},
+		stuck:             map[string]string{},
 		ending:            map[string]string{},
 		updates:           make(chan struct{}),
 	}
@@ -75,6 +81,7 @@ func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, dele
 	b.update(func() {
 		if deleted {
 			delete(b.seen, crd.Name)
+			delete(b.stuck, crd.Name)
 			// A definition of the same name that follows must be discovered anew.
 			for _, v := range crd.Spec.Versions {
 				delete(b.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}], crd.Spec.Names.Plural)
@@ -111,12 +118,12 @@ func (b *crdBarrier) until(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// created waits until the definition is in effect. The UID tells it from a predecessor that has
+// created waits until the definition is in effect, or won't be. The UID tells it from a predecessor that has
 // not quite gone; without one, any will do.
 func (b *crdBarrier) created(name string, uid types.UID) {
 	b.await(name, func() bool {
 		crd := b.seen[name]
-		return crd != nil && (uid == "" || crd.UID == uid) && b.isInEffect(crd)
+		return crd != nil && (uid == "" || crd.UID == uid) && (b.isInEffect(crd) || b.isStuck(crd))
 	})
 }
 
@@ -133,12 +140,18 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 	}
 }
 
-// changed waits until the definition as it was last seen is in effect, or is gone.
+// changed waits until the definition as it was last seen is in effect, or won't be, or is gone.
 func (b *crdBarrier) changed(name string) {
 	b.await(name, func() bool {
 		crd := b.seen[name]
-		return crd == nil || b.isInEffect(crd)
+		return crd == nil || b.isInEffect(crd) || b.isStuck(crd)
 	})
+}
+
+// refused notes that the controllers could not write the status of the definition of that version: they try
+// again, but nobody knows how long a webhook refuses it.
+func (b *crdBarrier) refused(name, resourceVersion string) {
+	b.update(func() { b.stuck[name] = resourceVersion })
 }
 
 // ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
@@ -229,8 +242,9 @@ func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime
 func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
 	created := false
+	var at uint64
 	update := func(existing runtime.Object, stored storage.ResponseMeta) (runtime.Object, *uint64, error) {
-		created = stored.ResourceVersion == 0
+		at, created = stored.ResourceVersion, stored.ResourceVersion == 0
 		updated, ttl, err := tryUpdate(existing, stored)
 		if byServer(ctx) {
 			keepEstablished(existing, updated)
@@ -238,6 +252,9 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return updated, ttl, err
 	}
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
+		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) { // of what has changed or gone, the controllers hear
+			s.barrier.refused(path.Base(key), strconv.FormatUint(at, 10))
+		}
 		return err
 	}
 	m := objectMeta(destination)

@@ -14,6 +14,11 @@ func (b *crdBarrier) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) b
 	return b.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || b.isRefusedNames(crd))
 }
 
+// isStuck says whether the controllers could not write the status of a definition as it is now.
+func (b *crdBarrier) isStuck(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return b.stuck[crd.Name] == crd.ResourceVersion
+}
+
 // isServed says whether a definition is discovered by the names that it has, or won't be.
 func (b *crdBarrier) isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {

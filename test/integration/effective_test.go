@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -409,4 +411,34 @@ func TestEffectiveCustomResource(t *testing.T) {
 			t.Fatalf("round %d: want it to be gone, got %v", round, last)
 		}
 	}
+}
+
+// A definition whose status a webhook refuses is answered as one that isn't served, without waiting for the
+// webhook to think better of it. When it does, the definition comes into force.
+func TestEffectiveDefinitionWithoutStatus(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	var calls, awaited atomic.Int32
+	answered := make(chan struct{})
+	install(t, srv, validating("validate", miniapitest.AdmissionHandler(func(ctx context.Context, _ *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if calls.Add(1) == 1 {
+			return miniapitest.Denied("not yet")
+		}
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			awaited.Add(1)
+		}
+		return miniapitest.Allowed()
+	}), on("UPDATE", "apiextensions.k8s.io/v1", "customresourcedefinitions/status"), func(h *hook) { h.TimeoutSeconds = new(int32(3)) }))
+
+	define(t, srv, "widgets", "Widget", "v1")
+	close(answered)
+	if awaited.Load() > 0 || calls.Load() == 0 {
+		t.Errorf("want the answer after the webhook has refused the status, it was asked %d times until then", calls.Load())
+	}
+	eventually(t, func(ctx context.Context) error {
+		_, err := resources(srv, "example.com/v1", "widgets").List(ctx, metav1.ListOptions{})
+		return err
+	})
 }
