@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -43,8 +44,8 @@ func HorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.HorizontalPodAuto
 func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
 	var f findings
 	path := field.NewPath("spec")
-	f.addIf(spec.MinReplicas != nil && *spec.MinReplicas < 1,
-		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 1"))
+	f.addIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
+		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 0"))
 	f.addIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
 	f.addIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
 		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
@@ -52,10 +53,18 @@ func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.Error
 	for i := range spec.Metrics {
 		f.merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i]))
 	}
+	f.addIf(spec.MinReplicas != nil && *spec.MinReplicas == 0 && !slices.ContainsFunc(spec.Metrics, measuredWithoutPods),
+		field.Forbidden(path.Child("metrics"), "must specify at least one Object or External metric to support scaling to zero replicas"))
 	if b := spec.Behavior; b != nil {
 		f.merge(scalingRules(path.Child("behavior", "scaleUp"), b.ScaleUp), scalingRules(path.Child("behavior", "scaleDown"), b.ScaleDown))
 	}
 	return f.errs
+}
+
+// measuredWithoutPods says whether a metric is there when there are no pods, so that it can
+// tell when there should be some again (KEP-2021).
+func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
+	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 }
 
 func scaleTarget(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {
