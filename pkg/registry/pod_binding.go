@@ -118,6 +118,8 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
 	pod.Spec.NodeName = binding.Target.Name
+	// A nomination is outdated once there is a node (KEP-5278).
+	pod.Status.NominatedNodeName = ""
 	if pod.Annotations == nil && len(binding.Annotations) > 0 {
 		pod.Annotations = map[string]string{}
 	}
