@@ -26,9 +26,10 @@ var storageGroup = Group{
 			ConditionalUpdate: true,
 			Printer:           &printers.CSIDriver,
 			Hooks: HooksOf[*storagev1.CSIDriver]{
-				Validate:       validation.CSIDriver,
-				ValidateUpdate: validation.CSIDriverUpdate,
-				Warnings:       warnings.CSIDriver,
+				PrepareForUpdate: countDriverChanges,
+				Validate:         validation.CSIDriver,
+				ValidateUpdate:   validation.CSIDriverUpdate,
+				Warnings:         warnings.CSIDriver,
 			},
 		},
 		{

@@ -15,6 +15,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -267,6 +268,20 @@ func TestGeneration(t *testing.T) {
 			group: "scheduling.k8s.io", resource: "priorityclasses",
 			obj:  &schedulingv1.PriorityClass{ObjectMeta: generation(1), Description: "new"},
 			old:  &schedulingv1.PriorityClass{ObjectMeta: generation(1)},
+			want: 1,
+		},
+		{
+			name: "tokens of a driver", reason: "the kubelet asks for others from now on",
+			group: "storage.k8s.io", resource: "csidrivers",
+			obj:  &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{Audience: "a"}}}},
+			old:  &storagev1.CSIDriver{},
+			want: 1,
+		},
+		{
+			name: "labels of a driver", reason: "metadata is not what is desired",
+			group: "storage.k8s.io", resource: "csidrivers",
+			obj:  &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "b"}}},
+			old:  &storagev1.CSIDriver{ObjectMeta: generation(1)},
 			want: 1,
 		},
 		{

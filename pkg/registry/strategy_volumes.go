@@ -4,7 +4,10 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -49,6 +52,16 @@ var persistentVolumeClaimHooks = HooksOf[*corev1.PersistentVolumeClaim]{
 	ValidateUpdate:       validation.PersistentVolumeClaimUpdate,
 	ValidateStatusUpdate: validation.PersistentVolumeClaimStatusUpdate,
 	Warnings:             warnings.PersistentVolumeClaim,
+}
+
+// countDriverChanges counts, as a driver's generation, the changes that the kubelet goes by.
+// It begins with none.
+func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
+	now, was := d.Spec, old.Spec
+	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||
+		!ptr.Equal(now.RequiresRepublish, was.RequiresRepublish) || !ptr.Equal(now.SELinuxMount, was.SELinuxMount) {
+		d.Generation = old.Generation + 1
+	}
 }
 
 // dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot.
