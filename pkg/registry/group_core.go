@@ -95,13 +95,8 @@ var core = Group{
 			},
 			StatusOnCreate: true,
 			Printer:        &printers.Node,
-			Hooks: HooksOf[*corev1.Node]{
-				Validate:             validation.Node,
-				ValidateUpdate:       validation.NodeUpdate,
-				ValidateStatusUpdate: validation.NodeStatusUpdate,
-				Warnings:             warnings.Node,
-			},
-			Fields: nodeFields,
+			Hooks:          nodeHooks,
+			Fields:         nodeFields,
 		},
 		{
 			Resource:   "persistentvolumeclaims",

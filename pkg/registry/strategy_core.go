@@ -43,6 +43,31 @@ var namespaceFields = FieldsOf[*corev1.Namespace]{
 	Names:  []string{"status.phase"},
 }
 
+var nodeHooks = HooksOf[*corev1.Node]{
+	PrepareForCreate:       func(_ context.Context, n *corev1.Node) { dropConfigSource(n, &corev1.Node{}) },
+	PrepareForUpdate:       func(_ context.Context, n, old *corev1.Node) { dropConfigSource(n, old) },
+	PrepareForStatusUpdate: func(_ context.Context, n, old *corev1.Node) { dropConfigStatus(n, old) },
+	Validate:               validation.Node,
+	ValidateUpdate:         validation.NodeUpdate,
+	ValidateStatusUpdate:   validation.NodeStatusUpdate,
+	Warnings:               warnings.Node,
+}
+
+// dropConfigSource drops where a node's kubelet has its configuration from, unless the old
+// node has that already: kubelets no longer look there (KEP-281).
+func dropConfigSource(n, old *corev1.Node) {
+	if old.Spec.ConfigSource == nil {
+		n.Spec.ConfigSource = nil
+	}
+}
+
+// dropConfigStatus does the same with what came of it.
+func dropConfigStatus(n, old *corev1.Node) {
+	if old.Status.Config == nil {
+		n.Status.Config = nil
+	}
+}
+
 var nodeFields = FieldsOf[*corev1.Node]{
 	Values: func(n *corev1.Node) fields.Set {
 		return fields.Set{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}

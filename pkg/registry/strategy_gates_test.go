@@ -25,6 +25,13 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		}
 		return c
 	}
+	node := func(configured bool) *corev1.Node {
+		n := &corev1.Node{}
+		if configured {
+			n.Spec.ConfigSource = &corev1.NodeConfigSource{}
+		}
+		return n
+	}
 	oldest := ptr.To(coordinationv1.OldestEmulationVersion)
 	for _, test := range []struct {
 		name, group, resource, reason string
@@ -35,6 +42,8 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		{"kept in part", "coordination.k8s.io", "leases", "each field counts for itself", lease(ptr.To("b"), oldest), lease(nil, oldest), lease(nil, oldest)},
 		{"claim", "", "persistentvolumeclaims", "it would not be understood", claim("other"), claim(""), claim("")},
 		{"kept claim", "", "persistentvolumeclaims", "the gate was on before", claim("other"), claim("other"), claim("other")},
+		{"node", "", "nodes", "no kubelet looks there any more", node(true), node(false), node(false)},
+		{"kept node", "", "nodes", "it is from before the feature went", node(true), node(true), node(true)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
