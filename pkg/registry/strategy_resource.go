@@ -29,8 +29,8 @@ var resourceClaimHooks = HooksOf[*resourcev1.ResourceClaim]{
 		return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
 	},
 	AuthorizeStatus: func(ctx context.Context, deps Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
-		if allocatedAdminAccess(old) != nil {
-			return nil
+		if errs := mayChangeClaim(ctx, deps, c, old); len(errs) > 0 || allocatedAdminAccess(old) != nil {
+			return errs
 		}
 		return allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
 	},
@@ -99,17 +99,7 @@ func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
 // dropDeallocatedDevices drops the status of devices that were allocated and no
 // longer are (KEP-4817).
 func dropDeallocatedDevices(_ context.Context, c, old *resourcev1.ResourceClaim) {
-	type device struct{ driver, pool, name string }
-	allocated := func(c *resourcev1.ResourceClaim) map[device]bool {
-		devices := map[device]bool{}
-		if c.Status.Allocation != nil {
-			for _, r := range c.Status.Allocation.Devices.Results {
-				devices[device{r.Driver, r.Pool, r.Device}] = true
-			}
-		}
-		return devices
-	}
-	was, is := allocated(old), allocated(c)
+	was, is := allocatedDevices(old), allocatedDevices(c)
 	c.Status.Devices = slices.DeleteFunc(c.Status.Devices, func(s resourcev1.AllocatedDeviceStatus) bool {
 		d := device{s.Driver, s.Pool, s.Device}
 		return was[d] && !is[d]
@@ -117,6 +107,19 @@ func dropDeallocatedDevices(_ context.Context, c, old *resourcev1.ResourceClaim)
 	if len(c.Status.Devices) == 0 {
 		c.Status.Devices = nil
 	}
+}
+
+// device is what names a device in a claim.
+type device struct{ driver, pool, name string }
+
+func allocatedDevices(c *resourcev1.ResourceClaim) map[device]bool {
+	devices := map[device]bool{}
+	if c.Status.Allocation != nil {
+		for _, r := range c.Status.Allocation.Devices.Results {
+			devices[device{r.Driver, r.Pool, r.Device}] = true
+		}
+	}
+	return devices
 }
 
 var resourceSliceFields = FieldsOf[*resourcev1.ResourceSlice]{

@@ -140,6 +140,7 @@ func componentRoles() []roleSpec {
 			allow(read, "resource.k8s.io", "deviceclasses"),
 			allow("get list watch patch update", "resource.k8s.io", "resourceclaims"),
 			allow("get list watch patch update", "resource.k8s.io", "resourceclaims/status"),
+			allow("patch update", "resource.k8s.io", "resourceclaims/binding"),
 			allow("get list watch patch update", core, "pods/finalizers"),
 			allow(read, "resource.k8s.io", "resourceslices"),
 		}},
