@@ -3,7 +3,9 @@ package aggregation
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -42,9 +44,8 @@ func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.fail(w, req, err)
 		return
 	}
-	ctx, end := context.WithCancel(req.Context())
+	ctx, end := r.whileAsked(req)
 	defer end()
-	defer context.AfterFunc(r.life, func() { time.AfterFunc(stopTimeout, end) })()
 	req = req.WithContext(ctx)
 	location := *req.URL
 	location.Scheme, location.Host = "https", host
@@ -59,11 +60,76 @@ func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w = &hijackable{w, r.life}
 		transport.SetAuthProxyHeaders(proxied, asking.GetName(), uid, asking.GetGroups(), asking.GetExtra())
 	}
-	identified := transport.NewAuthProxyRoundTripper(asking.GetName(), uid, asking.GetGroups(), asking.GetExtra(), t)
-	handler := proxy.NewUpgradeAwareHandler(&location, identified, true, upgrade, failing{r})
+	t = transport.NewAuthProxyRoundTripper(asking.GetName(), uid, asking.GetGroups(), asking.GetExtra(), t)
+	if isWatch(req) && !upgrade {
+		t = watching{t, r.life}
+	}
+	handler := proxy.NewUpgradeAwareHandler(&location, t, true, upgrade, failing{r})
 	handler.RejectForwardingRedirects = !r.config.Redirects
 	utilflowcontrol.RequestDelegated(req.Context())
 	handler.ServeHTTP(w, proxied)
+}
+
+// whileAsked is the context of what the server is asked: until the answer isn't waited for any more, or this server has
+// stopped. Who has asked for too long is told so by a filter, if the server has had no time to say anything then.
+func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.CancelFunc) {
+	asked := req.Context()
+	ctx, end := context.WithCancel(context.WithoutCancel(asked))
+	answered := context.AfterFunc(asked, func() {
+		if errors.Is(asked.Err(), context.DeadlineExceeded) {
+			time.AfterFunc(stopTimeout, end)
+			return
+		}
+		end()
+	})
+	stopped := context.AfterFunc(r.life, func() {
+		if isWatch(req) { // which has no answer to wait for
+			end()
+			return
+		}
+		time.AfterFunc(stopTimeout, end)
+	})
+	return ctx, func() {
+		answered()
+		stopped()
+		end()
+	}
+}
+
+func isWatch(req *http.Request) bool {
+	info, ok := request.RequestInfoFrom(req.Context())
+	return ok && info.Verb == "watch"
+}
+
+// watching is a transport of watches, which are complete when this server stops.
+type watching struct {
+	http.RoundTripper
+
+	life context.Context
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w watching) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Body = &watched{resp.Body, w.life}
+	}
+	return resp, err
+}
+
+type watched struct {
+	io.ReadCloser
+
+	life context.Context
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if err != nil && w.life.Err() != nil {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // hijackable is a response whose connection, once it is the handler's, is closed when this server stops.

@@ -1,0 +1,66 @@
+package integration_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// unending is an extension that begins to answer whoever asks for hammers, with what begin does, and never ends.
+func unending(begin func(http.ResponseWriter)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !strings.HasSuffix(req.URL.Path, "/hammers") {
+			(&extension{}).ServeHTTP(w, req)
+			return
+		}
+		begin(w)
+		<-req.Context().Done()
+	})
+}
+
+// Who gives a server a time to answer in is told when it is over, as by any other.
+func TestTimeoutOfAggregatedRequest(t *testing.T) {
+	t.Parallel()
+	port := trusted.serve(t, unending(func(http.ResponseWriter) {}), "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	for _, protocol := range []string{"http/1.1", "h2"} {
+		config := srv.Config()
+		config.NextProtos = []string{protocol}
+		client := must(rest.HTTPClientFor(config))(t)
+		path := config.Host + "/apis/tools.example.com/v1/namespaces/default/hammers?timeout=50ms"
+		response := must(client.Do(must(http.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))(t)))(t)
+		body := must(io.ReadAll(response.Body))(t)
+		ok(t, response.Body.Close())
+		if response.StatusCode != http.StatusGatewayTimeout || !strings.Contains(string(body), `"reason":"Timeout"`) {
+			t.Errorf("%s: the answer is %s: %s", protocol, response.Status, body)
+		}
+	}
+}
+
+// A watch of another server's resources ends with this one as other watches do, and at once.
+func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
+	t.Parallel()
+	port := trusted.serve(t, unending(func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+	}), "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
+		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour // which is not what ends it
+	}))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	watch := must(resources(srv, "tools.example.com/v1", "hammers").Watch(t.Context(), metav1.ListOptions{}))(t)
+	defer watch.Stop()
+	ok(t, srv.Stop())
+	for event := range watch.ResultChan() {
+		t.Errorf("the last that is seen is %v", event)
+	}
+}
