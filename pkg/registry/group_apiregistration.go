@@ -29,6 +29,7 @@ var apiregistration = Group{
 			Printer:             &printers.APIService,
 			Hooks: HooksOf[*apiregistrationv1.APIService]{
 				PrepareForCreate:     prepareAPIService,
+				PrepareForUpdate:     func(ctx context.Context, s, _ *apiregistrationv1.APIService) { prepareAPIService(ctx, s) },
 				Validate:             validation.APIService,
 				ValidateUpdate:       validation.APIServiceUpdate,
 				ValidateStatusUpdate: validation.APIServiceStatusUpdate,

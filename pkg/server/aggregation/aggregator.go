@@ -126,6 +126,7 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 	a.changed(s)
 	gv := groupVersionOf(s)
 	if known := a.remote(gv); known != nil && known.serves(s) {
+		known.observe(s)
 		return
 	}
 	if s.Spec.Service == nil || a.local.builtInHas(gv) { // which stays this server's

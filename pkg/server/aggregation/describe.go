@@ -41,7 +41,11 @@ func (r *remoteAPI) apiPath() string {
 func (r *remoteAPI) describe(host string) error {
 	ctx, cancel := context.WithTimeout(r.ctx, checkTimeout)
 	defer cancel()
-	document, err := r.read(ctx, r.url(host, r.apiPath()))
+	t, err := r.renewedTransport()
+	if err != nil {
+		return err
+	}
+	document, err := read(ctx, t, r.url(host, r.apiPath()))
 	if err != nil {
 		return err
 	}
@@ -57,7 +61,7 @@ func (r *remoteAPI) describe(host string) error {
 		Version: r.gv.Version, Resources: discovered, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
 	})
 	// A server need not have this one.
-	if document, err = r.read(ctx, r.url(host, path.Join("/openapi/v3", r.apiPath()))); err == nil {
+	if document, err = read(ctx, t, r.url(host, path.Join("/openapi/v3", r.apiPath()))); err == nil {
 		var spec spec3.OpenAPI
 		if err := json.Unmarshal(document, &spec); err == nil {
 			r.publish(&spec)
@@ -70,11 +74,7 @@ func (r *remoteAPI) describe(host string) error {
 func (r *remoteAPI) openAPIName() string { return r.apiPath()[1:] }
 
 // read reads a document of the server.
-func (r *remoteAPI) read(ctx context.Context, url string) ([]byte, error) {
-	t, err := r.transport()
-	if err != nil {
-		return nil, err
-	}
+func read(ctx context.Context, t http.RoundTripper, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err

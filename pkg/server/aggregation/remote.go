@@ -51,9 +51,8 @@ type remoteAPI struct {
 	life, ctx context.Context
 	cancel    context.CancelFunc
 
-	// made is the transport, once it is.
-	madeMu sync.Mutex
-	made   http.RoundTripper
+	// made is the transport, once there is one.
+	made atomic.Pointer[http.RoundTripper]
 	// checked is closed after the first check.
 	checked     chan struct{}
 	onceChecked sync.Once
@@ -76,11 +75,15 @@ func newRemote(life context.Context, config *Config, s *apiregistrationv1.APISer
 
 // transport is made at the first use, as a certificate may have to be, and at the next if that fails.
 func (r *remoteAPI) transport() (http.RoundTripper, error) {
-	r.madeMu.Lock()
-	defer r.madeMu.Unlock()
-	if r.made != nil {
-		return r.made, nil
+	if made := r.made.Load(); made != nil {
+		return *made, nil
 	}
+	return r.renewedTransport()
+}
+
+// renewedTransport is of the certificate as it is now, which the server is told to trust: what it was told may have
+// been put back, or the files be others.
+func (r *remoteAPI) renewedTransport() (http.RoundTripper, error) {
 	cert, key, err := r.config.Identity(r.ctx)
 	if err != nil {
 		return nil, err
@@ -89,7 +92,7 @@ func (r *remoteAPI) transport() (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.made = t
+	r.made.Store(&t)
 	return t, nil
 }
 
@@ -131,6 +134,13 @@ func (r *remoteAPI) run() {
 	}
 }
 
+// observe is told of the APIService. Who has put back its status, or written another, has what is so there again.
+func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
+	if r.available.Load() && !helper.IsAPIServiceConditionTrue(s, apiregistrationv1.Available) {
+		r.checkSoon()
+	}
+}
+
 // checkSoon makes run ask the server before it would.
 func (r *remoteAPI) checkSoon() {
 	select {
@@ -152,10 +162,8 @@ func (r *remoteAPI) pause(d time.Duration) {
 
 func (r *remoteAPI) release() {
 	r.onceChecked.Do(func() { close(r.checked) })
-	r.madeMu.Lock()
-	defer r.madeMu.Unlock()
-	if r.made != nil {
-		utilnet.CloseIdleConnectionsFor(r.made)
+	if made := r.made.Load(); made != nil {
+		utilnet.CloseIdleConnectionsFor(*made)
 	}
 }
 

@@ -1,0 +1,60 @@
+package integration_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// The status says what is so, whoever writes to the APIService.
+func TestStatusOfAPIService(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, &extension{}, "tools.default.svc")))
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	becomes(t, srv, "Available True Passed")
+	for _, test := range []struct {
+		name, reason, patch, want string
+		subresources              []string
+	}{
+		{"taken away", "the server is still there", `{"status": {"conditions": null}}`, "Available True Passed", []string{"status"}},
+		{"another service", "there is none", `{"spec": {"service": {"name": "absent"}}}`, "Available False ServiceNotFound", nil},
+		{"no service", "what this server has itself is always there", `{"spec": {"service": null, "caBundle": null}}`, "Available True Local", nil},
+	} {
+		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}, test.subresources...))(t)
+		becomes(t, srv, test.want)
+	}
+}
+
+// What is restored is as it was before a server was there; when it is there again, it trusts this one again.
+func TestRestoredAPIService(t *testing.T) {
+	t.Parallel()
+	tools := &extension{}
+	port := trusted.serve(t, tools, "tools.default.svc")
+	srv := miniapitest.Start(t)
+	service := toolsService("tools")
+	ok(t, unstructured.SetNestedField(service.Object, int64(port), "spec", "service", "port"))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), service, metav1.CreateOptions{}))(t)
+	becomes(t, srv, "Available False ServiceNotFound")
+	before := must(srv.Snapshot())(t)
+	begin := func() {
+		t.Helper()
+		must(srv.Client().CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "tools"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+		}, metav1.CreateOptions{}))(t)
+		becomes(t, srv, "Available True")
+	}
+	begin()
+	ok(t, srv.Restore(before))
+	begin()
+	must(resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}))(t)
+	tools.mu.Lock()
+	defer tools.mu.Unlock()
+	trustsFrontProxy(t, srv, tools.certs)
+}
