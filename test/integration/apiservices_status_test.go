@@ -58,3 +58,25 @@ func TestRestoredAPIService(t *testing.T) {
 	defer tools.mu.Unlock()
 	trustsFrontProxy(t, srv, tools.certs)
 }
+
+// What the server has built in is as it should be after each start.
+func TestBuiltInAPIServicesAfterRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	srv := miniapitest.Start(t, miniapitest.WithDataDir(dir))
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	before := must(services.Get(t.Context(), "v1.apps", metav1.GetOptions{}))(t)
+	must(services.Patch(t.Context(), "v1.apps", types.MergePatchType, []byte(`{"spec": {"versionPriority": 7}}`), metav1.PatchOptions{}))(t)
+	unmanaged := `{"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}}, "spec": {"versionPriority": 7}}`
+	must(services.Patch(t.Context(), "v1.batch", types.MergePatchType, []byte(unmanaged), metav1.PatchOptions{}))(t)
+	ok(t, srv.Stop())
+
+	srv = miniapitest.Start(t, miniapitest.WithDataDir(dir))
+	services = clusterResources(srv, apiRegistration, "apiservices")
+	for name, want := range map[string]any{"v1.apps": fieldOf(before, "spec", "versionPriority"), "v1.batch": int64(7)} {
+		service := must(services.Get(t.Context(), name, metav1.GetOptions{}))(t)
+		if got := fieldOf(service, "spec", "versionPriority"); got != want {
+			t.Errorf("versionPriority of %s is %v, want %v", name, got, want)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 	l.mu.Lock()
 	putBack := slices.ContainsFunc(l.custom, func(want *apiregistrationv1.APIService) bool {
-		return want.Name == s.Name && edited(s, want)
+		return want.Name == s.Name && edited(s, want, managedAlways)
 	})
 	l.mu.Unlock()
 	if putBack {
@@ -150,15 +150,15 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited says whether an APIService isn't what the server wants it to be, and its to put back.
-func edited(have, want *apiregistrationv1.APIService) bool {
-	return want != nil && want.Labels[managedLabel] == managedAlways && have.Labels[managedLabel] == managedAlways &&
+// edited says whether an APIService isn't what the server wants it to be, and its to put back if it is managed so.
+func edited(have, want *apiregistrationv1.APIService, managed string) bool {
+	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)
 }
 
 // write makes what is stored what it should be. What fails is tried again when somebody looks.
 func (l *local) write(ctx context.Context) {
-	changes := l.changes.Load()
+	changes, atStart := l.changes.Load(), l.keptAt.Load() < 0
 	want := map[string]*apiregistrationv1.APIService{}
 	l.mu.Lock()
 	for _, s := range slices.Concat(l.custom, l.builtIn) {
@@ -172,7 +172,7 @@ func (l *local) write(ctx context.Context) {
 		if want[have.Name] == nil && have.Spec.Service == nil && have.Labels[managedLabel] != "" {
 			gone = append(gone, have.Name)
 		}
-		if edited(have, want[have.Name]) {
+		if edited(have, want[have.Name], managedAlways) || atStart && edited(have, want[have.Name], managedOnStart) {
 			updated := have.DeepCopy()
 			updated.Spec = want[have.Name].Spec
 			if err := l.writer.UpdateAPIService(ctx, have, updated); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
