@@ -121,6 +121,9 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 	if address, ok := r.addresses.find(namespace, name, port); ok {
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
+	if isSelf(namespace, name, port) { // whether or not it has endpoints
+		return &url.URL{Scheme: "https", Host: "kubernetes.default.svc:443"}, nil
+	}
 	service, err := r.service(namespace, name)
 	if err != nil {
 		return nil, err
@@ -138,6 +141,11 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 		}
 	}
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+}
+
+// isSelf says whether a service is this server: aggregated APIs that are webhooks are called through it.
+func isSelf(namespace, name string, port int32) bool {
+	return namespace == metav1.NamespaceDefault && name == "kubernetes" && port == 443
 }
 
 // service asks the server itself when the informer doesn't know the service: it may be of another

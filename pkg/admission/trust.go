@@ -9,7 +9,6 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
@@ -17,7 +16,7 @@ import (
 )
 
 // NewWebhookAuthentication says how webhooks are authenticated and what proves to the server who
-// they are. The server itself is reached by loopback. A service that is in addresses is also trusted
+// they are. The server itself is reached by loopback, whose transport needs no address. A service that is in addresses is also trusted
 // by a certificate of ca, unless its configuration has a caBundle: that stays the one thing which
 // counts. All connections are made by dial, so that none is shared with another server; nil leaves
 // them to the library. Calls are traced by tracer; without one, the caller's trace is passed on.
@@ -26,11 +25,15 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)
 	}
+	self := rest.CopyConfig(loopback)
+	self.Transport = nil // which no caBundle may be given beside
+	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return loopback.Transport }
+	self.ContentConfig = rest.ContentConfig{} // reviews are JSON
 	return func(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		return &webhook.AuthenticationInfoResolverDelegator{
 			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
 				if hostPort == "kubernetes.default.svc:443" {
-					return loopback, nil
+					return self, nil
 				}
 				config, err := delegate.ClientConfigFor(hostPort)
 				if err != nil {
@@ -41,8 +44,8 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 				return config, nil
 			},
 			ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
-				if name == "kubernetes" && namespace == metav1.NamespaceDefault && port == 443 {
-					return loopback, nil
+				if isSelf(namespace, name, int32(port)) {
+					return self, nil
 				}
 				config, err := delegate.ClientConfigForService(name, namespace, port)
 				if err != nil {

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -62,5 +64,46 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	ok(t, srv.Stop())
 	for event := range watch.ResultChan() {
 		t.Errorf("the last that is seen is %v", event)
+	}
+}
+
+// A webhook may be an aggregated API: the service of this server stands for it, and whatever has told it of the
+// webhook's authority may be left in place.
+func TestAggregatedWebhook(t *testing.T) {
+	t.Parallel()
+	const path = "/apis/tools.example.com/v1/reviews"
+	for _, test := range []struct {
+		name, reason string
+		config       admissionregistrationv1.WebhookClientConfig
+	}{
+		{"service", "it has no endpoints, as this server listens on the loopback", admissionregistrationv1.WebhookClientConfig{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: ptr.To(path)},
+		}},
+		{"service and authority", "no certificate is shown", admissionregistrationv1.WebhookClientConfig{
+			Service:  &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: ptr.To(path)},
+			CABundle: trusted.pem,
+		}},
+		{"address", "it is the same", admissionregistrationv1.WebhookClientConfig{
+			URL: ptr.To("https://kubernetes.default.svc" + path), CABundle: trusted.pem,
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			recorder := &miniapitest.Recorder{}
+			reviews := recorder.Handler(allow())
+			port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.URL.Path == path {
+					reviews.ServeHTTP(w, req)
+					return
+				}
+				(&extension{}).ServeHTTP(w, req)
+			}), "tools.default.svc")
+			srv := miniapitest.Start(t, placed("default", "tools", 443, port))
+			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+			becomes(t, srv, "Available True")
+			configure(t, srv, "aggregated", validating("aggregated", nil, at(test.config)))
+			ok(t, createThing(t, srv))
+			only(t, recorder)
+		})
 	}
 }
