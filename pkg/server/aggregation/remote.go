@@ -127,7 +127,9 @@ func (r *remoteAPI) run() {
 		r.available.Store(available)
 		r.onceChecked.Do(func() { close(r.checked) })
 		if err := r.report(condition); err != nil && !apierrors.IsNotFound(err) && r.ctx.Err() == nil {
-			klog.FromContext(r.ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
+			if !apierrors.IsConflict(err) { // with whoever has written it meanwhile
+				klog.FromContext(r.ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
+			}
 			pause = backoff.Step()
 		}
 		r.pause(pause)
