@@ -140,8 +140,13 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 			return &url.URL{Scheme: "https", Host: host}, nil
 		}
 	}
-	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+	unavailable.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: CauseNoServicePort}}}
+	return nil, unavailable
 }
+
+// CauseNoServicePort is why a service isn't found that there is.
+const CauseNoServicePort metav1.CauseType = "NoServicePort"
 
 // isSelf says whether a service is this server: aggregated APIs that are webhooks are called through it.
 func isSelf(namespace, name string, port int32) bool {

@@ -24,6 +24,8 @@ func TestStatusOfAPIService(t *testing.T) {
 	}{
 		{"taken away", "the server is still there", `{"status": {"conditions": null}}`, "Available True Passed", []string{"status"}},
 		{"another service", "there is none", `{"spec": {"service": {"name": "absent"}}}`, "Available False ServiceNotFound", nil},
+		{"another port", "it has one other", `{"spec": {"service": {"name": "kubernetes", "port": 8443}}}`,
+			`Available False ServicePortError: service/kubernetes in "default" is not listening on port 8443`, nil},
 		{"no service", "what this server has itself is always there", `{"spec": {"service": null, "caBundle": null}}`, "Available True Local", nil},
 	} {
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}, test.subresources...))(t)

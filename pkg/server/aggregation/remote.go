@@ -21,6 +21,8 @@ import (
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
 
 const (
@@ -194,6 +196,8 @@ func (r *remoteAPI) check() apiregistrationv1.APIServiceCondition {
 	switch {
 	case apierrors.IsNotFound(err):
 		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
+	case apierrors.HasStatusCause(err, admission.CauseNoServicePort):
+		return unavailable("ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, ptr.Deref(s.Port, defaultPort)))
 	case err != nil:
 		return unavailable("MissingEndpoints", fmt.Sprintf("service/%s in %q: %v", s.Name, s.Namespace, err))
 	}
