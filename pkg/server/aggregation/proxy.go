@@ -70,8 +70,8 @@ func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, proxied)
 }
 
-// whileAsked is the context of what the server is asked: until the answer isn't waited for any more, or this server has
-// stopped. Who has asked for too long is told so by a filter, if the server has had no time to say anything then.
+// whileAsked is the context of what the server is asked: until nobody waits for the answer any more, or this server has
+// stopped. A deadline is answered by the filter that sets it: what the end here would say mustn't come before.
 func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.CancelFunc) {
 	asked := req.Context()
 	ctx, end := context.WithCancel(context.WithoutCancel(asked))
