@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,31 +64,33 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			apiServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if reason, failing := test.failing[strings.TrimPrefix(r.URL.Path, "/readyz/")]; failing {
-					http.Error(w, "internal server error: "+reason, http.StatusInternalServerError)
-					return
+			synctest.Test(t, func(t *testing.T) {
+				apiServer := &loopback{life: t.Context()}
+				apiServer.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if reason, failing := test.failing[strings.TrimPrefix(r.URL.Path, "/readyz/")]; failing {
+						http.Error(w, "internal server error: "+reason, http.StatusInternalServerError)
+						return
+					}
+					answer := "[+]ping ok\n"
+					for name := range test.failing {
+						answer += "[-]" + name + " failed: reason withheld\n"
+					}
+					http.Error(w, answer+"readyz check failed", http.StatusInternalServerError)
+				}))
+				options := NewOptions()
+				options.Etcd.EncryptionProviderConfigFilepath = "kms.yaml"
+				s := &Server{config: &Config{
+					client: kubernetes.NewForConfigOrDie(&rest.Config{Transport: apiServer, QPS: -1}), options: CompletedOptions{&completedOptions{Options: *options}},
+				}}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of the bubble's clock
+				defer cancel()
+				err := s.awaitHealth(ctx, "/readyz")
+				for _, want := range test.want {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: %v doesn't say %q", test.reason, err, want)
+					}
 				}
-				answer := "[+]ping ok\n"
-				for name := range test.failing {
-					answer += "[-]" + name + " failed: reason withheld\n"
-				}
-				http.Error(w, answer+"readyz check failed", http.StatusInternalServerError)
-			}))
-			t.Cleanup(apiServer.Close)
-			options := NewOptions()
-			options.Etcd.EncryptionProviderConfigFilepath = "kms.yaml"
-			s := &Server{config: &Config{
-				client: kubernetes.NewForConfigOrDie(&rest.Config{Host: apiServer.URL, QPS: -1}), options: CompletedOptions{&completedOptions{Options: *options}},
-			}}
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			err := s.awaitHealth(ctx, "/readyz")
-			for _, want := range test.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v doesn't say %q", test.reason, err, want)
-				}
-			}
+			})
 		})
 	}
 }
