@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // limit is far below the time after which a file is looked at that nothing was told of.
-const limit = 15 * time.Second
+const limit = 30 * time.Second
 
 // followed is a file that is followed in a test.
 type followed struct {
@@ -230,11 +230,11 @@ func TestFollowGivesWay(t *testing.T) {
 		}
 		return nil
 	})
-	do(t, put(path, "slow"))
+	do(t, replace(path, "slow"))
 	await(t, f.applied, "slow")
-	do(t, put(path, "quick"))
+	do(t, replace(path, "quick"))
 	await(t, f.counted, "quick")
-	do(t, put(path, "slow"))
+	do(t, replace(path, "slow"))
 	await(t, f.applied, "slow")
 	f.stop()
 	if got := drain(f.counted); len(got) != 0 {
