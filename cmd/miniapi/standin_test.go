@@ -10,9 +10,11 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -197,15 +199,22 @@ func (p *process) await(t *testing.T, condition func() error) {
 	}
 }
 
-// freeAddress is a local address on which nothing listens.
+// freeAddress is a local address on which nothing listens. Its port isn't one that the system gives to who asks for
+// any, or for a connection: somebody would have it before the process that it is for.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const from, to = 20000, 32768
+	var last error
+	for range 100 {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(from+mathrand.IntN(to-from))))
+		if err == nil {
+			defer func() { _ = l.Close() }()
+			return l.Addr().String()
+		}
+		last = err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Fatal(last)
+	return ""
 }
 
 // keyPairFiles are a certificate and its key.
