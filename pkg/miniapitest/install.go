@@ -109,7 +109,7 @@ func (s *Server) install(ctx context.Context, o *options) error {
 			if reached[address] {
 				continue
 			}
-			if err := reach(ctx, s.server, webhook); err != nil {
+			if err := reach(ctx, s.server, webhook, o.reachTimeout); err != nil {
 				return o.explainUnreached(webhook, s.webhooks.address(), err)
 			}
 			reached[address] = true

@@ -296,12 +296,13 @@ func TestWaitingStarts(t *testing.T) {
 	})
 	slow.TypeMeta = metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"}
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	const limit = 5 * time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var starts errgroup.Group
 	for range many {
 		starts.Go(func() error {
-			srv, err := miniapitest.New(ctx, miniapitest.WithObjects(slow.DeepCopy()))
+			srv, err := miniapitest.New(ctx, miniapitest.WithObjects(slow.DeepCopy()), miniapitest.WithReachTimeout(limit))
 			if err != nil {
 				return err
 			}

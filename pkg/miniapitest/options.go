@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
@@ -30,6 +31,8 @@ type options struct {
 
 	handlers map[string]http.Handler
 	services []admission.ServicePort // of WithWebhookService
+	// reachTimeout bounds how long a webhook may take to listen.
+	reachTimeout time.Duration
 
 	auditPolicy *auditinternal.Policy
 	auditSink   audit.Backend
@@ -41,7 +44,7 @@ type user struct {
 }
 
 func newOptions() *options {
-	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, featureGates: map[string]bool{}}
+	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, featureGates: map[string]bool{}, reachTimeout: reachTimeout}
 	o.server.Serving.BindPort = 0
 	return o
 }

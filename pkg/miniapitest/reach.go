@@ -23,7 +23,7 @@ const (
 	reachRequest = "request"
 	reachAnswer  = "answer"
 
-	// reachTimeout bounds how long a webhook may take to listen.
+	// reachTimeout is that of the options.
 	reachTimeout = 10 * time.Second
 	reachPeriod  = 10 * time.Millisecond
 )
@@ -31,12 +31,12 @@ const (
 // reach makes a request to a webhook as the server will. Whatever HTTP status comes
 // back, the webhook is there and trusted; only the fixture itself knows that it has no
 // handler for it.
-func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConfig) error {
+func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConfig, timeout time.Duration) error {
 	client, err := s.WebhookClient(webhook)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var last error
 	err = wait.PollUntilContextCancel(ctx, reachPeriod, true, func(ctx context.Context) (bool, error) {
