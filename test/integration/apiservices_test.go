@@ -283,9 +283,7 @@ func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x50
 // it is there.
 func TestUnavailableAPIService(t *testing.T) {
 	t.Parallel()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	port := listener.Addr().(*net.TCPAddr).Port
-	ok(t, listener.Close()) // it is taken again below, and until then nobody listens
+	port, listen := reserve(t)
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
 	services := clusterResources(srv, apiRegistration, "apiservices")
 	_, err := services.Create(t.Context(), toolsService("absent"), metav1.CreateOptions{})
@@ -307,8 +305,7 @@ func TestUnavailableAPIService(t *testing.T) {
 		t.Errorf("discovery of %d group versions fails with %v", len(lists), err)
 	}
 
-	listener = must(net.Listen("tcp", listener.Addr().String()))(t)
-	trusted.serveOn(t, listener, &extension{}, "tools.default.svc")
+	trusted.serveOn(t, listen(), &extension{}, "tools.default.svc")
 	hammers, err := resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
 	ok(t, err)
 	if len(hammers.Items) != 1 {

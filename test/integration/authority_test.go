@@ -12,6 +12,8 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +94,21 @@ func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Ha
 		ok(t, server.Close())
 		<-served
 	})
+}
+
+// reserve takes a port on which nobody listens, and nobody else can, until listen is called.
+func reserve(t testing.TB) (port int, listen func() net.Listener) {
+	t.Helper()
+	socket := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))(t)
+	file := os.NewFile(uintptr(socket), "reserved")
+	t.Cleanup(func() { _ = file.Close() })
+	ok(t, syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	bound := must(syscall.Getsockname(socket))(t)
+	return bound.(*syscall.SockaddrInet4).Port, func() net.Listener {
+		t.Helper()
+		ok(t, syscall.Listen(socket, syscall.SOMAXCONN))
+		return must(net.FileListener(file))(t)
+	}
 }
 
 // port is a port of a service reference.
