@@ -78,7 +78,7 @@ func TestDeployment(t *testing.T) {
 	}
 	deployment := &appsv1.Deployment{}
 	var last error
-	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		last = c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "blog"}, deployment)
 		return last == nil, client.IgnoreNotFound(last)
 	}); err != nil {

@@ -93,7 +93,7 @@ func TestReset(t *testing.T) {
 // events reads n events.
 func events(t *testing.T, w watch.Interface, n int) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got []string
 	for len(got) < n {

@@ -107,7 +107,7 @@ func (c told) want(t *testing.T, events ...string) {
 			if got != want {
 				t.Errorf("told %q, want %q", got, want)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("not told %q", want)
 		}
 	}

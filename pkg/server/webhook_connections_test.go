@@ -27,7 +27,7 @@ func TestWebhookConnections(t *testing.T) {
 		if server, err = webhook.Accept(); err != nil {
 			t.Fatal(err)
 		}
-		if err := server.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := server.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		return client, server

@@ -130,7 +130,7 @@ func TestCheckExternal(t *testing.T) {
 func TestCheckExternalWaits(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "etcd.sock")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	refused, found := make(chan error, 1), make(chan error, 1)
 	p := prober{dial: func(ctx context.Context, network, address string) (net.Conn, error) {

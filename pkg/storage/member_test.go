@@ -33,7 +33,7 @@ func startMember(t testing.TB, o Options) *Member {
 
 func stopMember(t testing.TB, m *Member) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := m.Stop(ctx); err != nil {
 		t.Error(err)
@@ -64,7 +64,7 @@ func isolated(t *testing.T, f func()) {
 	t.Helper()
 	before := stacks()
 	f()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for left := newStacks(before); ; left = newStacks(before) {
 		if len(left) == 0 {
 			return

@@ -104,7 +104,7 @@ func next(t testing.TB, w watch.Interface) watch.Event {
 			t.Fatal("the watch has ended")
 		}
 		return e
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no event came")
 	}
 	return watch.Event{}
@@ -298,7 +298,7 @@ func TestCompaction(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
 	c := m.compaction.start(m.client.Client, time.Millisecond)
-	for deadline := time.Now().Add(10 * time.Second); c.CompactRevision() == 0; {
+	for deadline := time.Now().Add(time.Minute); c.CompactRevision() == 0; {
 		put(t, m, "/a", "1")
 		if time.Now().After(deadline) {
 			t.Fatal("nothing was compacted")

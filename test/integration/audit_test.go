@@ -61,7 +61,7 @@ func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
 	t.Helper()
 	var found *auditv1.Event
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		content, err := os.ReadFile(l.path)
 		if err != nil {
 			last = err

@@ -404,7 +404,7 @@ func TestEffectiveCustomResource(t *testing.T) {
 			t.Fatalf("round %d: want no more to be created, got %v", round, err)
 		}
 		var last error
-		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			_, last = widgets.List(ctx, metav1.ListOptions{})
 			return apierrors.IsNotFound(last), nil
 		}); err != nil {

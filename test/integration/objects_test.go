@@ -43,7 +43,7 @@ func ok(t testing.TB, err error) {
 func eventually(t testing.TB, try func(context.Context) error) {
 	t.Helper()
 	var last error
-	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		last = try(ctx)
 		return last == nil, nil
 	}); err != nil {

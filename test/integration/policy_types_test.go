@@ -20,7 +20,7 @@ import (
 func typeChecked(t testing.TB, srv *miniapitest.Server, name string, generation int64, want map[string]string) {
 	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		policy, err := srv.Client().AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err

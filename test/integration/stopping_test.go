@@ -81,7 +81,7 @@ func TestStoppingAnswers(t *testing.T) {
 
 // noLongerListening waits until a server takes no more connections.
 func noLongerListening(ctx context.Context, address string) error {
-	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			_ = conn.Close()

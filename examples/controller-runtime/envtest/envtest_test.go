@@ -110,7 +110,7 @@ var _ = BeforeSuite(func() {
 			return err
 		}
 		return conn.Close()
-	}).Should(Succeed())
+	}, time.Minute).Should(Succeed())
 })
 
 var _ = AfterSuite(func() {
@@ -131,7 +131,7 @@ var _ = Describe("Website", func() {
 		deployment := &appsv1.Deployment{}
 		Eventually(func() error {
 			return k8sClient.Get(ctx, client.ObjectKey{Namespace: "default", Name: "blog"}, deployment)
-		}, 10*time.Second).Should(Succeed())
+		}, time.Minute).Should(Succeed())
 		Expect(*deployment.Spec.Replicas).To(BeEquivalentTo(2))
 	})
 

@@ -30,7 +30,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	start(t, p, testServer(t), webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
 	until := func(what string, condition func() bool) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
 		if err != nil {
 			t.Fatalf("waiting for %s: %v; %d webhooks are known", what, err, len(p.source.Webhooks()))
 		}

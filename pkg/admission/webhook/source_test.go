@@ -59,7 +59,7 @@ func TestSourceOfAConfigurationThatChanges(t *testing.T) {
 				t.Fatal("the informer hasn't synced")
 			}
 			until := func(condition func() bool) error {
-				return wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+				return wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
 			}
 
 			before := make(chan []webhook.WebhookAccessor, 1)
