@@ -52,6 +52,8 @@ type crdBarrier struct {
 	// ending are the resource versions at which deletions have begun, until that is seen.
 	ending  map[string]string
 	updates chan struct{}
+
+	cleanup crdCleanup
 }
 
 func newCRDBarrier(following context.Context) *crdBarrier {
@@ -158,8 +160,9 @@ func (b *crdBarrier) refused(name, resourceVersion string) {
 // controllers then do, and webhooks are asked about, would come before it.
 func (b *crdBarrier) ends(name, resourceVersion string) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.ending[name] = resourceVersion
+	b.mu.Unlock()
+	b.cleanup.begin(name, resourceVersion)
 }
 
 // settled is a handler whose requests wait until the deletions before them are in effect: no

@@ -33,7 +33,7 @@ func (c *Config) customResources() (*crdserver.Config, error) {
 	}
 	factory := &genericoptions.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
 	g.RESTOptionsGetter = c.crdBarrier.RESTOptionsGetter(c.stored(etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
-	c.customStores.written = c.written
+	c.customStores.written, c.customStores.cleanup = c.written, &c.crdBarrier.cleanup
 	customResources := c.stored(crdoptions.NewCRDRESTOptionsGetter(etcd, g.ResourceTransformers, g.StorageObjectCountTracker))
 	return &crdserver.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.informers},

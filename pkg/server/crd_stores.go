@@ -22,6 +22,7 @@ const teardownTimeout = 5 * time.Second
 type customStores struct {
 	// written is called after each write: a custom resource may be a policy's parameter.
 	written func(schema.GroupResource, runtime.Object)
+	cleanup *crdCleanup
 
 	open sync.WaitGroup
 }
@@ -52,17 +53,18 @@ func (s *customStores) wait() error {
 func (s *customStores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
 	s.open.Add(1)
 	done := sync.OnceFunc(s.open.Done)
-	return &customStore{store, resource, s.written}, func() {
+	return &customStore{store, resource, s.written, s.cleanup}, func() {
 		defer done()
 		destroy()
 	}
 }
 
-// customStore tells what it has written before the answer does.
+// customStore tells what it has written before the answer does, and deletes nothing with a definition that is kept.
 type customStore struct {
 	storage.Interface
 	resource schema.GroupResource
 	written  func(schema.GroupResource, runtime.Object)
+	cleanup  *crdCleanup
 }
 
 // Create implements storage.Interface.
@@ -77,7 +79,9 @@ func (s *customStore) Create(ctx context.Context, key string, obj, out runtime.O
 // GuaranteedUpdate implements storage.Interface.
 func (s *customStore) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
-	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached); err != nil {
+	if err := s.cleanup.write(ctx, s.resource, func() error {
+		return s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
+	}); err != nil {
 		return err
 	}
 	s.written(s.resource, destination)
@@ -87,7 +91,9 @@ func (s *customStore) GuaranteedUpdate(ctx context.Context, key string, destinat
 // Delete implements storage.Interface.
 func (s *customStore) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
-	if err := s.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
+	if err := s.cleanup.write(ctx, s.resource, func() error {
+		return s.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
+	}); err != nil {
 		return err
 	}
 	s.written(s.resource, out)

@@ -73,9 +73,9 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 	return fmt.Errorf("somebody else goes on writing: after %d rounds the server still isn't as it was", restoreRounds)
 }
 
-// endDeletions waits until definitions that are being deleted are gone: what the controllers do for that would go on
-// with what is restored. Where finalizers hold custom resources, all that the controllers do is to look for these,
-// every five seconds, and that isn't waited for.
+// endDeletions waits until definitions that are being deleted are gone. The controllers would go on with what is
+// restored, which crdCleanup keeps them from, and say so in the log. Where finalizers hold custom resources, all that
+// they do is to look for these, every five seconds, and that isn't waited for.
 func (b *crdBarrier) endDeletions(ctx context.Context) {
 	b.settle()
 	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
@@ -159,6 +159,12 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 			// Names that were about to be accepted are what was before the snapshot.
 			return crd != nil && b.isPast(name, resourceVersion) && b.isServed(crd)
 		})
+		b.mu.Lock()
+		kept := b.seen[name]
+		b.mu.Unlock()
+		if kept != nil && kept.DeletionTimestamp == nil {
+			b.cleanup.keep(name, resourceVersion)
+		}
 		b.updated(name, resourceVersion)
 		b.definitionChanged()
 	}
