@@ -74,6 +74,7 @@ func found(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
 }
 
 func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcdserver.EtcdServer, error) {
+	awaitLog(cfg.WALDir())
 	var server *etcdserver.EtcdServer
 	err := trap.guard(func() (err error) {
 		server, err = etcdserver.NewServer(cfg)

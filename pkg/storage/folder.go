@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -24,6 +27,10 @@ const (
 	layout = 1
 
 	temporaryPrefix = "miniapi-"
+
+	// lockPatience is how long the locks that this process has had are waited for. Processes that it starts have all
+	// of its files until they run their programs, and with them the locks of those that it has closed meanwhile.
+	lockPatience = time.Second
 )
 
 // mountPoint is what a freshly formatted disk holds.
@@ -151,7 +158,12 @@ func lockFolder(path string, h holder) (*folder, error) {
 	lock, err := fileutil.TryLockFile(name, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
 	if errors.Is(err, fileutil.ErrLocked) {
 		other, _ := readHolder(name)
-		return nil, fmt.Errorf("in use by %s", other)
+		if other.PID == os.Getpid() {
+			lock, err = lockOwn(name)
+		}
+		if lock == nil {
+			return nil, fmt.Errorf("in use by %s", other)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -168,6 +180,27 @@ func lockFolder(path string, h holder) (*folder, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &folder{path: path, temporary: h.Temporary, lock: lock}, nil
+}
+
+// lockOwn locks a file that this process has had before.
+func lockOwn(name string) (lock *fileutil.LockedFile, err error) {
+	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, lockPatience, true, func(context.Context) (bool, error) {
+		lock, err = fileutil.TryLockFile(name, os.O_RDWR, fileutil.PrivateFileMode)
+		return !errors.Is(err, fileutil.ErrLocked), nil
+	})
+	return lock, err
+}
+
+// awaitLog waits until nothing has a lock of etcd's log that this process has closed: etcd doesn't.
+func awaitLog(dir string) {
+	syscall.ForkLock.RLock() // what is started meanwhile would have the locks that are tried
+	defer syscall.ForkLock.RUnlock()
+	segments, _ := filepath.Glob(filepath.Join(dir, "*.wal"))
+	for _, segment := range segments {
+		if lock, err := lockOwn(segment); err == nil {
+			_ = lock.Close()
+		}
+	}
 }
 
 // readHolder reads a lock file. One that isn't completely written has an empty holder: whether

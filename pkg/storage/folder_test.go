@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -273,4 +276,60 @@ func writeUntilKilled(t *testing.T, dir string) {
 		})
 	}
 	wg.Wait()
+}
+
+// A process that is being started has the locks of this one for a moment, also those that are given up meanwhile.
+func TestLocksOfForks(t *testing.T) {
+	t.Parallel()
+	// giveUp closes a locked file that somebody else has for half of the time that is waited.
+	giveUp := func(t *testing.T, lock *fileutil.LockedFile) {
+		t.Helper()
+		fork, err := syscall.Dup(int(lock.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(lockPatience/2, func() { _ = syscall.Close(fork) })
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("folder", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			f, err := openDataFolder(dir, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			giveUp(t, f.lock)
+			if f, err = openDataFolder(dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := openDataFolder(dir, ""); err == nil || !strings.Contains(err.Error(), "in use by process") {
+				t.Errorf("want a lock that isn't given up to be respected, got %v", err)
+			}
+			if err := f.close(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("log", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		segment := filepath.Join(dir, "0.wal")
+		synctest.Test(t, func(t *testing.T) {
+			lock, err := fileutil.TryLockFile(segment, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			giveUp(t, lock)
+			awaitLog(dir)
+			if lock, err = fileutil.TryLockFile(segment, os.O_RDWR, fileutil.PrivateFileMode); err != nil {
+				t.Fatal(err)
+			}
+			if err := lock.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
 }
