@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log" //nolint:depguard // net/http logs to it
 	"net"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,5 +150,27 @@ func TestCheckExternalWaits(t *testing.T) {
 	serveEtcd(t, "unix", socket)
 	if err := <-found; err != nil {
 		t.Errorf("not found once it is there: %v", err)
+	}
+}
+
+// late is a context whose time is over, which nobody has told it.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
+
+// That the time is over is no reason why a server doesn't answer if there was another, whoever notices it first.
+func TestProbeTellsTheReason(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	reasons := []error{syscall.ECONNREFUSED, os.ErrDeadlineExceeded, context.Canceled}
+	p := prober{dial: func(context.Context, string, string) (net.Conn, error) {
+		reason := reasons[0]
+		if reasons = reasons[1:]; len(reasons) == 0 {
+			cancel()
+		}
+		return nil, reason
+	}}
+	if err := p.probeUntil(late{ctx}, "http://127.0.0.1:1"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("want the first of the reasons, got %v", err)
 	}
 }
