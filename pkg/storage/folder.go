@@ -161,7 +161,7 @@ func lockFolder(path string, h holder) (*folder, error) {
 		if other.PID == os.Getpid() {
 			lock, err = lockOwn(name)
 		}
-		if lock == nil {
+		if errors.Is(err, fileutil.ErrLocked) {
 			return nil, fmt.Errorf("in use by %s", other)
 		}
 	}
@@ -197,9 +197,11 @@ func awaitLog(dir string) {
 	defer syscall.ForkLock.RUnlock()
 	segments, _ := filepath.Glob(filepath.Join(dir, "*.wal"))
 	for _, segment := range segments {
-		if lock, err := lockOwn(segment); err == nil {
-			_ = lock.Close()
+		lock, err := lockOwn(segment)
+		if err != nil {
+			return // etcd says why, and nobody is kept from starting a process for longer
 		}
+		_ = lock.Close()
 	}
 }
 

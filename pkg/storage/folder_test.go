@@ -279,8 +279,9 @@ func writeUntilKilled(t *testing.T, dir string) {
 }
 
 // A process that is being started has the locks of this one for a moment, also those that are given up meanwhile.
+//
+//nolint:paralleltest // what other tests start would have them, and the bubble's clock doesn't wait for that
 func TestLocksOfForks(t *testing.T) {
-	t.Parallel()
 	// giveUp closes a locked file that somebody else has for half of the time that is waited.
 	giveUp := func(t *testing.T, lock *fileutil.LockedFile) {
 		t.Helper()
@@ -294,7 +295,6 @@ func TestLocksOfForks(t *testing.T) {
 		}
 	}
 	t.Run("folder", func(t *testing.T) {
-		t.Parallel()
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			f, err := openDataFolder(dir, "")
@@ -314,7 +314,6 @@ func TestLocksOfForks(t *testing.T) {
 		})
 	})
 	t.Run("log", func(t *testing.T) {
-		t.Parallel()
 		dir := t.TempDir()
 		segment := filepath.Join(dir, "0.wal")
 		synctest.Test(t, func(t *testing.T) {
