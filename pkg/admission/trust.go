@@ -16,9 +16,9 @@ import (
 )
 
 // NewWebhookAuthentication says how webhooks are authenticated and what proves to the server who
-// they are. The server itself is reached by loopback, whose transport needs no address. A service that is in addresses is also trusted
-// by a certificate of ca, unless its configuration has a caBundle: that stays the one thing which
-// counts. All connections are made by dial, so that none is shared with another server; nil leaves
+// they are. The server itself is reached by loopback, whose transport needs no address. A service that is in
+// addresses is also trusted by a certificate of ca, unless its configuration has a caBundle: that stays the one
+// thing which counts. All connections are made by dial, so that none is shared with another server; nil leaves
 // them to the library. Calls are traced by tracer; without one, the caller's trace is passed on.
 func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhook.AuthenticationInfoResolverWrapper {
 	traced := propagating
