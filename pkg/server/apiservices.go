@@ -38,12 +38,13 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 	if informer == nil {
 		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
 	}
+	writer := newCreator(s.groups, c.member)
 	aggregator, err := aggregation.New(c.following, aggregation.Config{
 		APIServices: c.informers.Barrier().Observe(resource, informer),
 		Client:      client.ApiregistrationV1(),
-		Writer:      apiServiceWriter{newCreator(s.groups, c.member)},
+		Writer:      apiServiceWriter{writer},
 		Services:    c.services,
-		Identity:    c.frontProxyIdentity(),
+		Identity:    c.frontProxyIdentity(writer),
 		Dial:        &transport.DialHolder{Dial: c.webhookConnections.dial},
 		Redirects:   !c.options.RejectForwardingRedirects,
 		Serializer:  c.generic.Serializer,
@@ -102,18 +103,7 @@ func (w apiServiceWriter) CreateAPIService(ctx context.Context, s *apiregistrati
 
 // UpdateAPIService implements aggregation.Writer.
 func (w apiServiceWriter) UpdateAPIService(ctx context.Context, live, s *apiregistrationv1.APIService) error {
-	store, err := storageOf[rest.Updater](w.groups, aggregation.Resource, aggregation.Resource.Resource)
-	if err != nil {
-		return err
-	}
-	where := place{kind: apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name: s.Name}
-	object, err := w.managed(managedKind{where.kind, ""}, store, live, s)
-	if err != nil {
-		return err
-	}
-	_, _, err = store.Update(asServer(ctx, "update", where), s.Name, rest.DefaultUpdatedObjectInfo(object),
-		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{FieldManager: fieldManager})
-	return err
+	return w.update(ctx, live, s)
 }
 
 // DeleteAPIService implements aggregation.Writer.

@@ -100,6 +100,26 @@ func (c *creator) create(ctx context.Context, given runtime.Object, dryRun ...st
 	return c.managed(managedKind{where.kind, "status"}, status, created, updated)
 }
 
+// update replaces a live object, past the same as create.
+func (c *creator) update(ctx context.Context, live, updated runtime.Object) error {
+	where, err := placeOf(updated)
+	if err != nil {
+		return err
+	}
+	resource := where.resource()
+	store, err := storageOf[rest.Updater](c.groups, resource, resource.Resource)
+	if err != nil {
+		return err
+	}
+	object, err := c.managed(managedKind{where.kind, ""}, store, live, updated)
+	if err != nil {
+		return err
+	}
+	_, _, err = store.Update(asServer(ctx, "update", where), where.name, rest.DefaultUpdatedObjectInfo(object),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{FieldManager: fieldManager})
+	return err
+}
+
 // asServer is the context of a request of the server itself.
 func asServer(ctx context.Context, verb string, where place) context.Context {
 	resource := where.resource()

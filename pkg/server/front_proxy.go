@@ -6,9 +6,12 @@ import (
 	"os"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 )
@@ -19,7 +22,7 @@ const frontProxy = "front-proxy-client"
 // frontProxyIdentity is the certificate by which other servers trust this one in who asks. Without
 // --proxy-client-cert-file, and if nothing else is said of whom they trust, it is made when it is needed, and they are
 // told to trust it.
-func (c *Config) frontProxyIdentity() func(context.Context) (cert, key []byte, err error) {
+func (c *Config) frontProxyIdentity(writer *creator) func(context.Context) (cert, key []byte, err error) {
 	o := c.options
 	if o.ProxyClientCertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {
@@ -46,7 +49,7 @@ func (c *Config) frontProxyIdentity() func(context.Context) (cert, key []byte, e
 			}
 		}
 		// Each time, as what was told may have been put back since to what it was.
-		if err := c.trust(ctx, proxy); err != nil {
+		if err := c.trust(ctx, writer, proxy); err != nil {
 			return nil, nil, fmt.Errorf("telling other servers to trust the certificate of the front proxy: %w", err)
 		}
 		return proxy.cert, proxy.key, nil
@@ -75,9 +78,31 @@ func newFrontProxy() (*frontProxyCertificate, error) {
 	return &frontProxyCertificate{pair, ca}, nil
 }
 
+// unaskedConfigMaps are written past admission: who is asked may be a server that must be told first.
+type unaskedConfigMaps struct {
+	typedv1.ConfigMapInterface
+	writer *creator
+}
+
+// Create implements typedv1.ConfigMapInterface.
+func (u unaskedConfigMaps) Create(ctx context.Context, m *corev1.ConfigMap, _ metav1.CreateOptions) (*corev1.ConfigMap, error) {
+	_, err := u.writer.create(ctx, m)
+	return m, err
+}
+
+// Update implements typedv1.ConfigMapInterface.
+func (u unaskedConfigMaps) Update(ctx context.Context, m *corev1.ConfigMap, _ metav1.UpdateOptions) (*corev1.ConfigMap, error) {
+	live, err := u.Get(ctx, m.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return m, u.writer.update(ctx, live, m)
+}
+
 // trust tells other servers to trust the certificate.
-func (c *Config) trust(ctx context.Context, proxy *frontProxyCertificate) error {
-	return bootstrap.EnsureTrust(ctx, c.client, bootstrap.Config{
+func (c *Config) trust(ctx context.Context, writer *creator, proxy *frontProxyCertificate) error {
+	configMaps := unaskedConfigMaps{c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem), writer}
+	return bootstrap.EnsureTrust(ctx, configMaps, bootstrap.Config{
 		ClientCA: c.authentication.ClientCA(),
 		RequestHeader: &authenticatorfactory.RequestHeaderConfig{
 			UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},

@@ -107,3 +107,39 @@ func TestAggregatedWebhook(t *testing.T) {
 		})
 	}
 }
+
+// After a restart, servers are told of the new certificate before anything is asked of them, though one of them is the
+// webhook that must admit what tells them.
+func TestAggregatedWebhookAfterRestart(t *testing.T) {
+	t.Parallel()
+	const path = "/apis/tools.example.com/v1/reviews"
+	tools, recorder := &extension{}, &miniapitest.Recorder{}
+	reviews := recorder.Handler(allow())
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == path {
+			reviews.ServeHTTP(w, req)
+			return
+		}
+		tools.ServeHTTP(w, req)
+	}), "tools.default.svc")
+	options := []miniapitest.Option{miniapitest.WithDataDir(t.TempDir()), placed("default", "tools", 443, port)}
+	srv := miniapitest.Start(t, options...)
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	becomes(t, srv, "Available True")
+	aggregated := validating("aggregated", nil, at(admissionregistrationv1.WebhookClientConfig{
+		Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: ptr.To(path)},
+	}))
+	configurations := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	must(configurations.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "aggregated"},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{aggregated.validating()},
+	}, metav1.CreateOptions{}))(t)
+	ok(t, srv.Stop())
+
+	srv = miniapitest.Start(t, options...)
+	ok(t, createThing(t, srv))
+	must(resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}))(t)
+	tools.mu.Lock()
+	defer tools.mu.Unlock()
+	trustsFrontProxy(t, srv, tools.certs)
+}

@@ -337,22 +337,9 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 			becomes(t, srv, "Available True")
 			ok(t, srv.Reset())
 		}},
-		{"webhook denies", "a webhook was against it at first", func(t *testing.T, srv *miniapitest.Server) {
+		{"webhook denies", "webhooks aren't asked whom the server is to be trusted by", func(t *testing.T, srv *miniapitest.Server) {
 			t.Helper()
-			services := clusterResources(srv, apiRegistration, "apiservices")
-			var agrees atomic.Bool
-			install(t, srv, validating("trust", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				answer := miniapitest.Denied("no")
-				if agrees.Load() {
-					answer = miniapitest.Allowed()
-				}
-				always(answer).ServeHTTP(w, req)
-			}), on("UPDATE", "v1", "configmaps")))
-			must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
-			becomes(t, srv, "Available False FailedDiscoveryCheck")
-			agrees.Store(true)
-			becomes(t, srv, "Available True")
-			ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
+			install(t, srv, validating("trust", always(miniapitest.Denied("no"))))
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -67,17 +67,17 @@ func ensurePriorityClasses(ctx context.Context, client kubernetes.Interface) err
 func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config Config) error {
 	return utilerrors.NewAggregate([]error{
 		ensureTokenTracking(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem)),
-		EnsureTrust(ctx, client, config),
+		EnsureTrust(ctx, client.CoreV1().ConfigMaps(metav1.NamespaceSystem), config),
 	})
 }
 
-// EnsureTrust tells extension API servers whom to trust: ClientCA and RequestHeader of the config.
-func EnsureTrust(ctx context.Context, client kubernetes.Interface, config Config) error {
+// EnsureTrust tells extension API servers whom to trust: ClientCA and RequestHeader of the config. The ConfigMaps are
+// those of kube-system.
+func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, config Config) error {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
 		return err
 	}
-	configMaps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
 		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
 		merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
