@@ -98,6 +98,13 @@ func TestEnsure(t *testing.T) {
 	if got := writes(client); len(got) != 0 {
 		t.Errorf("the second time writes %v, want nothing", got)
 	}
+	config.RequestHeader = nil // whose certificate is only made when it is needed
+	if err := Ensure(t.Context(), client, config); err != nil {
+		t.Fatal(err)
+	}
+	if got := writes(client); len(got) != 0 {
+		t.Errorf("without a front proxy, %v is written, want what was told of it to stay", got)
+	}
 }
 
 func TestReconcile(t *testing.T) {

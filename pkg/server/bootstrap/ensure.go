@@ -80,7 +80,9 @@ func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, con
 	}
 	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
 		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-		merge: func(have *corev1.ConfigMap) { have.Data = trust.Data },
+		merge: func(have *corev1.ConfigMap) { // whose front proxy is known later than at the start
+			have.Data = with(have.Data, trust.Data)
+		},
 	})
 }
 
@@ -171,7 +173,7 @@ func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, confi
 // asItIs leaves what exists alone.
 func asItIs[P any](P, P) error { return nil }
 
-// with adds labels to others.
+// with adds labels, or what else has a name, to others.
 func with(labels, more map[string]string) map[string]string {
 	merged := maps.Clone(labels)
 	if merged == nil {
