@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -353,6 +354,38 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 			defer tools.mu.Unlock()
 			trustsFrontProxy(t, srv, tools.certs)
 		})
+	}
+}
+
+// The files of the certificate may be replaced, one after the other: meanwhile, the one from before will do.
+func TestFrontProxyFiles(t *testing.T) {
+	t.Parallel()
+	tools, dir := &extension{}, t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	first, second := trusted.issue(t, "first"), trusted.issue(t, "second")
+	ok(t, os.WriteFile(cert, first.cert, 0o600))
+	ok(t, os.WriteFile(key, first.key, 0o600))
+	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools, "tools.default.svc")), miniapitest.WithServerOptions(func(o *server.Options) {
+		o.ProxyClientCertFile, o.ProxyClientKeyFile = cert, key
+	}))
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	becomes(t, srv, "Available True")
+	for _, step := range []struct {
+		path    string
+		content []byte
+		want    string
+	}{{cert, second.cert, "first"}, {key, second.key, "second"}} {
+		ok(t, os.WriteFile(step.path, step.content, 0o600))
+		forgotten := []byte(`{"status": {"conditions": null}}`) // so that the server is asked at once
+		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
+		becomes(t, srv, "Available True")
+		must(resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}))(t)
+		tools.mu.Lock()
+		if got := tools.certs[0].Subject.CommonName; got != step.want {
+			t.Errorf("after a change of %s the certificate is %q, want %q", filepath.Base(step.path), got, step.want)
+		}
+		tools.mu.Unlock()
 	}
 }
 

@@ -84,18 +84,26 @@ func (r *remoteAPI) transport() (http.RoundTripper, error) {
 }
 
 // renewedTransport is of the certificate as it is now, which the server is told to trust: what it was told may have
-// been put back, or the files be others.
+// been put back, or the files be others. While they don't fit each other, it is the one before.
 func (r *remoteAPI) renewedTransport() (http.RoundTripper, error) {
+	t, err := r.newTransport()
+	if err == nil {
+		r.made.Store(&t)
+		return t, nil
+	}
+	if made := r.made.Load(); made != nil {
+		klog.FromContext(r.ctx).Error(err, "requests go on with the certificate from before", "APIService", r.service.Name)
+		return *made, nil
+	}
+	return nil, err
+}
+
+func (r *remoteAPI) newTransport() (http.RoundTripper, error) {
 	cert, key, err := r.config.Identity(r.ctx)
 	if err != nil {
 		return nil, err
 	}
-	t, err := transport.New(remote.BuildTransportConfig(r.config.Dial, cert, key, r.service))
-	if err != nil {
-		return nil, err
-	}
-	r.made.Store(&t)
-	return t, nil
+	return transport.New(remote.BuildTransportConfig(r.config.Dial, cert, key, r.service))
 }
 
 // serves says whether it serves an APIService as it is now.
