@@ -177,6 +177,10 @@ func TestRefusals(t *testing.T) {
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + ": fine"},
 		},
 		{
+			"no code of HTTP", "it can't be sent", `,"status":{"code":1000,"message":"no"}`,
+			metav1.Status{Status: "Failure", Code: 400, Message: denied + ": no"},
+		},
+		{
 			"whole status", "details and reason are passed on", `,"status":{"code":409,"reason":"Conflict","message":"taken","details":{"name":"n","kind":"k","causes":[{"field":"data","reason":"r","message":"m"}]}}`,
 			metav1.Status{Status: "Failure", Code: 409, Reason: "Conflict", Message: denied + ": taken", Details: &metav1.StatusDetails{
 				Name: "n", Kind: "k", Causes: []metav1.StatusCause{{Field: "data", Type: "r", Message: "m"}},

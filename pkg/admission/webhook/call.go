@@ -23,6 +23,9 @@ import (
 // slowCall is how long a call takes that is worth a trace in the log.
 const slowCall = 500 * time.Millisecond
 
+// maxHTTPCode is the greatest code that HTTP has: a connection breaks off where another should be sent.
+const maxHTTPCode = 999
+
 // caller calls webhooks for one of the plugins.
 type caller struct {
 	step
@@ -80,6 +83,9 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 		warning.AddWarning(ctx, "", text)
 	}
 	if !response.Allowed {
+		if response.Result != nil && response.Result.Code > maxHTTPCode {
+			response.Result.Code = 0 // which stands for that of a refusal
+		}
 		return &webhookutil.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(hook.GetName(), response.Result)}
 	}
 	if allowed == nil {
