@@ -122,7 +122,7 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
 	if isSelf(namespace, name, port) { // whether or not it has endpoints
-		return &url.URL{Scheme: "https", Host: "kubernetes.default.svc:443"}, nil
+		return &url.URL{Scheme: "https", Host: selfHostPort}, nil
 	}
 	service, err := r.service(namespace, name)
 	if err != nil {
@@ -147,6 +147,9 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 
 // CauseNoServicePort is why a service isn't found that there is.
 const CauseNoServicePort metav1.CauseType = "NoServicePort"
+
+// selfHostPort is what the transport of webhooks knows this server by.
+const selfHostPort = "kubernetes.default.svc:443"
 
 // isSelf says whether a service is this server: aggregated APIs that are webhooks are called through it.
 func isSelf(namespace, name string, port int32) bool {

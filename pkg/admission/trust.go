@@ -32,7 +32,7 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 	return func(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		return &webhook.AuthenticationInfoResolverDelegator{
 			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
-				if hostPort == "kubernetes.default.svc:443" {
+				if hostPort == selfHostPort {
 					return self, nil
 				}
 				config, err := delegate.ClientConfigFor(hostPort)
