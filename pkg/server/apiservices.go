@@ -7,6 +7,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/tools/cache"
@@ -49,7 +50,7 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 		Redirects:   !c.options.RejectForwardingRedirects,
 		Serializer:  c.generic.Serializer,
 		Discovery:   c.discovery.ResourceManager.WithSource(remoteSource),
-		Group:       groups.group,
+		Group:       groups.list.group,
 		OpenAPI:     remoteDocuments{openAPI, groups.crds.Lister()},
 		Changed: func() {
 			groups.sync()
@@ -60,27 +61,29 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 		return err
 	}
 	groups.aggregator = aggregator
-	aggregator.SetBuiltIn(s.builtInAPIServices())
+	aggregator.SetBuiltIn(groups.builtIn)
 	c.aggregator.Store(aggregator)
 	return nil
 }
 
 // builtInAPIServices are those of the registry and of definitions.
 func (s *Server) builtInAPIServices() []*apiregistrationv1.APIService {
+	groups := [][]schema.GroupVersion{{apiextensionsv1.SchemeGroupVersion}}
+	for _, group := range s.groups {
+		groups = append(groups, group.Versions)
+	}
 	var services []*apiregistrationv1.APIService
-	for rank, group := range s.groups {
-		for versionRank, gv := range group.Versions {
-			groupPriority, versionPriority := priorities(rank, versionRank)
-			services = append(services, aggregation.BuiltIn(gv, groupPriority, versionPriority))
+	for _, versions := range groups {
+		for rank, gv := range versions {
+			services = append(services, aggregation.BuiltIn(gv, groupPriorities[gv.Group], int32(versionPriority*(len(versions)-rank))))
 		}
 	}
-	groupPriority, versionPriority := priorities(len(s.groups), 0)
-	return append(services, aggregation.BuiltIn(apiextensionsv1.SchemeGroupVersion, groupPriority, versionPriority))
+	return services
 }
 
 // withAggregator is a handler of what other servers have, and of which there are.
-func (c *Config) withAggregator(next http.Handler, wrap func(*aggregation.Aggregator, http.Handler) http.Handler) http.Handler {
-	wrapped := sync.OnceValue(func() http.Handler { return wrap(c.aggregator.Load(), next) })
+func (c *Config) withAggregator(next http.Handler) http.Handler {
+	wrapped := sync.OnceValue(func() http.Handler { return c.aggregator.Load().Handler(next) })
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if c.aggregator.Load() == nil { // it isn't built yet, or isn't wanted
 			next.ServeHTTP(w, req)

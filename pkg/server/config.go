@@ -187,7 +187,8 @@ func (c *Config) applyServerRun(context.Context) error {
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
 	c.generic.BuildHandlerChainFunc = c.buildHandlerChain
-	c.generic.EnableIndex = false // installed apart, with the groups
+	c.generic.EnableIndex = false     // installed apart, with the groups
+	c.generic.EnableDiscovery = false // so is it
 	// Both are served by installOpenAPI, when first asked for; apiextensions needs
 	// its own to be set.
 	c.generic.SkipOpenAPIInstallation = true

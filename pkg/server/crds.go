@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/client-go/tools/cache"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
@@ -20,28 +20,42 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// groupDiscovery lists the groups of custom resources, and of other servers, in /apis.
-// The library leaves that list to kube-aggregator; everything else about custom
-// resources' discovery it does itself.
+// groupDiscovery keeps the list of groups what the registry, definitions and other servers have. The library leaves
+// that to kube-aggregator; everything else about custom resources' discovery it does itself.
 type groupDiscovery struct {
-	crds   crdinformers.CustomResourceDefinitionInformer
-	groups discovery.GroupManager
-	// own are the groups that the registry serves, which stay whatever happens.
+	crds crdinformers.CustomResourceDefinitionInformer
+	list *groupList
+	// builtIn are the APIServices of this server's own groups, which stay whatever happens; own are these groups.
+	builtIn []*apiregistrationv1.APIService
 	own     map[string]bool
 	barrier *crdBarrier
 	// aggregator has the group versions of other servers; nil if none can be.
 	aggregator *aggregation.Aggregator
 
 	mu sync.Mutex
-	// listed are the groups of custom resources and of other servers.
-	listed map[string]metav1.APIGroup
 	// custom are the APIServices of custom resources, made once.
 	custom map[schema.GroupVersion]*apiregistrationv1.APIService
 }
 
-func (d *groupDiscovery) start() error {
-	d.listed, d.custom = map[string]metav1.APIGroup{}, map[schema.GroupVersion]*apiregistrationv1.APIService{}
-	d.groups.AddGroup(discoveryGroup([]schema.GroupVersion{apiextensionsv1.SchemeGroupVersion}))
+func newGroupDiscovery(crds crdinformers.CustomResourceDefinitionInformer, list *groupList,
+	builtIn []*apiregistrationv1.APIService, barrier *crdBarrier) *groupDiscovery {
+	own := map[string]bool{}
+	for _, s := range builtIn {
+		own[s.Spec.Group] = true
+	}
+	return &groupDiscovery{
+		crds: crds, list: list, builtIn: builtIn, own: own, barrier: barrier,
+		custom: map[schema.GroupVersion]*apiregistrationv1.APIService{},
+	}
+}
+
+// start lists the groups in the order of their priorities, in aggregated discovery too.
+func (d *groupDiscovery) start(aggregated aggregated.ResourceManager) error {
+	for _, s := range d.builtIn {
+		gv := metav1.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}
+		aggregated.SetGroupVersionPriority(gv, int(s.Spec.GroupPriorityMinimum), int(s.Spec.VersionPriority))
+	}
+	d.sync()
 	_, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { d.handle(obj, false) },
 		UpdateFunc: func(_, obj any) { d.handle(obj, false) },
@@ -74,32 +88,18 @@ func (d *groupDiscovery) sync() []*apiregistrationv1.APIService {
 		utilruntime.HandleErrorWithContext(context.Background(), err, "listing custom resource definitions")
 		return nil
 	}
-	served := map[string]metav1.APIGroup{}
-	for _, group := range helper.SortedByGroupAndVersion(d.withRemote(custom)) {
+	var groups []metav1.APIGroup
+	for _, services := range helper.SortedByGroupAndVersion(d.withRemote(slices.Concat(d.builtIn, custom))) {
 		var versions []schema.GroupVersion
-		for _, s := range group {
+		for _, s := range services {
 			versions = append(versions, schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version})
 		}
-		if name := versions[0].Group; !d.own[name] {
-			served[name] = discoveryGroup(versions)
-			d.groups.AddGroup(served[name])
+		if versions[0].Group != "" {
+			groups = append(groups, discoveryGroup(versions))
 		}
 	}
-	for group := range d.listed {
-		if _, ok := served[group]; !ok {
-			d.groups.RemoveGroup(group)
-		}
-	}
-	d.listed = served
+	d.list.groups.Store(&groups)
 	return custom
-}
-
-// group is what is listed of a group.
-func (d *groupDiscovery) group(name string) (metav1.APIGroup, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	group, ok := d.listed[name]
-	return group, ok
 }
 
 // customAPIServices are those of the custom resources that are served.
@@ -130,13 +130,13 @@ func (d *groupDiscovery) customAPIServices() ([]*apiregistrationv1.APIService, e
 }
 
 // withRemote adds the APIServices of other servers, which have the group versions that they name.
-func (d *groupDiscovery) withRemote(custom []*apiregistrationv1.APIService) []*apiregistrationv1.APIService {
+func (d *groupDiscovery) withRemote(local []*apiregistrationv1.APIService) []*apiregistrationv1.APIService {
 	if d.aggregator == nil {
-		return slices.Clone(custom)
+		return local
 	}
 	remote := d.aggregator.Remote()
-	all := slices.DeleteFunc(slices.Clone(custom), func(s *apiregistrationv1.APIService) bool {
+	local = slices.DeleteFunc(local, func(s *apiregistrationv1.APIService) bool {
 		return slices.ContainsFunc(remote, func(r *apiregistrationv1.APIService) bool { return r.Name == s.Name })
 	})
-	return append(all, remote...)
+	return append(local, remote...)
 }

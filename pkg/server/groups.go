@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/routes"
-
-	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
 // groupHandler serves the registry's groups behind the server's filters, and passes
@@ -24,8 +22,7 @@ type groupHandler struct {
 
 // buildHandlerChain is the library's, with the groups before its own mux.
 func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	next = c.withAggregator(c.crdBarrier.settled(next), (*aggregation.Aggregator).Handler)
-	served := c.withAggregator(&groupHandler{next, &c.groups}, (*aggregation.Aggregator).Local)
+	served := c.withAggregator(&groupHandler{c.crdBarrier.settled(next), &c.groups})
 	if wrap := c.options.WrapHandler; wrap != nil {
 		served = wrap(served)
 	}

@@ -23,8 +23,6 @@ import (
 // installed is what a server serves of the registry's groups.
 type installed struct {
 	versions map[schema.GroupVersion]*versionRoutes
-	// groups are the versions of each group, both in order of preference.
-	groups [][]schema.GroupVersion
 	// documents serve discovery, by path; services are what the OpenAPI specs have of it.
 	documents map[string]http.Handler
 	services  []*restful.WebService
@@ -44,7 +42,6 @@ func (i *installed) addDocument(codecs runtime.NegotiatedSerializer, service *re
 func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, groups []registry.APIGroup) (*installed, error) {
 	all := &installed{versions: map[schema.GroupVersion]*versionRoutes{}, documents: map[string]http.Handler{}}
 	for _, group := range groups {
-		all.groups = append(all.groups, group.Versions)
 		for _, gv := range group.Versions {
 			routes := newVersionRoutes(apiGroupVersion(s, config, group, gv))
 			if err := routes.registerKinds(); err != nil {
@@ -58,9 +55,7 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 		}
 		if group.Name != "" {
-			apiGroup := discoveryGroup(group.Versions)
-			s.DiscoveryGroupManager.AddGroup(apiGroup)
-			all.addDocument(config.Serializer, discovery.NewAPIGroupHandler(config.Serializer, apiGroup).WebService())
+			all.addDocument(config.Serializer, discovery.NewAPIGroupHandler(config.Serializer, discoveryGroup(group.Versions)).WebService())
 		}
 	}
 	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
@@ -71,36 +66,19 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	return all, nil
 }
 
-// The priorities of groups and versions in aggregated discovery, by which clients tell
-// apart resources of the same name: groups of custom resources have 1000, as they have
-// from kube-apiserver, whose own are far above that.
-const (
-	firstGroupPriority   = 18000
-	firstVersionPriority = 100
-)
-
-// priorities are those of the group at a rank in the table, and of a version at one in its group.
-func priorities(rank, versionRank int) (group, version int32) {
-	return int32(firstGroupPriority - 100*rank), int32(firstVersionPriority - versionRank)
-}
-
 // aggregated is the manager, given the versions of some groups before it serves its
 // first request.
 func (i *installed) aggregated(resources aggregated.ResourceManager, of func(group string) bool) http.Handler {
 	fill := sync.OnceValue(func() error {
-		for rank, versions := range i.groups {
-			for versionRank, gv := range versions {
-				if !of(gv.Group) {
-					continue
-				}
-				version, err := i.versions[gv].discovered()
-				if err != nil {
-					return fmt.Errorf("discovery of %s: %w", gv, err)
-				}
-				groupPriority, versionPriority := priorities(rank, versionRank)
-				resources.SetGroupVersionPriority(metav1.GroupVersion(gv), int(groupPriority), int(versionPriority))
-				resources.AddGroupVersion(gv.Group, version)
+		for gv, routes := range i.versions {
+			if !of(gv.Group) {
+				continue
 			}
+			version, err := routes.discovered()
+			if err != nil {
+				return fmt.Errorf("discovery of %s: %w", gv, err)
+			}
+			resources.AddGroupVersion(gv.Group, version)
 		}
 		return nil
 	})

@@ -95,6 +95,8 @@ func (s *Server) buildMain() error {
 	}
 	s.config.discovery.serveFrom(installed)
 	s.config.groups.Store(installed)
+	list := &groupList{serializer: config.Serializer}
+	list.install(main)
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
 	described := []described{installed.described(main), describedDefinitions(s.crds.GenericAPIServer)}
 	mux := notFoundMux{main.Handler.NonGoRestfulMux, notFound(config)}
@@ -106,11 +108,7 @@ func (s *Server) buildMain() error {
 	s.crds.GenericAPIServer.OpenAPIV3VersionedService = v3
 	s.crds.GenericAPIServer.StaticOpenAPISpec = &spec.Swagger{}
 
-	own := map[string]bool{}
-	for _, g := range groups {
-		own[g.Name] = true
-	}
-	discovery := &groupDiscovery{crds: definitions, groups: main.DiscoveryGroupManager, own: own, barrier: s.config.crdBarrier}
+	discovery := newGroupDiscovery(definitions, list, s.builtInAPIServices(), s.config.crdBarrier)
 	if err := s.buildAggregator(discovery, v3); err != nil {
 		return err
 	}
@@ -119,7 +117,7 @@ func (s *Server) buildMain() error {
 		s.config.informers.ResourcesChanged()
 	}
 	s.config.crdBarrier.definitionChanged = s.config.informers.ResourcesChanged
-	if err := discovery.start(); err != nil {
+	if err := discovery.start(s.config.discovery.ResourceManager); err != nil {
 		return err
 	}
 	return s.config.installTokenDiscovery(main)

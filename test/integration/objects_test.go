@@ -94,10 +94,16 @@ func fieldOf(o *unstructured.Unstructured, path ...string) any {
 // anything, in the versions, of which the first is stored.
 func define(t testing.TB, srv *miniapitest.Server, resource, kind string, versions ...string) {
 	t.Helper()
+	defineIn(t, srv, "example.com", resource, kind, versions...)
+}
+
+// defineIn is define for another group.
+func defineIn(t testing.TB, srv *miniapitest.Server, group, resource, kind string, versions ...string) {
+	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: resource + ".example.com"},
+		ObjectMeta: metav1.ObjectMeta{Name: resource + "." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: resource, Kind: kind},
 		},
 	}

@@ -25,6 +25,8 @@ import (
 // Resource is that of APIServices.
 var Resource = apiregistrationv1.SchemeGroupVersion.WithResource("apiservices")
 
+const apiServicesPath = genericapiserver.APIGroupPrefix + "/" + apiregistrationv1.GroupName + "/v1/apiservices"
+
 // Config is what an Aggregator needs of the server around it. All of it is required, but Redirects.
 type Config struct {
 	// APIServices informs of what is stored, before a write of it is answered.
@@ -170,9 +172,13 @@ func groupVersionOf(s *apiregistrationv1.APIService) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}
 }
 
-// Handler serves what other servers have, and passes other requests on.
+// Handler serves what other servers have, and passes other requests on. The APIServices of this server are there before
+// those that look for APIServices.
 func (a *Aggregator) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasPrefix(req.URL.Path, apiServicesPath) && !byServer(req) {
+			a.local.use(a.life)
+		}
 		a.handler(req, next).ServeHTTP(w, req)
 	})
 }

@@ -3,9 +3,7 @@ package aggregation
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -105,17 +103,6 @@ func (a *Aggregator) SetCustom(services []*apiregistrationv1.APIService) {
 	}
 }
 
-// Local is a handler before which the APIServices of this server are there, for who looks at APIServices.
-func (a *Aggregator) Local(next http.Handler) http.Handler {
-	path := "/apis/" + apiregistrationv1.SchemeGroupVersion.String() + "/" + Resource.Resource
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if strings.HasPrefix(req.URL.Path, path) && !byServer(req) {
-			a.local.use(a.life)
-		}
-		next.ServeHTTP(w, req)
-	})
-}
-
 func (l *local) use(ctx context.Context) {
 	if l.keptAt.Load() == l.changes.Load() {
 		return
@@ -162,7 +149,9 @@ func (l *local) write(ctx context.Context) {
 	want := map[string]*apiregistrationv1.APIService{}
 	l.mu.Lock()
 	for _, s := range slices.Concat(l.custom, l.builtIn) {
-		want[s.Name] = s
+		if s.Spec.Group != apiregistrationv1.GroupName { // which who looks for APIServices has found
+			want[s.Name] = s
+		}
 	}
 	l.mu.Unlock()
 	var gone []string

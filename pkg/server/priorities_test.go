@@ -1,0 +1,17 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// A group without a priority would be listed after those of custom resources, which could take its short names.
+func TestEveryGroupHasAPriority(t *testing.T) {
+	t.Parallel()
+	for _, gv := range registry.Scheme().PrioritizedVersionsAllGroups() {
+		if groupPriorities[gv.Group] <= 1000 {
+			t.Errorf("%q has priority %d", gv.Group, groupPriorities[gv.Group])
+		}
+	}
+}
