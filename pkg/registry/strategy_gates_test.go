@@ -1,10 +1,12 @@
 package registry
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +34,15 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		}
 		return n
 	}
+	mounted := func(d *corev1.PodSpec, options ...string) {
+		d.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		d.Containers = []corev1.Container{{Name: "c", VolumeMounts: []corev1.VolumeMount{{Name: "v", BindMountOptions: options}}}}
+	}
+	deployment := func(options ...string) *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		mounted(&d.Spec.Template.Spec, options...)
+		return d
+	}
 	oldest := ptr.To(coordinationv1.OldestEmulationVersion)
 	for _, test := range []struct {
 		name, group, resource, reason string
@@ -43,6 +54,8 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		{"claim", "", "persistentvolumeclaims", "it would not be understood", claim("other"), claim(""), claim("")},
 		{"kept claim", "", "persistentvolumeclaims", "the gate was on before", claim("other"), claim("other"), claim("other")},
 		{"node", "", "nodes", "no kubelet looks there any more", node(true), node(false), node(false)},
+		{"mount", "apps", "deployments", "it would not be understood", deployment("noexec"), deployment(), deployment()},
+		{"kept mount", "apps", "deployments", "the gate was on before", deployment("noexec"), deployment("noexec"), deployment("noexec")},
 		{"kept node", "", "nodes", "it is from before the feature went", node(true), node(true), node(true)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -52,5 +65,64 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// TestGatedFields checks that nothing is left of any field of pods and claims whose gate is
+// off.
+func TestGatedFields(t *testing.T) {
+	t.Parallel()
+	pod, claim := &corev1.Pod{}, &corev1.PersistentVolumeClaim{}
+	pods, claims := newStrategy(Scheme(), row(t, "", "pods"), nil), newStrategy(Scheme(), row(t, "", "persistentvolumeclaims"), nil)
+	for _, test := range []struct {
+		name  string
+		part  any
+		gates []gate
+		send  func()
+	}{
+		{"pod", &pod.Spec, podGates, func() { pods.PrepareForCreate(t.Context(), pod) }},
+		{"status of pod", &pod.Status, podStatusGates, func() {
+			statusStrategy{pods}.PrepareForUpdate(t.Context(), pod, &corev1.Pod{})
+		}},
+		{"status of claim", &claim.Status, claimStatusGates, func() {
+			statusStrategy{claims}.PrepareForUpdate(t.Context(), claim, &corev1.PersistentVolumeClaim{})
+		}},
+	} {
+		for _, gate := range test.gates {
+			for _, path := range gate.fields {
+				fill(reflect.ValueOf(test.part), path)
+			}
+			if !gate.used(test.part) {
+				t.Errorf("%s: what is behind %s is set, and not seen", test.name, gate.name)
+			}
+		}
+		test.send()
+		for _, gate := range test.gates {
+			if gate.used(test.part) {
+				t.Errorf("%s: what is behind %s is kept", test.name, gate.name)
+			}
+		}
+	}
+}
+
+// fill makes a value at the end of a path, and what is on the way there.
+func fill(v reflect.Value, path fieldPath) {
+	switch {
+	case v.Kind() == reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		if len(path) > 0 {
+			fill(v.Elem(), path)
+		}
+	case v.Kind() == reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		if len(path) > 0 {
+			fill(v.Index(0), path)
+		}
+	case len(path) > 0:
+		fill(v.Field(path[0]), path[1:])
 	}
 }

@@ -38,7 +38,17 @@ func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 		f.addIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(metadataPath.Child("name"), o.Name,
 			"will not able to create pod with invalid DNS label: "+hostname))
 	}
+	f.merge(noScheduling(specPath, &o.Spec))
 	return f.errs
+}
+
+// noScheduling refuses to schedule a job's pods as one: the feature gate WorkloadWithJob is
+// off.
+func noScheduling(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
+	if s.Scheduling == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path.Child("scheduling"), "")}
 }
 
 func isIndexed(s *batchv1.JobSpec) bool {

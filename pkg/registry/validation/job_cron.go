@@ -51,7 +51,8 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 	f.addIf(ptr.Deref(job.ManualSelector, false), field.NotSupported(at.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
 	f.merge(
 		optionalCount(path.Child("successfulJobsHistoryLimit"), s.SuccessfulJobsHistoryLimit),
-		optionalCount(path.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit))
+		optionalCount(path.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit),
+		noScheduling(at, job))
 	return f.errs
 }
 

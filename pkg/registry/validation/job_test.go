@@ -92,6 +92,11 @@ func TestJob(t *testing.T) {
 				`spec.successPolicy.rules[2].succeededIndexes: Invalid value: "5": error parsing succeededIndexes: too large index: "5"`,
 			},
 		},
+		{
+			name: "scheduling", reason: "pods are scheduled one by one where the gate for more is off",
+			change: func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} },
+			want:   []string{"spec.scheduling: Forbidden"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -237,6 +242,9 @@ func TestCronJob(t *testing.T) {
 
 	long := build("0 0 * * *", nil)
 	long.Name = "a234567890123456789012345678901234567890123456789012345"
+	gang := build("@daily", nil)
+	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
+	wantErrors(t, "what its jobs can't have", validation.CronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
 	wantErrors(t, "the names of its jobs have to fit", validation.CronJob(long),
 		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 bytes`)
 }

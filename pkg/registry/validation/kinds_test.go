@@ -59,6 +59,11 @@ func TestKinds(t *testing.T) {
 		want         []string
 	}{
 		{
+			name: "node with preemption", reason: "the gate for it is off",
+			errs: validation.Node(&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
+			want: []string{"spec.podPreemptionPolicy: Forbidden"},
+		},
+		{
 			name: "config map keys", reason: "keys are file names, and in one of the two maps",
 			errs: validation.ConfigMap(&corev1.ConfigMap{ObjectMeta: stored("c"),
 				Data: map[string]string{"a": "", "..": ""}, BinaryData: map[string][]byte{"a": nil}}),

@@ -16,9 +16,16 @@ import (
 // Node checks a new node.
 func Node(o *corev1.Node) field.ErrorList {
 	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(taints(metadataPath.Child("taints"), o.Spec.Taints), nodeResources(o))
+	f.merge(taints(metadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
+	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off.
+	f.addIf(o.Spec.PodPreemptionPolicy != nil, field.Forbidden(specPath.Child("podPreemptionPolicy"), ""))
+	return f.errs
+}
 
-	path := field.NewPath("spec", "podCIDRs")
+// nodeCIDRs checks the networks of a node's pods.
+func nodeCIDRs(o *corev1.Node) field.ErrorList {
+	var f findings
+	path := specPath.Child("podCIDRs")
 	cidrs := podCIDRs(o)
 	for i, cidr := range cidrs {
 		f.merge(legacyCIDR(path.Index(i), cidr, nil))

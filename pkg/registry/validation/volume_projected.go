@@ -170,6 +170,7 @@ func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 		}
 	}
 	p.addIf(n == 0, field.Required(path, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"))
+	p.merge(userAnnotations(path.Child("userAnnotations"), c.UserAnnotations))
 }
 
 // signerName checks the name of who signs certificates: a domain, and a path in it.

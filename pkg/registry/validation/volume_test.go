@@ -96,6 +96,15 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
+			name: "certificate", reason: "what a pod tells its signer has keys of the signer's domain",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{PodCertificate: &corev1.PodCertificateProjection{
+					SignerName: "a.b/c", KeyType: "ED25519", CredentialBundlePath: "bundle", UserAnnotations: map[string]string{"a.b/k": "", "k": ""}}},
+			}}},
+			want: []string{`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "k": ` +
+				"must be a domain-prefixed key, such as 'example.com/my-key'"},
+		},
+		{
 			name: "image", reason: "an image is named, and pulled by a known policy",
 			source: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{PullPolicy: "Sometimes"}},
 			want: []string{
