@@ -59,6 +59,21 @@ func TestKinds(t *testing.T) {
 		want         []string
 	}{
 		{
+			name: "node that avoids pods", reason: "they are those of a controller",
+			errs: validation.Node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{
+				corev1.PreferAvoidPodsAnnotationKey: `{"preferAvoidPods":[{},{"podSignature":{"podController":{"kind":"Pod","controller":false}}}]}`}}}),
+			want: []string{
+				"metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value",
+				"metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[1].PodSignature.PodController.Controller: Invalid value: false: must point to a controller",
+			},
+		},
+		{
+			name: "node that avoids nothing legible", reason: "the annotation is JSON",
+			errs: validation.NodeStatusUpdate(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1", Annotations: map[string]string{
+				corev1.PreferAvoidPodsAnnotationKey: "x"}}}, &corev1.Node{ObjectMeta: clusterStored("n")}),
+			want: []string{`metadata.annotations.AvoidPods: Invalid value: "scheduler.alpha.kubernetes.io/preferAvoidPods": invalid character 'x' looking for beginning of value`},
+		},
+		{
 			name: "node with preemption", reason: "the gate for it is off",
 			errs: validation.Node(&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
 			want: []string{"spec.podPreemptionPolicy: Forbidden"},

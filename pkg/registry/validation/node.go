@@ -10,13 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	utilsnet "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
 )
 
 // Node checks a new node.
 func Node(o *corev1.Node) field.ErrorList {
 	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(taints(metadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
+	f.merge(avoidedPods(metadataPath.Child("annotations"), o.Annotations), taints(metadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
 	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off.
 	f.addIf(o.Spec.PodPreemptionPolicy != nil, field.Forbidden(specPath.Child("podPreemptionPolicy"), ""))
 	return f.errs
@@ -52,7 +54,7 @@ func NodeStatusUpdate(o, old *corev1.Node) field.ErrorList { return nodeChange(o
 
 func nodeChange(o, old *corev1.Node) field.ErrorList {
 	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(nodeResources(o))
+	f.merge(avoidedPods(metadataPath.Child("annotations"), o.Annotations), nodeResources(o))
 	for i, a := range o.Status.Addresses {
 		f.addIf(slices.Contains(o.Status.Addresses[:i], a), field.Duplicate(field.NewPath("status", "addresses").Index(i), unversioned(a)))
 	}
@@ -65,6 +67,23 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 		field.Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"))
 	f.merge(taints(metadataPath.Child("taints"), o.Spec.Taints))
 	f.addIf(o.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, field.Forbidden(spec.Child("externalID"), "may not be updated"))
+	return f.errs
+}
+
+// avoidedPods checks the annotation that names controllers whose pods should keep away. No
+// scheduler has read it since 1.24.
+func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorList {
+	avoid, err := schedulinghelper.GetAvoidPodsFromNodeAnnotations(annotations)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Child("AvoidPods"), corev1.PreferAvoidPodsAnnotationKey, err.Error())}
+	}
+	var f findings
+	for i, entry := range avoid.PreferAvoidPods {
+		path, owner := path.Child(corev1.PreferAvoidPodsAnnotationKey).Index(i).Child("PodSignature"), entry.PodSignature.PodController
+		f.addIf(owner == nil, field.Required(path, ""))
+		f.addIf(owner != nil && !ptr.Deref(owner.Controller, false),
+			field.Invalid(path.Child("PodController", "Controller"), false, "must point to a controller"))
+	}
 	return f.errs
 }
 
