@@ -22,6 +22,7 @@ var scheduling = Group{
 			Object:     &schedulingv1.PriorityClass{}, List: &schedulingv1.PriorityClassList{},
 			Generation: true,
 			Printer:    &printers.PriorityClass,
+			Storage:    newPriorityClassStorage,
 			Hooks: HooksOf[*schedulingv1.PriorityClass]{
 				// A class has no generation but its first.
 				SpecChanged:    func(_, _ *schedulingv1.PriorityClass) bool { return false },

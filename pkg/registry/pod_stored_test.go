@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +32,7 @@ func newStored(t *testing.T) stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := storagebackend.NewDefaultConfig("/registry", Codecs().LegacyCodec(corev1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion))
+	config := storagebackend.NewDefaultConfig("/registry", Codecs().LegacyCodec(corev1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion))
 	b := &builder{table: Table(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
 		RESTOptions: member.RESTOptionsGetter(uncached(*config)),
 		Written:     func(schema.GroupResource, runtime.Object) {},

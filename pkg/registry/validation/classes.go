@@ -25,6 +25,12 @@ var systemPriorities = map[string]int32{
 	"system-node-critical":    2*maxUserPriority + 1000,
 }
 
+// IsSystemPriorityClass says whether name is that of a class that the system itself has.
+func IsSystemPriorityClass(name string) bool {
+	_, ok := systemPriorities[name]
+	return ok
+}
+
 // PriorityClass checks a new class (KEP-268).
 func PriorityClass(o *schedulingv1.PriorityClass) field.ErrorList {
 	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)

@@ -1,0 +1,46 @@
+package registry
+
+import (
+	"testing"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+func TestPriorityClassDeletion(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		value        int32
+		err          string
+	}{
+		{"mine", "it is its user's", 1000, ""},
+		{
+			"system-node-critical", "the system's pods name it", 2000001000,
+			`priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system priority class and cannot be deleted`,
+		},
+		{
+			"system-cluster-critical", "so they do this one", 2000000000,
+			`priorityclasses.scheduling.k8s.io "system-cluster-critical" is forbidden: this is a system priority class and cannot be deleted`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStored(t)
+			store := s.store(schedulingv1.Resource("priorityclasses"))
+			class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: test.name}, Value: test.value}
+			if _, err := store.Create(s.ctx, class, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			served, err := store.kind.Storage(store, s.builder.deps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = served.(rest.GracefulDeleter).Delete(s.ctx, test.name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+			if got := errorText(err); got != test.err {
+				t.Errorf("error %q, want %q: %s", got, test.err, test.reason)
+			}
+		})
+	}
+}
