@@ -80,4 +80,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("--%s in the help is %v: envtest finds out this way which flags there are", flag, got)
 		}
 	}
+	if !regexp.MustCompile(`--secure-port int .* 0 takes a free one\.`).MatchString(stdout) {
+		t.Error("the help of --secure-port says something else of 0 than the server does")
+	}
 }

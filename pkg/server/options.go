@@ -128,6 +128,8 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
 	o.addOwnFlags(fss.FlagSet("misc"))
+	// The library serves nothing then.
+	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	mustName(fss.FlagSet("etcd"), "etcd-servers", "an etcd server, for example http://127.0.0.1:2379")
 	mustName(fss.FlagSet("misc"), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
 }
