@@ -54,17 +54,19 @@ func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
 	return storages
 }
 
-// install makes the routes of storages.
-func (v *versionRoutes) install(storages map[string]rest.Storage) (*restful.Container, error) {
+// install makes the routes of storages, of whose kinds it gets objects from the creater.
+func (v *versionRoutes) install(storages map[string]rest.Storage, creater runtime.ObjectCreater) (*restful.Container, error) {
 	version := *v.version
-	version.Storage = storages
+	version.Storage, version.Creater = storages, creater
 	container := newContainer(version.Serializer)
 	_, _, err := version.InstallREST(container)
 	return container, err
 }
 
 func (v *versionRoutes) handler(storages map[string]rest.Storage) (http.Handler, error) {
-	container, err := v.install(storages)
+	creater := &datingCreater{ObjectCreater: v.version.Creater}
+	container, err := v.install(storages, creater)
+	creater.installed = true
 	return dispatcher{container}, err
 }
 
@@ -82,7 +84,7 @@ func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error)
 
 // service is what the OpenAPI specs are built from.
 func (v *versionRoutes) service() (*restful.WebService, error) {
-	container, err := v.install(v.version.Storage)
+	container, err := v.install(v.version.Storage, v.version.Creater)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,46 @@
+package integration_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// Clients are warned of versions that are deprecated in the Kubernetes that is served, and the audit log has them
+// marked. When a version is due in a later one, nobody is told of it yet.
+func TestDeprecatedVersions(t *testing.T) {
+	t.Parallel()
+	const agent = "deprecated"
+	events := make(chan *auditv1.Event, 1)
+	policy := &auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: auditv1.LevelMetadata}}}
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/beta", "api/alpha"), miniapitest.WithAudit(policy, func(e *auditv1.Event) {
+		if e.UserAgent == agent && e.Stage == auditv1.StageResponseComplete {
+			events <- e
+		}
+	}))
+	client, seen := warned(t, srv)
+	for _, tc := range []struct {
+		path, reason string
+		want         []string
+		marked       string
+	}{
+		{
+			"/apis/resource.k8s.io/v1beta2/resourceclaims", "it is since 1.36",
+			[]string{"299 - resource.k8s.io/v1beta2 ResourceClaim is deprecated in v1.36+, unavailable in v1.39+"}, "true",
+		},
+		{"/apis/resource.k8s.io/v1beta2/devicetaintrules", "it will be in 1.39", nil, ""},
+		{"/apis/scheduling.k8s.io/v1beta1/workloads", "it will be in 1.40", nil, ""},
+		{"/apis/resource.k8s.io/v1/resourceclaims", "it won't be", nil, ""},
+	} {
+		ok(t, client.CoreV1().RESTClient().Get().AbsPath(tc.path).SetHeader("User-Agent", agent).Do(t.Context()).Error())
+		if diff := cmp.Diff(tc.want, seen.take()); diff != "" {
+			t.Errorf("%s: %s: warnings (-want +got):\n%s", tc.path, tc.reason, diff)
+		}
+		if got := (<-events).Annotations["k8s.io/deprecated"]; got != tc.marked {
+			t.Errorf("%s: %s: marked %q in the audit log, want %q", tc.path, tc.reason, got, tc.marked)
+		}
+	}
+}
