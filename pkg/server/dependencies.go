@@ -105,7 +105,12 @@ func (c *Config) installTokenDiscovery(s *genericapiserver.GenericAPIServer) err
 		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)
 		return nil
 	}
-	s.Handler.NonGoRestfulMux.Handle(serviceaccount.ConfigurationPath, discovery.Configuration())
-	s.Handler.NonGoRestfulMux.Handle(serviceaccount.JWKSPath, discovery.JWKS())
+	for path, document := range map[string]http.Handler{
+		serviceaccount.ConfigurationPath: discovery.Configuration(),
+		serviceaccount.JWKSPath:          discovery.JWKS(),
+	} {
+		s.Handler.NonGoRestfulMux.Handle(path, document)
+		s.Handler.NonGoRestfulMux.UnlistedHandle(path+"/", document) // as generated clients ask for it
+	}
 	return nil
 }

@@ -1,0 +1,24 @@
+package integration_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// What verifies the tokens of service accounts is found with and without a slash at the end: OpenAPI has it with one
+// in kube-apiserver, and so have the clients that are made from that.
+func TestIssuerDiscovery(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	client := srv.Client().CoreV1().RESTClient()
+	for _, path := range []string{"/.well-known/openid-configuration", "/openid/v1/jwks"} {
+		want := must(client.Get().AbsPath(path).DoRaw(t.Context()))(t)
+		got := must(client.Get().RequestURI(path + "/").DoRaw(t.Context()))(t)
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s/ (-without a slash +with one):\n%s", path, diff)
+		}
+	}
+}
