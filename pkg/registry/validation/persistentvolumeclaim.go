@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/go-cmp/cmp" //nolint:depguard // the reference's message holds such a diff
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -48,7 +48,7 @@ func PersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.Err
 	}
 	if !apiequality.Semantic.DeepEqual(now.Spec, was.Spec) {
 		f.add(field.Forbidden(field.NewPath("spec"), fmt.Sprintf("spec is immutable after creation except "+
-			"resources.requests and volumeAttributesClassName for bound claims\n%v", cmp.Diff(was.Spec, now.Spec))))
+			"resources.requests and volumeAttributesClassName for bound claims\n%v", diff.Diff(unversioned(was.Spec), unversioned(now.Spec)))))
 	}
 	size, before, actual := o.Spec.Resources.Requests[storage], old.Spec.Resources.Requests[storage], old.Status.Capacity[storage]
 	f.addIf(size.Cmp(before) < 0 && size.Cmp(actual) <= 0, field.Forbidden(
