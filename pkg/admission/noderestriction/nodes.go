@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-cmp/cmp" //nolint:depguard // the reference's message holds such a diff
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apiserver/pkg/admission"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // node lets a node write its own object, but for what others place pods by.
@@ -102,8 +103,9 @@ func (p *Plugin) claim(_ context.Context, node string, a admission.Attributes) e
 	if !ok {
 		return fmt.Errorf("unexpected type %T", a.GetObject())
 	}
-	if diff := cmp.Diff(withoutGrowth(old), withoutGrowth(claim)); diff != "" {
-		return fmt.Errorf("node %q is not allowed to update fields other than status.quantity and status.conditions: %s", node, diff)
+	if was, now := withoutGrowth(old), withoutGrowth(claim); !equality.Semantic.DeepEqual(was, now) {
+		return fmt.Errorf("node %q is not allowed to update fields other than status.quantity and status.conditions: %s",
+			node, validation.Difference(was, now))
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func TestPlugin(t *testing.T) {
 		{name: "other node", reason: "nor speak for another", request: plugintest.Update(nodeWith("other", nil), nodeWith("other", nil)), refusal: `node "n" is not allowed to modify node "other"`},
 
 		{name: "claim grown", reason: "the node has grown the volume", request: plugintest.Update(claim(nil, "1Gi"), claim(nil, "2Gi")).Of("status")},
-		{name: "claim relabelled", reason: "nothing else is the node's business", request: plugintest.Update(claim(nil, "1Gi"), claim(map[string]string{"a": "b"}, "1Gi")).Of("status"), refusal: `node "n" is not allowed to update fields other than status.quantity and status.conditions`},
+		{name: "claim relabelled", reason: "nothing else is the node's business", request: plugintest.Update(claim(nil, "1Gi"), claim(map[string]string{"a": "b"}, "1Gi")).Of("status"), refusal: `node "n" is not allowed to update fields other than status.quantity and status.conditions: ` + "@@ -1,4 +1,7 @@\n {\n+ \"labels\": {\n+  \"a\": \"b\"\n+ },\n"},
 		{name: "claim", reason: "nor anything but the status", request: plugintest.Update(claim(nil, "1Gi"), claim(nil, "1Gi")), refusal: "may only update PVC status"},
 
 		{name: "own lease", reason: "the node lives", request: plugintest.Create(lease("kube-node-lease", "n"))},

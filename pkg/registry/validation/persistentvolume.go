@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
@@ -34,7 +33,7 @@ func PersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	}
 	if !apiequality.Semantic.DeepEqual(now, was) {
 		f.add(field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
-			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", diff.Diff(unversioned(was), unversioned(now)))))
+			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", Difference(was, now))))
 	}
 	f.merge(unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
 	if old.Spec.NodeAffinity != nil && !sameAffinity(o.Spec.NodeAffinity, old.Spec.NodeAffinity) {

@@ -8,7 +8,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/diff"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -48,7 +47,7 @@ func PersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.Err
 	}
 	if !apiequality.Semantic.DeepEqual(now.Spec, was.Spec) {
 		f.add(field.Forbidden(field.NewPath("spec"), fmt.Sprintf("spec is immutable after creation except "+
-			"resources.requests and volumeAttributesClassName for bound claims\n%v", diff.Diff(unversioned(was.Spec), unversioned(now.Spec)))))
+			"resources.requests and volumeAttributesClassName for bound claims\n%v", Difference(was.Spec, now.Spec))))
 	}
 	size, before, actual := o.Spec.Resources.Requests[storage], old.Spec.Resources.Requests[storage], old.Status.Capacity[storage]
 	f.addIf(size.Cmp(before) < 0 && size.Cmp(actual) <= 0, field.Forbidden(

@@ -250,7 +250,7 @@ func PodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
 			f.add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name)))
 		} else if now := pod.Spec.EphemeralContainers[i]; !apiequality.Semantic.DeepEqual(now, was) {
 			f.add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name,
-				diff.Diff(unversioned(was), unversioned(now)))))
+				Difference(was, now))))
 		}
 	}
 	return f.errs

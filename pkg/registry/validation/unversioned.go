@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/diff"
 )
 
 // unversioned makes a rejected value read as in kube-apiserver's messages.
@@ -18,6 +20,9 @@ func unversioned(value any) any {
 	}
 	return internalValue{value}
 }
+
+// Difference shows what is changed from one value to the next, as kube-apiserver's messages do.
+func Difference(was, now any) string { return diff.Diff(unversioned(was), unversioned(now)) }
 
 type internalValue struct{ value any }
 
