@@ -6,7 +6,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,7 +19,7 @@ const maxCronJobName = utilvalidation.DNS1035LabelMaxLength - 11
 func CronJob(o *batchv1.CronJob) field.ErrorList {
 	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
 	f.merge(cronJobSpec(specPath, &o.Spec, nil))
-	f.addIf(len(o.Name) > maxCronJobName, field.Invalid(metadataPath.Child("name"), o.Name, content.MaxLenError(maxCronJobName)))
+	f.addIf(len(o.Name) > maxCronJobName, field.Invalid(metadataPath.Child("name"), o.Name, utilvalidation.MaxLenError(maxCronJobName)))
 	return f.errs
 }
 

@@ -246,5 +246,5 @@ func TestCronJob(t *testing.T) {
 	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
 	wantErrors(t, "what its jobs can't have", validation.CronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
 	wantErrors(t, "the names of its jobs have to fit", validation.CronJob(long),
-		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 bytes`)
+		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
 }
