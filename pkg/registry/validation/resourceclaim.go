@@ -20,20 +20,22 @@ import (
 // DeviceClass checks a new class (KEP-4381).
 func DeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
 	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(deviceClassSpec(&o.Spec))
+	f.merge(deviceClassSpec(&o.Spec, nil))
 	return f.errs
 }
 
 // DeviceClassUpdate checks a class that replaces another.
 func DeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
 	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(deviceClassSpec(&o.Spec))
+	f.merge(deviceClassSpec(&o.Spec, &old.Spec))
 	return f.errs
 }
 
-func deviceClassSpec(spec *resourcev1.DeviceClassSpec) field.ErrorList {
+// deviceClassSpec checks a class. Selectors that the old one has, all of them, are stored.
+func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	f := findings{deviceSelectors(path.Child("selectors"), spec.Selectors)}
+	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)
+	f := findings{deviceSelectors(path.Child("selectors"), spec.Selectors, stored)}
 	f.merge(few(path.Child("config"), len(spec.Config), resourcev1.DeviceConfigMaxSize))
 	for i := range spec.Config {
 		f.merge(deviceConfiguration(path.Child("config").Index(i), &spec.Config[i].DeviceConfiguration))
@@ -45,7 +47,7 @@ func deviceClassSpec(spec *resourcev1.DeviceClassSpec) field.ErrorList {
 // ResourceClaim checks a new claim.
 func ResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
 	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(claimSpec(field.NewPath("spec"), &o.Spec))
+	f.merge(claimSpec(field.NewPath("spec"), &o.Spec, false))
 	return f.errs
 }
 
@@ -55,7 +57,7 @@ func ResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.merge(unchanged(field.NewPath("spec"), o.Spec, old.Spec))
 	if len(f.errs) == 0 {
-		f.merge(claimSpec(field.NewPath("spec"), &o.Spec))
+		f.merge(claimSpec(field.NewPath("spec"), &o.Spec, true))
 	}
 	return f.errs
 }
@@ -116,7 +118,7 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 func ResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
-	f.merge(claimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec))
+	f.merge(claimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec, false))
 	return f.errs
 }
 
@@ -170,14 +172,14 @@ func usedRequests(path *field.Path, names []string, requests claimRequests) fiel
 	return f.errs
 }
 
-func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.ErrorList {
+func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec, stored bool) field.ErrorList {
 	path = path.Child("devices")
 	requests := requestNames(spec.Devices.Requests)
 	f := findings{few(path.Child("requests"), len(spec.Devices.Requests), resourcev1.DeviceRequestsMaxSize)}
 	seen := sets.New[string]()
 	for i := range spec.Devices.Requests {
 		r := &spec.Devices.Requests[i]
-		f.merge(deviceRequest(path.Child("requests").Index(i), r))
+		f.merge(deviceRequest(path.Child("requests").Index(i), r, stored))
 		f.addIf(seen.Has(r.Name), field.Duplicate(path.Child("requests").Index(i), r.Name))
 		seen.Insert(r.Name)
 	}
@@ -204,7 +206,7 @@ func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.Error
 	return f.errs
 }
 
-func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorList {
+func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest, stored bool) field.ErrorList {
 	f := findings{required(utilvalidation.IsDNS1123Label, path.Child("name"), r.Name)}
 	switch {
 	case r.Exactly == nil && len(r.FirstAvailable) == 0:
@@ -213,7 +215,7 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorLis
 		f.add(field.Invalid(path, nil, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"))
 	case r.Exactly != nil:
 		e := r.Exactly
-		f.merge(wantedDevices(path.Child("exactly"), e.DeviceClassName, e.Selectors, e.AllocationMode, e.Count, e.Tolerations))
+		f.merge(wantedDevices(path.Child("exactly"), e.DeviceClassName, e.Selectors, stored, e.AllocationMode, e.Count, e.Tolerations))
 	default:
 		subs := path.Child("firstAvailable")
 		f.merge(few(subs, len(r.FirstAvailable), resourcev1.FirstAvailableDeviceRequestMaxSize))
@@ -221,7 +223,7 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorLis
 		for i, sub := range r.FirstAvailable {
 			path := subs.Index(i)
 			f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), sub.Name),
-				wantedDevices(path, sub.DeviceClassName, sub.Selectors, sub.AllocationMode, sub.Count, sub.Tolerations))
+				wantedDevices(path, sub.DeviceClassName, sub.Selectors, stored, sub.AllocationMode, sub.Count, sub.Tolerations))
 			f.addIf(names.Has(sub.Name), field.Duplicate(path, sub.Name))
 			names.Insert(sub.Name)
 		}
@@ -229,10 +231,10 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorLis
 	return f.errs
 }
 
-func wantedDevices(path *field.Path, class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode,
+func wantedDevices(path *field.Path, class string, selectors []resourcev1.DeviceSelector, stored bool, mode resourcev1.DeviceAllocationMode,
 	count int64, tolerations []resourcev1.DeviceToleration) field.ErrorList {
 	f := findings{required(named(apivalidation.NameIsDNSSubdomain), path.Child("deviceClassName"), class)}
-	f.merge(deviceSelectors(path.Child("selectors"), selectors))
+	f.merge(deviceSelectors(path.Child("selectors"), selectors, stored))
 	f.merge(oneOf(path.Child("allocationMode"), mode, resourcev1.DeviceAllocationModeAll, resourcev1.DeviceAllocationModeExactCount))
 	switch mode {
 	case resourcev1.DeviceAllocationModeAll:
@@ -252,24 +254,6 @@ func wantedDevices(path *field.Path, class string, selectors []resourcev1.Device
 			field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))
 		if t.Effect != "" {
 			f.merge(oneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
-		}
-	}
-	return f.errs
-}
-
-// deviceSelectors checks the form of selectors. Their expressions are compiled by the
-// scheduler.
-func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector) field.ErrorList {
-	f := findings{few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
-	for i, s := range selectors {
-		path := path.Index(i).Child("cel")
-		switch {
-		case s.CEL == nil:
-			f.add(field.Required(path, ""))
-		case len(s.CEL.Expression) > resourcev1.CELSelectorExpressionMaxLength:
-			f.add(field.TooLong(path.Child("expression"), "", resourcev1.CELSelectorExpressionMaxLength))
-		default:
-			f.merge(present(path, "expression", s.CEL.Expression))
 		}
 	}
 	return f.errs
