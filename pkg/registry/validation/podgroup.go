@@ -60,7 +60,7 @@ func PodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	names := sets.New[string]()
 	for i, s := range o.Status.ResourceClaimStatuses {
 		path := path.Index(i)
-		f.addIf(names.Has(s.Name), field.Duplicate(path, unversioned(s)))
+		f.addIf(names.Has(s.Name), field.Duplicate(path, s))
 		names.Insert(s.Name)
 		f.addIf(!claims.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
 		if s.ResourceClaimName != nil {
@@ -113,7 +113,7 @@ func workloadSpec(s, old *schedulingv1beta1.WorkloadSpec) field.ErrorList {
 	names := sets.New[string]()
 	for i := range s.PodGroupTemplates {
 		t := &s.PodGroupTemplates[i]
-		f.addIf(names.Has(t.Name), field.Duplicate(templates.Index(i), unversioned(*t)))
+		f.addIf(names.Has(t.Name), field.Duplicate(templates.Index(i), *t))
 		names.Insert(t.Name)
 		var before *schedulingv1beta1.PodGroupTemplate
 		for j := range was.PodGroupTemplates {
@@ -204,7 +204,7 @@ func groupClaims(path *field.Path, claims []schedulingv1beta1.PodGroupResourceCl
 	names := sets.New[string]()
 	for i, c := range claims {
 		path := path.Index(i)
-		f.addIf(names.Has(c.Name), field.Duplicate(path, unversioned(c)))
+		f.addIf(names.Has(c.Name), field.Duplicate(path, c))
 		names.Insert(c.Name)
 		f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name), exactlyOne(path,
 			option{"resourceClaimName", c.ResourceClaimName != nil}, option{"resourceClaimTemplateName", c.ResourceClaimTemplateName != nil}))

@@ -119,7 +119,7 @@ func TestPodGroup(t *testing.T) {
 		name: "claims", reason: "each has a name, and one source", errs: validation.PodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims })),
 		want: []string{
 			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
-			`spec.resourceClaims[1]: Duplicate value: {"Name":"a","ResourceClaimName":"A","ResourceClaimTemplateName":"t"}`,
+			`spec.resourceClaims[1]: Duplicate value: {"name":"a","resourceClaimName":"A","resourceClaimTemplateName":"t"}`,
 			"spec.resourceClaims[1]: Invalid value: \"{resourceClaimName, resourceClaimTemplateName}\": must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			"spec.resourceClaims[1].resourceClaimName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		},
