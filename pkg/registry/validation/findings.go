@@ -2,6 +2,7 @@ package validation
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,6 +106,11 @@ func unchanged(path *field.Path, value, old any) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, unversioned(value), apivalidation.FieldImmutableErrorMsg)}
+}
+
+// declared checks a value by a rule of the library's declarative validation.
+func declared[T any](rule func(context.Context, operation.Operation, *field.Path, *T, *T) field.ErrorList, path *field.Path, value T) field.ErrorList {
+	return rule(context.Background(), operation.Operation{}, path, &value, nil)
 }
 
 // nonnegative checks an integer of any size.

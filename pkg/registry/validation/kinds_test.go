@@ -1,6 +1,7 @@
 package validation_test
 
 import (
+	"slices"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -14,6 +15,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/ptr"
@@ -44,6 +46,11 @@ func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.R
 		}},
 	}}
 }
+
+// notQualified is what is said of a key or a type of conditions that has too many slashes.
+const notQualified = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+	"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') " +
+	"with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 
 // TestKinds has what is particular to each kind: one case or two for the rules that
 // people meet.
@@ -116,8 +123,50 @@ func TestKinds(t *testing.T) {
 			want: []string{
 				`status.devices[0].networkData.ips[1]: Invalid value: "10.0.0.6": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)`,
 				`status.devices[1].data: Invalid value: "<value omitted>": must be a valid JSON object`,
-				`status.devices[1]: Duplicate value: "d.e/p/a"`,
+				`status.devices[1]: Duplicate value: {"driver":"d.e","pool":"p","device":"a","conditions":null,"data":[]}`,
 				`status.devices[2]: Invalid value: "d.e/p/b": must be an allocated device in the claim`,
+			},
+		},
+		{
+			name: "allocation of a claim", reason: "a share of a device has an identifier, and what binding waits for are types of conditions",
+			errs: validation.ResourceClaimStatusUpdate(
+				&resourcev1.ResourceClaim{ObjectMeta: stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+					Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+					Devices: []resourcev1.AllocatedDeviceStatus{{Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To("one")}},
+					Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+						Config: slices.Repeat([]resourcev1.DeviceAllocationConfiguration{{Source: resourcev1.AllocationConfigSourceClaim,
+							DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: &resourcev1.OpaqueDeviceConfiguration{
+								Driver: "d.e", Parameters: runtime.RawExtension{Raw: []byte("{}")}}}}}, 65),
+						Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To(types.UID("one")),
+							BindingConditions: []string{"a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5)}}}}}},
+				&resourcev1.ResourceClaim{ObjectMeta: stored("claim")}),
+			want: []string{
+				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
+				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
+				"status.allocation.devices.results[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
+				`status.allocation.devices.results[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
+				"status.allocation.devices.config: Too many: 65: must have at most 64 items",
+			},
+		},
+		{
+			name: "allocated claim", reason: "devices are allocated until they are given back",
+			errs: validation.ResourceClaimStatusUpdate(
+				&resourcev1.ResourceClaim{ObjectMeta: stored("claim"), Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
+				claimWithDevices()),
+			want: []string{"status.allocation: Invalid value: null: field cannot be modified once set"},
+		},
+		{
+			name: "counters of a device", reason: "a device takes once from each set of counters",
+			errs: validation.ResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
+				Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
+				Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"a/b/c": {BoolValue: ptr.To(true)}},
+					BindingConditions: []string{"Ready", "a/b/c"},
+					ConsumesCounters: []resourcev1.DeviceCounterConsumption{
+						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}, {CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}},
+			}}),
+			want: []string{
+				`spec.devices[0].consumesCounters[1]: Duplicate value: {"counterSet":"s","counters":{"c":{"value":"0"}}}`,
+				`spec.devices[0].bindingConditions[1]: Invalid value: "a/b/c": ` + notQualified,
 			},
 		},
 		{

@@ -1,13 +1,11 @@
 package validation
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -40,7 +38,9 @@ func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	for i := range spec.Config {
 		f.merge(deviceConfiguration(path.Child("config").Index(i), &spec.Config[i].DeviceConfiguration))
 	}
-	f.merge(validate.ExtendedResourceName(context.Background(), operation.Operation{}, path.Child("extendedResourceName"), spec.ExtendedResourceName, nil))
+	if name := spec.ExtendedResourceName; name != nil {
+		f.merge(declared(validate.ExtendedResourceName, path.Child("extendedResourceName"), *name))
+	}
 	return f.errs
 }
 
@@ -62,6 +62,9 @@ func ResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	return f.errs
 }
 
+// maxAllocationConfig is that of the claim and that of the class.
+const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
+
 // ResourceClaimStatusUpdate checks who allocates, reserves and reports devices.
 func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := updated(&o.ObjectMeta, &old.ObjectMeta)
@@ -74,7 +77,7 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 		f.addIf(user.Resource == "", field.Required(path.Child("resource"), ""))
 		f.addIf(user.Name == "", field.Required(path.Child("name"), ""))
 		f.addIf(user.UID == "", field.Required(path.Child("uid"), ""))
-		f.addIf(users.Has(string(user.UID)), field.Duplicate(path, user.UID))
+		f.addIf(users.Has(string(user.UID)), field.Duplicate(path, user))
 		users.Insert(string(user.UID))
 	}
 	now, was := o.Status.Allocation, old.Status.Allocation
@@ -91,7 +94,7 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 	}
 	allocation := path.Child("allocation")
 	if was != nil {
-		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Invalid(allocation, unversioned(now), apivalidation.FieldImmutableErrorMsg))
+		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Invalid(allocation, nil, "field cannot be modified once set"))
 		return f.errs
 	}
 	if now.NodeSelector != nil {
@@ -103,10 +106,17 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 	for i, r := range now.Devices.Results {
 		path := results.Index(i)
 		f.merge(requestName(path.Child("request"), r.Request, requests), csiDriverName(path.Child("driver"), r.Driver),
-			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device))
+			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device),
+			bindingConditions(path.Child("bindingConditions"), r.BindingConditions),
+			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions))
+		if r.ShareID != nil {
+			f.merge(declared(validate.UUID, path.Child("shareID"), *r.ShareID))
+		}
 	}
+	config := allocation.Child("devices", "config")
+	f.merge(few(config, len(now.Devices.Config), maxAllocationConfig))
 	for i := range now.Devices.Config {
-		path := allocation.Child("devices", "config").Index(i)
+		path := config.Index(i)
 		c := &now.Devices.Config[i]
 		f.merge(requiredOneOf(path.Child("source"), c.Source, resourcev1.AllocationConfigSourceClaim, resourcev1.AllocationConfigSourceClass),
 			usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
@@ -180,7 +190,7 @@ func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec, stored bool
 	for i := range spec.Devices.Requests {
 		r := &spec.Devices.Requests[i]
 		f.merge(deviceRequest(path.Child("requests").Index(i), r, stored))
-		f.addIf(seen.Has(r.Name), field.Duplicate(path.Child("requests").Index(i), r.Name))
+		f.addIf(seen.Has(r.Name), field.Duplicate(path.Child("requests").Index(i), *r))
 		seen.Insert(r.Name)
 	}
 	constraints := path.Child("constraints")
@@ -191,10 +201,10 @@ func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec, stored bool
 		f.addIf(c.MatchAttribute == nil && c.DistinctAttribute == nil, field.Required(path, "exactly one of matchAttribute or distinctAttribute is required"))
 		f.addIf(c.MatchAttribute != nil && c.DistinctAttribute != nil, field.Invalid(path, unversioned(c), "exactly one of matchAttribute or distinctAttribute is required, but multiple fields are set"))
 		if c.MatchAttribute != nil {
-			f.merge(fullyQualifiedName(path.Child("matchAttribute"), string(*c.MatchAttribute)))
+			f.merge(declared(validate.ResourceFullyQualifiedName, path.Child("matchAttribute"), *c.MatchAttribute))
 		}
 		if c.DistinctAttribute != nil {
-			f.merge(fullyQualifiedName(path.Child("distinctAttribute"), string(*c.DistinctAttribute)))
+			f.merge(declared(validate.ResourceFullyQualifiedName, path.Child("distinctAttribute"), *c.DistinctAttribute))
 		}
 	}
 	config := path.Child("config")
@@ -224,7 +234,7 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest, stored bool) f
 			path := subs.Index(i)
 			f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), sub.Name),
 				wantedDevices(path, sub.DeviceClassName, sub.Selectors, stored, sub.AllocationMode, sub.Count, sub.Tolerations))
-			f.addIf(names.Has(sub.Name), field.Duplicate(path, sub.Name))
+			f.addIf(names.Has(sub.Name), field.Duplicate(path, sub))
 			names.Insert(sub.Name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -33,6 +34,9 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 		id := deviceID(d.Driver, d.Pool, d.Device, d.ShareID)
 		f.merge(csiDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
 		f.addIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
+		if d.ShareID != nil {
+			f.merge(declared(validate.UUID, path.Child("shareID"), *d.ShareID))
+		}
 		f.merge(few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
 			metav1validation.ValidateConditions(d.Conditions, path.Child("conditions")))
 		if d.Data != nil {
@@ -41,7 +45,7 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 		if d.NetworkData != nil {
 			f.merge(reportedNetwork(path.Child("networkData"), d.NetworkData))
 		}
-		f.addIf(seen.Has(id), field.Duplicate(path, id))
+		f.addIf(seen.Has(id), field.Duplicate(path, *d))
 		seen.Insert(id)
 	}
 	return f.errs

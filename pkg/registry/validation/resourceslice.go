@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -68,7 +69,7 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	names = sets.New[string]()
 	for i, set := range spec.SharedCounters {
 		f.merge(required(utilvalidation.IsDNS1123Label, counters.Index(i).Child("name"), set.Name), deviceCounters(counters.Index(i), set.Counters))
-		f.addIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set.Name))
+		f.addIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set))
 		names.Insert(set.Name)
 	}
 	return f.errs
@@ -166,10 +167,15 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 	}
 	consumes := path.Child("consumesCounters")
 	f.merge(few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))
+	counterSets := sets.New[string]()
 	for i, c := range d.ConsumesCounters {
+		f.addIf(counterSets.Has(c.CounterSet), field.Duplicate(consumes.Index(i), c))
+		counterSets.Insert(c.CounterSet)
 		f.merge(required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
 			deviceCounters(consumes.Index(i), c.Counters))
 	}
+	f.merge(bindingConditions(path.Child("bindingConditions"), d.BindingConditions),
+		bindingConditions(path.Child("bindingFailureConditions"), d.BindingFailureConditions))
 	if ownNodes {
 		f.merge(deviceNodes(path, d))
 		return f.errs
@@ -180,6 +186,15 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 	}{{"nodeName", d.NodeName != nil}, {"nodeSelector", d.NodeSelector != nil}, {"allNodes", d.AllNodes != nil}} {
 		f.addIf(way.set, field.Invalid(path.Child(way.name), nil,
 			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
+	}
+	return f.errs
+}
+
+// bindingConditions checks the types of conditions that binding waits for, or fails with (KEP-5007).
+func bindingConditions(path *field.Path, types []string) field.ErrorList {
+	f := findings{few(path, len(types), resourcev1.BindingConditionsMaxSize)}
+	for i, t := range types {
+		f.merge(metav1validation.ValidateLabelName(t, path.Index(i)))
 	}
 	return f.errs
 }
@@ -222,17 +237,18 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 	return f.errs
 }
 
-// deviceQualifiedName checks a name that may have a domain.
+// deviceQualifiedName checks a name that may have a domain. What has more than one slash
+// isn't looked at.
 func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "name required")}
 	}
 	domain, id, qualified := strings.Cut(name, "/")
-	if !qualified {
+	switch {
+	case !qualified:
 		return deviceIdentifier(path, name)
-	}
-	if strings.Contains(id, "/") {
-		return field.ErrorList{field.Invalid(path, name, "a qualified name must consist of an identifier or a domain and an identifier separated by '/'")}
+	case strings.Contains(id, "/"):
+		return nil
 	}
 	var f findings
 	if domain == "" {
@@ -245,13 +261,6 @@ func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	} else {
 		f.merge(deviceIdentifier(path, id))
 	}
-	return f.errs
-}
-
-// fullyQualifiedName checks a name that must have a domain.
-func fullyQualifiedName(path *field.Path, name string) field.ErrorList {
-	f := findings{deviceQualifiedName(path, name)}
-	f.addIf(name != "" && !strings.Contains(name, "/"), field.Invalid(path, name, "must include a domain"))
 	return f.errs
 }
 
