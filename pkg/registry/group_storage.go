@@ -78,6 +78,8 @@ var storageGroup = Group{
 			Hooks: HooksOf[*storagev1.VolumeAttachment]{
 				Validate:       validation.VolumeAttachment,
 				ValidateUpdate: validation.VolumeAttachmentUpdate,
+				// What a driver reports is checked wherever it is written.
+				ValidateStatusUpdate: validation.VolumeAttachmentUpdate,
 			},
 		},
 		{
