@@ -38,10 +38,7 @@ var storageGroup = Group{
 			ReturnDeleted:     true,
 			ConditionalUpdate: true,
 			Printer:           &printers.CSINode,
-			Hooks: HooksOf[*storagev1.CSINode]{
-				Validate:       validation.CSINode,
-				ValidateUpdate: validation.CSINodeUpdate,
-			},
+			Hooks:             csiNodeHooks,
 		},
 		{
 			Resource:   "csistoragecapacities",

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
@@ -43,6 +44,10 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		mounted(&d.Spec.Template.Spec, options...)
 		return d
 	}
+	health := func(drivers ...storagev1.StorageHealth) *storagev1.CSINode {
+		return &storagev1.CSINode{Status: storagev1.CSINodeStatus{StorageHealth: drivers}}
+	}
+	sick := storagev1.StorageHealth{Name: "d.e"}
 	oldest := ptr.To(coordinationv1.OldestEmulationVersion)
 	for _, test := range []struct {
 		name, group, resource, reason string
@@ -56,6 +61,8 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 		{"node", "", "nodes", "no kubelet looks there any more", node(true), node(false), node(false)},
 		{"mount", "apps", "deployments", "it would not be understood", deployment("noexec"), deployment(), deployment()},
 		{"kept mount", "apps", "deployments", "the gate was on before", deployment("noexec"), deployment("noexec"), deployment("noexec")},
+		{"health", "storage.k8s.io", "csinodes", "no controller looks at it", health(sick), health(), health()},
+		{"kept health", "storage.k8s.io", "csinodes", "the gate was on before", health(), health(sick), health(sick)},
 		{"kept node", "", "nodes", "it is from before the feature went", node(true), node(true), node(true)},
 	} {
 		t.Run(test.name, func(t *testing.T) {

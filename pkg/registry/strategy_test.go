@@ -54,6 +54,11 @@ func TestPrepareForCreate(t *testing.T) {
 			},
 		},
 		{
+			name: "node with sick storage", reason: "its health isn't what is desired",
+			group: "storage.k8s.io", resource: "csinodes",
+			obj: &storagev1.CSINode{Status: storagev1.CSINodeStatus{StorageHealth: []storagev1.StorageHealth{{Name: "d.e"}}}}, want: &storagev1.CSINode{},
+		},
+		{
 			name: "pod with label keys", reason: "the values are the pod's own; a term without a selector stays without",
 			resource: "pods",
 			obj: &corev1.Pod{
