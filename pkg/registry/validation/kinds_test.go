@@ -138,12 +138,16 @@ func TestKinds(t *testing.T) {
 							DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: &resourcev1.OpaqueDeviceConfiguration{
 								Driver: "d.e", Parameters: runtime.RawExtension{Raw: []byte("{}")}}}}}, 65),
 						Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To(types.UID("one")),
-							BindingConditions: []string{"a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5)}}}}}},
+							BindingConditions: []string{"a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
+							Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}}}}},
 				&resourcev1.ResourceClaim{ObjectMeta: stored("claim")}),
 			want: []string{
 				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
 				"status.allocation.devices.results[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
+				`status.allocation.devices.results[0].tolerations[0].key: Invalid value: "a/b/c": ` + notQualified,
+				`status.allocation.devices.results[0].tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
+				`status.allocation.devices.results[0].tolerations[0].effect: Unsupported value: "Evict": supported values: "NoExecute", "NoSchedule", "None"`,
 				`status.allocation.devices.results[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 				"status.allocation.devices.config: Too many: 65: must have at most 64 items",
 			},
@@ -293,6 +297,24 @@ func TestKinds(t *testing.T) {
 				`spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required`,
 				"spec.rules[0].http.paths[1].pathType: Required value: pathType must be specified",
 			},
+		},
+		{
+			name: "tolerated devices", reason: "what is compared with a taint's value can be one",
+			errs: validation.ResourceClaim(&resourcev1.ResourceClaim{ObjectMeta: stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
+					DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Tolerations: []resourcev1.DeviceToleration{
+						{Key: "a", Operator: resourcev1.DeviceTolerationOpEqual, Value: "-"}, {Key: "a", Operator: resourcev1.DeviceTolerationOpEqual}}}}}}}}),
+			want: []string{
+				`spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, ` +
+					`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', ` +
+					`regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+			},
+		},
+		{
+			name: "IP address", reason: "an address is always somebody's, and the same one's",
+			errs: validation.IPAddressUpdate(&networkingv1.IPAddress{ObjectMeta: clusterStored("10.0.0.1")}, &networkingv1.IPAddress{
+				ObjectMeta: clusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}}),
+			want: []string{"spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
 		},
 		{
 			name: "network policy", reason: "an exception lies within its block",

@@ -250,7 +250,9 @@ func IPAddress(o *networkingv1.IPAddress) field.ErrorList {
 // IPAddressUpdate checks an address that replaces another.
 func IPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
 	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(unchanged(field.NewPath("spec", "parentRef"), o.Spec.ParentRef, old.Spec.ParentRef))
+	path := field.NewPath("spec", "parentRef")
+	f.addIf(o.Spec.ParentRef == nil, field.Required(path, ""))
+	f.merge(unchanged(path, o.Spec.ParentRef, old.Spec.ParentRef))
 	return f.errs
 }
 

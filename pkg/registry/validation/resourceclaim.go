@@ -108,7 +108,8 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 		f.merge(requestName(path.Child("request"), r.Request, requests), csiDriverName(path.Child("driver"), r.Driver),
 			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device),
 			bindingConditions(path.Child("bindingConditions"), r.BindingConditions),
-			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions))
+			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions),
+			allocatedTolerations(path.Child("tolerations"), r.Tolerations))
 		if r.ShareID != nil {
 			f.merge(declared(validate.UUID, path.Child("shareID"), *r.ShareID))
 		}
@@ -120,6 +121,22 @@ func ResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList
 		c := &now.Devices.Config[i]
 		f.merge(requiredOneOf(path.Child("source"), c.Source, resourcev1.AllocationConfigSourceClaim, resourcev1.AllocationConfigSourceClass),
 			usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
+	}
+	return f.errs
+}
+
+// allocatedTolerations checks the form of what a request tolerated.
+func allocatedTolerations(path *field.Path, tolerations []resourcev1.DeviceToleration) field.ErrorList {
+	var f findings
+	for i, t := range tolerations {
+		path := path.Index(i)
+		if t.Key != "" {
+			f.merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
+		}
+		f.merge(oneOf(path.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists))
+		if t.Effect != "" {
+			f.merge(oneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
+		}
 	}
 	return f.errs
 }
@@ -260,8 +277,12 @@ func wantedDevices(path *field.Path, class string, selectors []resourcev1.Device
 		f.addIf(t.Key == "" && t.Operator != resourcev1.DeviceTolerationOpExists,
 			field.Invalid(path.Child("operator"), t.Operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 		f.merge(requiredOneOf(path.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists))
-		f.addIf(t.Operator == resourcev1.DeviceTolerationOpExists && t.Value != "",
-			field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))
+		switch t.Operator {
+		case resourcev1.DeviceTolerationOpExists:
+			f.addIf(t.Value != "", field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))
+		case resourcev1.DeviceTolerationOpEqual:
+			f.merge(follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
+		}
 		if t.Effect != "" {
 			f.merge(oneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
 		}
