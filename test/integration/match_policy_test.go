@@ -365,6 +365,35 @@ func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	}
 }
 
+// A webhook whose conditions are looked at in another version, and that isn't called then, leaves what others are sent as
+// it was patched.
+func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "gears", "Gear", "v1", "v2")
+	never := func(h *hook) {
+		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "other", Expression: "object.metadata.name == 'other'"}}
+	}
+	recorder := install(t, srv,
+		mutating("a", patch(miniapitest.Add("/spec/teeth", 12)), matchPolicy(equivalent), on("CREATE", "example.com/v1", "gears")),
+		mutating("b", patch(miniapitest.Replace("/spec/teeth", 13)), never, matchPolicy(equivalent), on("CREATE", "example.com/v2", "gears")),
+		mutating("c", patch(miniapitest.Replace("/spec/teeth", 14)), matchPolicy(equivalent), on("CREATE", "example.com/v1", "gears")),
+	)
+	gear := object("example.com/v1", "Gear", "g", map[string]any{"spec": map[string]any{}})
+	created := must(resources(srv, "example.com/v1", "gears").Create(t.Context(), gear, metav1.CreateOptions{}))(t)
+	if diff := cmp.Diff([]string{"a", "c"}, called(recorder)); diff != "" {
+		t.Fatalf("calls (-want +got):\n%s", diff)
+	}
+	seen := &unstructured.Unstructured{}
+	ok(t, seen.UnmarshalJSON(recorder.Reviews()[1].Request.Object.Raw))
+	if got, want := fieldOf(seen, "spec", "teeth"), any(int64(12)); got != want {
+		t.Errorf("the webhook after it sees %v teeth, want %v", got, want)
+	}
+	if got, want := fieldOf(created, "spec", "teeth"), any(int64(14)); got != want {
+		t.Errorf("the client gets %v teeth, want %v", got, want)
+	}
+}
+
 // A version that the server doesn't serve is equivalent to none that it serves.
 func TestMatchPolicyNotServed(t *testing.T) {
 	t.Parallel()

@@ -215,6 +215,20 @@ func TestReinvocationOfWhatMatches(t *testing.T) {
 	}
 }
 
+// What is deleted has no object that anybody could change: each webhook is called once.
+func TestReinvocationOfDelete(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	recorder := install(t, srv, mutating("a", allow(), mayBeReinvoked), mutating("b", allow(), mayBeReinvoked))
+	maps := srv.Client().CoreV1().ConfigMaps("default")
+	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, metav1.CreateOptions{}))(t)
+	recorder.Reset()
+	ok(t, maps.Delete(t.Context(), "m", metav1.DeleteOptions{}))
+	if diff := cmp.Diff([]string{"a", "b"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
 // Mutating webhooks are called one after the other: those of one configuration in its order,
 // and configurations in the order of their names.
 func TestMutatingOrder(t *testing.T) {
