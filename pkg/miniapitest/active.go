@@ -16,7 +16,7 @@ var callers = map[string]string{
 // checkCalled says which webhooks could be reached and would not be called.
 func (o *options) checkCalled() error {
 	for _, object := range slices.Concat(o.objects, o.configurations) {
-		if len(object.webhooks) == 0 || !isConfiguration(object.GroupVersionKind()) {
+		if len(object.webhooks) == 0 || !configurationKinds.has(object.GroupVersionKind()) {
 			continue
 		}
 		if plugin := callers[object.GetKind()]; !o.server.Admission.Runs(plugin) {

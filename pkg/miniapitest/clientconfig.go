@@ -9,23 +9,17 @@ import (
 	"reflect"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-func isConfiguration(gvk schema.GroupVersionKind) bool {
-	return gvk.Group == admissionregistrationv1.GroupName &&
-		(gvk.Kind == "MutatingWebhookConfiguration" || gvk.Kind == "ValidatingWebhookConfiguration")
-}
-
 // webhooksOf reads how the webhooks of a configuration or a definition are called.
 func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	find := func(manifests.Object) ([]utilwebhook.ClientConfig, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
-	case isConfiguration(gvk):
+	case configurationKinds.has(gvk):
 		find = configured
 	case manifests.IsDefinition(gvk):
 		find = converting

@@ -39,8 +39,11 @@ func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addDefinitions(reader manifests.Reader, paths []string) error {
-	reader.Wanted, reader.Patch, reader.KeepPatches = manifests.IsDefinition, checkWholeDefinition, true
+	reader.Wanted, reader.Patch, reader.KeepPatches = definitionKinds.nearly, checkWholeDefinition, true
 	objects, err := reader.Load(paths...)
+	if err == nil {
+		err = definitionKinds.check(objects)
+	}
 	if err == nil {
 		objects, err = patched(objects)
 	}

@@ -50,8 +50,11 @@ func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addConfigurations(reader manifests.Reader, paths []string) error {
-	reader.Wanted, reader.Patch = isConfiguration, checkWholeConfiguration
+	reader.Wanted, reader.Patch = configurationKinds.nearly, checkWholeConfiguration
 	objects, err := reader.Load(paths...)
+	if err == nil {
+		err = configurationKinds.check(objects)
+	}
 	if err != nil {
 		return fmt.Errorf("webhook configurations: %w", err)
 	}
