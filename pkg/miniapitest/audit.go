@@ -26,6 +26,9 @@ func WithAudit(policy *auditv1.Policy, sink func(*auditv1.Event)) Option {
 		if policy == nil {
 			return nil
 		}
+		if len(policy.Rules) == 0 { // as a file of --audit-policy-file without any is refused
+			return errors.New("audit policy: rules must be set, or nothing is recorded; a nil policy records everything")
+		}
 		rules := policy.DeepCopy()
 		audit.Scheme.Default(rules)
 		o.auditPolicy = &auditinternal.Policy{}

@@ -165,6 +165,7 @@ func TestFailedStart(t *testing.T) {
 		{"unknown plugin to turn off", "so they are", miniapitest.WithoutAdmissionPlugins("None"), `WithoutAdmissionPlugins: plugin "None" is unknown; known are `},
 		{"unknown gate", "so are gates", miniapitest.WithFeatureGates(map[string]bool{"None": true}), "feature gate None is unknown"},
 		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, func(*auditv1.Event) {}), "audit policy: "},
+		{"audit policy without rules", "so would it", miniapitest.WithAudit(&auditv1.Policy{}, func(*auditv1.Event) {}), "audit policy: rules must be set"},
 		{"nil option", "it is one that wasn't made", nil, "option 1 is nil"},
 		{"nil audit sink", "every request would panic", miniapitest.WithAudit(nil, nil), "audit: the function that takes the events is nil"},
 		{"nil object", "there is nothing to apply", miniapitest.WithObjects(configMap("m"), (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
