@@ -132,6 +132,9 @@ func (r Reader) glob(pattern string) ([]string, error) {
 
 // from adds to an error where a relative path begins: what isn't there is most often somewhere else.
 func (r Reader) from(name string, err error) error {
+	if r.FS != nil && !fs.ValidPath(name) {
+		return fmt.Errorf("%w: paths in a file system begin at its root, without a slash, and have no .. in them", err)
+	}
 	if r.FS != nil || filepath.IsAbs(name) {
 		return err
 	}

@@ -133,3 +133,26 @@ func TestLoad(t *testing.T) {
 		})
 	}
 }
+
+// A path that no file system takes isn't only one where nothing is.
+func TestPathsOfFileSystems(t *testing.T) {
+	t.Parallel()
+	const rule = "begin at its root, without a slash"
+	for _, test := range []struct {
+		path, reason string
+		says         bool
+	}{
+		{"/config/crd", "an embed.FS says no more than that it isn't there", true},
+		{"../config/crd", "go:embed takes nothing from above, either", true},
+		{"/config/*.yaml", "so it is with a glob", true},
+		{"config/none", "the path is one, and nothing is there", false},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			t.Parallel()
+			_, err := manifests.Reader{FS: fstest.MapFS{}}.Load(test.path)
+			if err == nil || strings.Contains(err.Error(), rule) != test.says {
+				t.Errorf("rule said: want %v because %s, got %v", test.says, test.reason, err)
+			}
+		})
+	}
+}
