@@ -108,6 +108,14 @@ func unchanged(path *field.Path, value, old any) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, unversioned(value), apivalidation.FieldImmutableErrorMsg)}
 }
 
+// gatedOff refuses what is behind a feature gate that is off, unless the old object has it as it is.
+func gatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
+	if value == nil || apiequality.Semantic.DeepEqual(value, old) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "")}
+}
+
 // declared checks a value by a rule of the library's declarative validation.
 func declared[T any](rule func(context.Context, operation.Operation, *field.Path, *T, *T) field.ErrorList, path *field.Path, value T) field.ErrorList {
 	return rule(context.Background(), operation.Operation{}, path, &value, nil)

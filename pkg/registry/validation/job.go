@@ -27,7 +27,9 @@ const (
 )
 
 // Job checks a new job, after its selector was generated.
-func Job(o *batchv1.Job) field.ErrorList { return job(o, true) }
+func Job(o *batchv1.Job) field.ErrorList {
+	return append(job(o, true), jobScheduling(specPath, &o.Spec, &batchv1.JobSpec{})...)
+}
 
 // job is Job for one that may be older than the labels with a domain.
 func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
@@ -38,17 +40,13 @@ func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 		f.addIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(metadataPath.Child("name"), o.Name,
 			"will not able to create pod with invalid DNS label: "+hostname))
 	}
-	f.merge(noScheduling(specPath, &o.Spec))
 	return f.errs
 }
 
-// noScheduling refuses to schedule a job's pods as one: the feature gate WorkloadWithJob is
+// jobScheduling refuses to schedule a job's pods as one: the feature gate WorkloadWithJob is
 // off.
-func noScheduling(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
-	if s.Scheduling == nil {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(path.Child("scheduling"), "")}
+func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
+	return gatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
 }
 
 func isIndexed(s *batchv1.JobSpec) bool {
@@ -206,6 +204,7 @@ func JobUpdate(o, old *batchv1.Job) field.ErrorList {
 	f.merge(
 		updated(&o.ObjectMeta, &old.ObjectMeta).errs,
 		jobSpec(specPath, s),
+		jobScheduling(specPath, s, was),
 		completionsUpdate(specPath.Child("completions"), s, was),
 		unchanged(specPath.Child("selector"), s.Selector, was.Selector),
 		jobTemplateUpdate(specPath.Child("template"), &s.Template, old),

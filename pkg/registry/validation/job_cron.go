@@ -45,13 +45,17 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent))
 
 	job, at := &s.JobTemplate.Spec, path.Child("jobTemplate", "spec")
+	oldJob := &batchv1.JobSpec{}
+	if old != nil {
+		oldJob = &old.JobTemplate.Spec
+	}
 	f.merge(selectorlessJobSpec(at, job))
 	f.addIf(job.Selector != nil, field.Invalid(at.Child("selector"), job.Selector, "`selector` will be auto-generated"))
 	f.addIf(ptr.Deref(job.ManualSelector, false), field.NotSupported(at.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
 	f.merge(
 		optionalCount(path.Child("successfulJobsHistoryLimit"), s.SuccessfulJobsHistoryLimit),
 		optionalCount(path.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit),
-		noScheduling(at, job))
+		jobScheduling(at, job, oldJob))
 	return f.errs
 }
 

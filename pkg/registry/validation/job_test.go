@@ -108,6 +108,7 @@ func TestJob(t *testing.T) {
 func TestJobUpdate(t *testing.T) {
 	t.Parallel()
 	suspended := func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
+	scheduled := func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} }
 	for _, tc := range []struct {
 		name, reason string
 		old, now     func(*batchv1.Job)
@@ -137,6 +138,14 @@ func TestJobUpdate(t *testing.T) {
 				j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 				j.Spec.Template.Spec.Containers[0].Resources.Requests = quantities("cpu", "1")
 			},
+		},
+		{
+			name: "scheduling", reason: "pods are scheduled one by one where the gate for more is off",
+			old: unchangedJob, now: scheduled, want: []string{"spec.scheduling: Forbidden"},
+		},
+		{
+			name: "stored scheduling", reason: "the job is from where the gate was on, and goes when it loses its finalizers",
+			old: scheduled, now: scheduled,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -245,6 +254,7 @@ func TestCronJob(t *testing.T) {
 	gang := build("@daily", nil)
 	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
 	wantErrors(t, "what its jobs can't have", validation.CronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
+	wantErrors(t, "it is from where they could", validation.CronJobUpdate(gang, gang))
 	wantErrors(t, "the names of its jobs have to fit", validation.CronJob(long),
 		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
 }

@@ -86,6 +86,11 @@ func TestKinds(t *testing.T) {
 			want: []string{"spec.podPreemptionPolicy: Forbidden"},
 		},
 		{
+			name: "stored node with preemption", reason: "it is from where the gate was on, and can still be labelled",
+			errs: validation.NodeUpdate(&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
+				&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
+		},
+		{
 			name: "config map keys", reason: "keys are file names, and in one of the two maps",
 			errs: validation.ConfigMap(&corev1.ConfigMap{ObjectMeta: stored("c"),
 				Data: map[string]string{"a": "", "..": ""}, BinaryData: map[string][]byte{"a": nil}}),

@@ -16,11 +16,13 @@ import (
 )
 
 // Node checks a new node.
-func Node(o *corev1.Node) field.ErrorList {
+func Node(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{}) }
+
+func node(o, old *corev1.Node) field.ErrorList {
 	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.merge(avoidedPods(metadataPath.Child("annotations"), o.Annotations), taints(metadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
 	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off.
-	f.addIf(o.Spec.PodPreemptionPolicy != nil, field.Forbidden(specPath.Child("podPreemptionPolicy"), ""))
+	f.merge(gatedOff(specPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
 	return f.errs
 }
 
@@ -47,7 +49,9 @@ func nodeCIDRs(o *corev1.Node) field.ErrorList {
 }
 
 // NodeUpdate checks a node that replaces another.
-func NodeUpdate(o, old *corev1.Node) field.ErrorList { return append(Node(o), nodeChange(o, old)...) }
+func NodeUpdate(o, old *corev1.Node) field.ErrorList {
+	return append(node(o, old), nodeChange(o, old)...)
+}
 
 // NodeStatusUpdate checks what a kubelet reports.
 func NodeStatusUpdate(o, old *corev1.Node) field.ErrorList { return nodeChange(o, old) }
