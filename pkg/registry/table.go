@@ -9,8 +9,8 @@ import (
 	baseversion "k8s.io/component-base/version"
 )
 
-// Table is all that miniapi serves besides custom resources, in the order in which
-// groups are discovered. Each call returns the same rows: they must not be changed.
+// Table is all that miniapi serves besides custom resources. Each call returns the same
+// rows: they must not be changed.
 func Table() []Group { return table }
 
 // table is the one list of groups; each group's rows are in a file of its own.
