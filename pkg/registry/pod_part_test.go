@@ -36,6 +36,21 @@ func TestPodParts(t *testing.T) {
 			generation:  2,
 		},
 		{
+			name: "ephemeral container with mount options", reason: "the gate for it is off, here as at the main endpoint",
+			subresource: "ephemeralcontainers",
+			change: func(p *corev1.Pod) {
+				container := debugger
+				container.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v", BindMountOptions: []string{"noexec"}}}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{container}
+			},
+			want: func(p *corev1.Pod) {
+				container := debugger
+				container.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{container}
+			},
+			generation: 2,
+		},
+		{
 			name: "not an ephemeral container", reason: "nothing else changes here",
 			subresource: "ephemeralcontainers",
 			change: func(p *corev1.Pod) {
@@ -80,6 +95,7 @@ func TestPodParts(t *testing.T) {
 			s := newStored(t)
 			p := evictable("p", corev1.PodRunning, corev1.ConditionTrue)
 			p.Spec.Containers[0].Resources = requests("1")
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			before := s.put(corev1.Resource("pods"), p).(*corev1.Pod)
 			asked := before.DeepCopy()
 			test.change(asked)

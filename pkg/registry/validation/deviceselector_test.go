@@ -23,9 +23,17 @@ func TestDeviceSelectors(t *testing.T) {
 	class := func(expressions ...string) *resourcev1.DeviceClass {
 		return &resourcev1.DeviceClass{ObjectMeta: clusterStored("c"), Spec: resourcev1.DeviceClassSpec{Selectors: selects(expressions...)}}
 	}
-	claim := &resourcev1.ResourceClaim{ObjectMeta: stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-		Requests: []resourcev1.DeviceRequest{{Name: "r", FirstAvailable: []resourcev1.DeviceSubRequest{{
-			Name: "s", DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Selectors: selects("device.driver")}}}}}}}
+	claim := func(request resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+		request.Name = "r"
+		return &resourcev1.ResourceClaim{ObjectMeta: stored("c"), Spec: resourcev1.ResourceClaimSpec{
+			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}}}
+	}
+	exactly := func(expressions ...string) *resourcev1.ResourceClaim {
+		return claim(resourcev1.DeviceRequest{Exactly: &resourcev1.ExactDeviceRequest{
+			DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Selectors: selects(expressions...)}})
+	}
+	alternative := claim(resourcev1.DeviceRequest{FirstAvailable: []resourcev1.DeviceSubRequest{{
+		Name: "s", DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Selectors: selects("device.driver")}}})
 	unknown := "compilation failed: ERROR: <input>:1:1: undeclared reference to 'machine' (in container '')\n | machine\n | ^"
 	for _, tc := range []struct {
 		name, reason string
@@ -43,7 +51,11 @@ func TestDeviceSelectors(t *testing.T) {
 			want: []string{`spec.selectors[0].cel.expression: Invalid value: "machine": ` + unknown},
 		},
 		{
-			name: "not a decision", reason: "a device is selected or not, in alternatives too", errs: validation.ResourceClaim(claim),
+			name: "not a decision", reason: "a device is selected or not", errs: validation.ResourceClaim(exactly("device.driver")),
+			want: []string{`spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`},
+		},
+		{
+			name: "alternative that isn't a decision", reason: "so is one that another may stand in for", errs: validation.ResourceClaim(alternative),
 			want: []string{`spec.devices.requests[0].firstAvailable[0].selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`},
 		},
 		{
@@ -66,6 +78,10 @@ func TestDeviceSelectors(t *testing.T) {
 		{
 			name: "stored list attribute", reason: "a class that has it can still be changed",
 			errs: validation.DeviceClassUpdate(class(`device.attributes["d.e"].models.includes("a")`), class(`device.attributes["d.e"].models.includes("a")`)),
+		},
+		{
+			name: "stored list attribute of a claim", reason: "so can a claim, whose selectors never change",
+			errs: validation.ResourceClaimUpdate(exactly(`device.attributes["d.e"].models.includes("a")`), exactly(`device.attributes["d.e"].models.includes("a")`)),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -169,13 +169,14 @@ func TestKinds(t *testing.T) {
 			errs: validation.ResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 				Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 				Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"a/b/c": {BoolValue: ptr.To(true)}},
-					BindingConditions: []string{"Ready", "a/b/c"},
+					BindingConditions: []string{"Ready", "a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
 					ConsumesCounters: []resourcev1.DeviceCounterConsumption{
 						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}, {CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}},
 			}}),
 			want: []string{
 				`spec.devices[0].consumesCounters[1]: Duplicate value: {"counterSet":"s","counters":{"c":{"value":"0"}}}`,
 				`spec.devices[0].bindingConditions[1]: Invalid value: "a/b/c": ` + notQualified,
+				"spec.devices[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
 			},
 		},
 		{
