@@ -55,6 +55,9 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 	}
 	locate := s.config.locate()
 	s.config.crdBarrier.endDeletions(ctx)
+	if aggregator := s.config.aggregator.Load(); aggregator != nil {
+		defer aggregator.Hold()()
+	}
 	for range restoreRounds {
 		changes, err := s.config.member.Changes(ctx, snapshot.stored)
 		if err != nil {

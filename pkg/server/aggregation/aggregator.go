@@ -67,6 +67,7 @@ type Documents interface {
 type Aggregator struct {
 	config Config
 	local  local
+	checks *checks
 	// life is when it ends with all that it runs.
 	life context.Context
 
@@ -77,7 +78,7 @@ type Aggregator struct {
 
 // New returns an Aggregator that follows APIServices once their informer is started, and until life ends.
 func New(life context.Context, config Config) (*Aggregator, error) {
-	a := &Aggregator{config: config, life: life, remotes: map[schema.GroupVersion]*remoteAPI{}}
+	a := &Aggregator{config: config, life: life, checks: newChecks(), remotes: map[schema.GroupVersion]*remoteAPI{}}
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
 	a.local.keptAt.Store(-1)
 	_, err := config.APIServices.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -135,7 +136,7 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 		a.replace(gv, nil)
 		return
 	}
-	r := newRemote(a.life, &a.config, s)
+	r := newRemote(a.life, &a.config, a.checks, s)
 	a.replace(gv, r)
 	a.begin(r.run)
 }

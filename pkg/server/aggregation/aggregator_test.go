@@ -17,10 +17,10 @@ import (
 // with is an Aggregator of one other server, which hasn't been asked yet.
 func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	t.Helper()
-	a := &Aggregator{life: t.Context(), remotes: map[schema.GroupVersion]*remoteAPI{}}
+	a := &Aggregator{life: t.Context(), checks: newChecks(), remotes: map[schema.GroupVersion]*remoteAPI{}}
 	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
 	a.local.keptAt.Store(-1)
-	r := newRemote(t.Context(), &a.config, &apiregistrationv1.APIService{
+	r := newRemote(t.Context(), &a.config, a.checks, &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: "v1.example.com"},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: "example.com", Version: "v1", Service: &apiregistrationv1.ServiceReference{}},
 	})

@@ -38,10 +38,10 @@ func (r *remoteAPI) apiPath() string {
 }
 
 // describe asks the server what it serves, and makes it known.
-func (r *remoteAPI) describe(host string) error {
-	ctx, cancel := context.WithTimeout(r.ctx, checkTimeout)
+func (r *remoteAPI) describe(ctx context.Context, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	t, err := r.renewedTransport()
+	t, err := r.renewedTransport(ctx)
 	if err != nil {
 		return err
 	}

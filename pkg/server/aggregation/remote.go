@@ -53,6 +53,8 @@ type remoteAPI struct {
 	life, ctx context.Context
 	cancel    context.CancelFunc
 
+	checks *checks
+
 	// made is the transport, once there is one.
 	made atomic.Pointer[http.RoundTripper]
 	// checked is closed after the first check.
@@ -66,9 +68,9 @@ type remoteAPI struct {
 	described described
 }
 
-func newRemote(life context.Context, config *Config, s *apiregistrationv1.APIService) *remoteAPI {
+func newRemote(life context.Context, config *Config, checks *checks, s *apiregistrationv1.APIService) *remoteAPI {
 	r := &remoteAPI{
-		config: config, service: s, gv: groupVersionOf(s), life: life,
+		config: config, service: s, gv: groupVersionOf(s), life: life, checks: checks,
 		checked: make(chan struct{}), again: make(chan struct{}, 1),
 	}
 	r.ctx, r.cancel = context.WithCancel(life)
@@ -80,26 +82,26 @@ func (r *remoteAPI) transport() (http.RoundTripper, error) {
 	if made := r.made.Load(); made != nil {
 		return *made, nil
 	}
-	return r.renewedTransport()
+	return r.renewedTransport(r.ctx)
 }
 
 // renewedTransport is of the certificate as it is now, which the server is told to trust: what it was told may have
 // been put back, or the files be others. While they don't fit each other, it is the one before.
-func (r *remoteAPI) renewedTransport() (http.RoundTripper, error) {
-	t, err := r.newTransport()
+func (r *remoteAPI) renewedTransport(ctx context.Context) (http.RoundTripper, error) {
+	t, err := r.newTransport(ctx)
 	if err == nil {
 		r.made.Store(&t)
 		return t, nil
 	}
-	if made := r.made.Load(); made != nil {
-		klog.FromContext(r.ctx).Error(err, "requests go on with the certificate from before", "APIService", r.service.Name)
+	if made := r.made.Load(); made != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "requests go on with the certificate from before", "APIService", r.service.Name)
 		return *made, nil
 	}
 	return nil, err
 }
 
-func (r *remoteAPI) newTransport() (http.RoundTripper, error) {
-	cert, key, err := r.config.Identity(r.ctx)
+func (r *remoteAPI) newTransport(ctx context.Context) (http.RoundTripper, error) {
+	cert, key, err := r.config.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,28 +124,35 @@ func (r *remoteAPI) run() {
 	defer r.release()
 	backoff := retries()
 	for r.ctx.Err() == nil {
-		pause := checkPeriod
-		condition := r.check()
-		if r.ctx.Err() != nil {
-			return
-		}
-		available := condition.Status == apiregistrationv1.ConditionTrue
-		if available {
-			backoff = retries()
-		} else {
-			r.undescribe()
-			pause = backoff.Step()
-		}
-		r.available.Store(available)
-		r.onceChecked.Do(func() { close(r.checked) })
-		if err := r.report(condition); err != nil && !apierrors.IsNotFound(err) && r.ctx.Err() == nil {
-			if !apierrors.IsConflict(err) { // with whoever has written it meanwhile
-				klog.FromContext(r.ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
-			}
-			pause = backoff.Step()
-		}
-		r.pause(pause)
+		r.pause(r.ask(&backoff))
 	}
+}
+
+// ask asks once, makes known what it has found, and returns when to ask again.
+func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
+	ctx, done := r.checks.begin(r.ctx)
+	defer done()
+	condition := r.check(ctx)
+	if ctx.Err() != nil { // nothing was found, and who has ended it has it asked again
+		return checkPeriod
+	}
+	pause := checkPeriod
+	available := condition.Status == apiregistrationv1.ConditionTrue
+	if available {
+		*backoff = retries()
+	} else {
+		r.undescribe()
+		pause = backoff.Step()
+	}
+	r.available.Store(available)
+	r.onceChecked.Do(func() { close(r.checked) })
+	if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		if !apierrors.IsConflict(err) { // with whoever has written it meanwhile
+			klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
+		}
+		pause = backoff.Step()
+	}
+	return pause
 }
 
 // observe is told of the APIService. Who has put back its status, or written another, has what is so there again.
@@ -198,7 +207,7 @@ func (r *remoteAPI) host() (string, error) {
 }
 
 // check asks the server what it serves. The reasons are kube-aggregator's.
-func (r *remoteAPI) check() apiregistrationv1.APIServiceCondition {
+func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
 	s := r.service.Spec.Service
 	host, err := r.host()
 	switch {
@@ -209,7 +218,7 @@ func (r *remoteAPI) check() apiregistrationv1.APIServiceCondition {
 	case err != nil:
 		return unavailable("MissingEndpoints", fmt.Sprintf("service/%s in %q: %v", s.Name, s.Namespace, err))
 	}
-	if err := r.describe(host); err != nil {
+	if err := r.describe(ctx, host); err != nil {
 		return unavailable("FailedDiscoveryCheck", err.Error())
 	}
 	return condition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
@@ -226,7 +235,7 @@ func condition(status apiregistrationv1.ConditionStatus, reason, message string)
 }
 
 // report writes what was found to the status, if it isn't there yet.
-func (r *remoteAPI) report(found apiregistrationv1.APIServiceCondition) error {
+func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServiceCondition) error {
 	obj, exists, err := r.config.APIServices.GetStore().GetByKey(r.service.Name)
 	if err != nil || !exists {
 		return err
@@ -240,7 +249,7 @@ func (r *remoteAPI) report(found apiregistrationv1.APIServiceCondition) error {
 	if apiequality.Semantic.DeepEqual(stored.Status, updated.Status) {
 		return nil
 	}
-	_, err = r.config.Client.APIServices().UpdateStatus(r.ctx, updated, metav1.UpdateOptions{})
+	_, err = r.config.Client.APIServices().UpdateStatus(ctx, updated, metav1.UpdateOptions{})
 	return err
 }
 

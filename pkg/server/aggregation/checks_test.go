@@ -1,0 +1,54 @@
+package aggregation
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type somewhere struct{}
+
+func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) {
+	return &url.URL{Scheme: "https", Host: "localhost"}, nil
+}
+
+// Nobody asks a server while what is stored is put back, and afterwards it is asked at once, not when it would have been.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, r := with(t, nil)
+		asked := make(chan struct{})
+		a.config.Services = somewhere{}
+		a.config.Identity = func(ctx context.Context) (cert, key []byte, err error) {
+			select {
+			case asked <- struct{}{}:
+			case <-ctx.Done():
+			}
+			<-ctx.Done() // the check lasts until it is ended
+			return nil, nil, ctx.Err()
+		}
+		begin := time.Now() // of the bubble's clock
+		a.begin(r.run)
+		<-asked
+		var holders sync.WaitGroup
+		for range 2 {
+			holders.Go(func() {
+				defer a.Hold()()
+				if a.checks.running.TryRLock() {
+					a.checks.running.RUnlock()
+					t.Error("a check could begin")
+				}
+			})
+		}
+		holders.Wait()
+		<-asked
+		if waited := time.Since(begin); waited > 0 {
+			t.Errorf("the server is asked again after %v", waited)
+		}
+		r.cancel()
+		a.running.Wait()
+	})
+}
