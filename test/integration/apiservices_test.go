@@ -52,7 +52,7 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	srv := miniapitest.Start(t)
 	define(t, srv, "gears", "Gear", "v1")
 	client := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t)
-	expect := func(reason string) {
+	check := func(reason string) error {
 		t.Helper()
 		groups := must(client.ServerGroups())(t)
 		var want []string
@@ -64,9 +64,14 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		if got := apiServices(srv); !cmp.Equal(got, want) {
-			t.Errorf("%s: -want +got\n%s", reason, cmp.Diff(want, got))
+		if diff := cmp.Diff(want, apiServices(srv)); diff != "" {
+			return fmt.Errorf("%s: -want +got\n%s", reason, diff)
 		}
+		return nil
+	}
+	expect := func(reason string) {
+		t.Helper()
+		ok(t, check(reason))
 	}
 	initial := must(srv.Snapshot())(t)
 
@@ -79,9 +84,8 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 		if slices.Contains(apiServices(srv), "v2.example.com") {
 			return errors.New("v2.example.com is still there")
 		}
-		return nil
+		return check("nobody has the version any more")
 	})
-	expect("nobody has the version any more")
 	ok(t, clusterResources(srv, apiRegistration, "apiservices").Delete(t.Context(), "v1.apps", metav1.DeleteOptions{}))
 	expect("what is deleted is there again")
 	ok(t, srv.Restore(initial))
