@@ -8,12 +8,10 @@ import (
 // checks are what the servers are being asked at the moment. What is found is written, so none may be under way while
 // everything that is stored is put back.
 type checks struct {
-	running sync.RWMutex
-
-	// holding is locked by who lets none begin.
+	// holding is locked by who lets none begin, running by each check, and by who holds them once there is none.
 	holding sync.Mutex
-	mu      sync.Mutex
-	// allowed ends when those under way are to end.
+	running sync.RWMutex
+	// allowed ends when the checks under way are to end.
 	allowed context.Context
 	end     context.CancelFunc
 }
@@ -24,17 +22,11 @@ func newChecks() *checks {
 	return c
 }
 
-func (c *checks) allow() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.allowed, c.end = context.WithCancel(context.Background())
-}
+func (c *checks) allow() { c.allowed, c.end = context.WithCancel(context.Background()) }
 
 // begin waits until a check may be made, in a context that ends when it may not any more.
 func (c *checks) begin(ctx context.Context) (checking context.Context, done func()) {
 	c.running.RLock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	checking, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.allowed, cancel)
 	return checking, func() {
