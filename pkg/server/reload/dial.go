@@ -10,6 +10,9 @@ import (
 // being made stay for a while.
 func Dial(open context.Context) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := open.Err(); err != nil { // AfterFunc may come later than a connection on loopback
+			return nil, err
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(open, cancel)()
