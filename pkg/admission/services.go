@@ -140,13 +140,22 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 			return &url.URL{Scheme: "https", Host: host}, nil
 		}
 	}
-	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
-	unavailable.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: CauseNoServicePort}}}
-	return nil, unavailable
+	return nil, unavailable(CauseNoServicePort, "", fmt.Sprintf("no service port %d found for service %q", port, name))
 }
 
-// CauseNoServicePort is why a service isn't found that there is.
-const CauseNoServicePort metav1.CauseType = "NoServicePort"
+// Causes of errors that tell why a service isn't found that there is.
+const (
+	CauseNoServicePort    metav1.CauseType = "NoServicePort"
+	CauseNoEndpointSlices metav1.CauseType = "NoEndpointSlices"
+	// CauseNoEndpoints is that none is ready and has the port; the cause's field is the port's name.
+	CauseNoEndpoints metav1.CauseType = "NoEndpoints"
+)
+
+func unavailable(cause metav1.CauseType, field, message string) error {
+	err := apierrors.NewServiceUnavailable(message)
+	err.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: cause, Field: field}}}
+	return err
+}
 
 // selfHostPort is what the transport of webhooks knows this server by.
 const selfHostPort = "kubernetes.default.svc:443"
@@ -184,11 +193,18 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 	case !apierrors.IsNotFound(err):
 		return "", err
 	}
+	if len(slices) == 0 {
+		return "", unavailable(CauseNoEndpointSlices, "", fmt.Sprintf("no endpoints available for service %q", service.Name))
+	}
 	family := corev1.IPFamilyUnknown
 	if len(service.Spec.IPFamilies) > 0 {
 		family = service.Spec.IPFamilies[0]
 	}
-	return proxy.RandomEndpoint(service.Name, slices, port.Name, family, func(endpoint *discoveryv1.Endpoint) bool {
+	host, err := proxy.RandomEndpoint(service.Name, slices, port.Name, family, func(endpoint *discoveryv1.Endpoint) bool {
 		return len(endpoint.Addresses) > 0
 	})
+	if err != nil {
+		return "", unavailable(CauseNoEndpoints, port.Name, err.Error())
+	}
+	return host, nil
 }

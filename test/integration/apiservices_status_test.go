@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,18 @@ func TestStatusOfAPIService(t *testing.T) {
 	services := clusterResources(srv, apiRegistration, "apiservices")
 	must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 	becomes(t, srv, "Available True Passed")
+	for _, name := range []string{"bare", "idle"} {
+		must(srv.Client().CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+		}, metav1.CreateOptions{}))(t)
+	}
+	must(srv.Client().DiscoveryV1().EndpointSlices("default").Create(t.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "idle", Labels: map[string]string{discoveryv1.LabelServiceName: "idle"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(8443))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}}},
+	}, metav1.CreateOptions{}))(t)
 	for _, test := range []struct {
 		name, reason, patch, want string
 		subresources              []string
@@ -26,6 +39,10 @@ func TestStatusOfAPIService(t *testing.T) {
 		{"another service", "there is none", `{"spec": {"service": {"name": "absent"}}}`, "Available False ServiceNotFound", nil},
 		{"another port", "it has one other", `{"spec": {"service": {"name": "kubernetes", "port": 8443}}}`,
 			`Available False ServicePortError: service/kubernetes in "default" is not listening on port 8443`, nil},
+		{"no endpoints", "nobody has said where it is", `{"spec": {"service": {"name": "bare", "port": 443}}}`,
+			`Available False EndpointsNotFound: cannot find endpointslices for service/bare in "default"`, nil},
+		{"none ready", "what isn't ready isn't asked", `{"spec": {"service": {"name": "idle"}}}`,
+			`Available False MissingEndpoints: endpointslices for service/idle in "default" have no addresses with port name "https"`, nil},
 		{"no service", "what this server has itself is always there", `{"spec": {"service": null, "caBundle": null}}`, "Available True Local", nil},
 	} {
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}, test.subresources...))(t)

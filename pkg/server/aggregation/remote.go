@@ -208,20 +208,32 @@ func (r *remoteAPI) host() (string, error) {
 
 // check asks the server what it serves. The reasons are kube-aggregator's.
 func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
-	s := r.service.Spec.Service
 	host, err := r.host()
-	switch {
-	case apierrors.IsNotFound(err):
-		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
-	case apierrors.HasStatusCause(err, admission.CauseNoServicePort):
-		return unavailable("ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, ptr.Deref(s.Port, defaultPort)))
-	case err != nil:
-		return unavailable("MissingEndpoints", fmt.Sprintf("service/%s in %q: %v", s.Name, s.Namespace, err))
+	if err != nil {
+		return r.unreachable(err)
 	}
 	if err := r.describe(ctx, host); err != nil {
 		return unavailable("FailedDiscoveryCheck", err.Error())
 	}
 	return condition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
+}
+
+// unreachable says why there is no host to ask.
+func (r *remoteAPI) unreachable(err error) apiregistrationv1.APIServiceCondition {
+	s := r.service.Spec.Service
+	if apierrors.IsNotFound(err) {
+		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
+	}
+	if _, ok := apierrors.StatusCause(err, admission.CauseNoServicePort); ok {
+		return unavailable("ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, ptr.Deref(s.Port, defaultPort)))
+	}
+	if _, ok := apierrors.StatusCause(err, admission.CauseNoEndpointSlices); ok {
+		return unavailable("EndpointsNotFound", fmt.Sprintf("cannot find endpointslices for service/%s in %q", s.Name, s.Namespace))
+	}
+	if cause, ok := apierrors.StatusCause(err, admission.CauseNoEndpoints); ok {
+		return unavailable("MissingEndpoints", fmt.Sprintf("endpointslices for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, cause.Field))
+	}
+	return condition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))
 }
 
 func unavailable(reason, message string) apiregistrationv1.APIServiceCondition {
