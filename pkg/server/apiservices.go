@@ -45,13 +45,18 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 		Client:      client.ApiregistrationV1(),
 		Writer:      apiServiceWriter{writer},
 		Services:    c.services,
-		Identity:    c.frontProxyIdentity(writer),
-		Dial:        &transport.DialHolder{Dial: c.webhookConnections.dial},
-		Redirects:   !c.options.RejectForwardingRedirects,
-		Serializer:  c.generic.Serializer,
-		Discovery:   c.discovery.ResourceManager.WithSource(remoteSource),
-		Group:       groups.list.group,
-		OpenAPI:     remoteDocuments{openAPI, groups.crds.Lister()},
+		ServiceInformers: []cache.SharedIndexInformer{
+			c.informers.Core().V1().Services().Informer(),
+			c.informers.Core().V1().Endpoints().Informer(),
+			c.informers.Discovery().V1().EndpointSlices().Informer(),
+		},
+		Identity:   c.frontProxyIdentity(writer),
+		Dial:       &transport.DialHolder{Dial: c.webhookConnections.dial},
+		Redirects:  !c.options.RejectForwardingRedirects,
+		Serializer: c.generic.Serializer,
+		Discovery:  c.discovery.ResourceManager.WithSource(remoteSource),
+		Group:      groups.list.group,
+		OpenAPI:    remoteDocuments{openAPI, groups.crds.Lister()},
 		Changed: func() {
 			groups.sync()
 			c.crdBarrier.resourcesChanged()

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -48,6 +49,44 @@ func TestStatusOfAPIService(t *testing.T) {
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}, test.subresources...))(t)
 		becomes(t, srv, test.want)
 	}
+}
+
+// An APIService says at once that its Service has gone or is back.
+func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
+	t.Parallel()
+	port := trusted.serve(t, &extension{}, "tools.default.svc")
+	srv := miniapitest.Start(t)
+	service := toolsService("tools")
+	ok(t, unstructured.SetNestedField(service.Object, int64(443), "spec", "service", "port"))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), service, metav1.CreateOptions{}))(t)
+	services, slices := srv.Client().CoreV1().Services("default"), srv.Client().DiscoveryV1().EndpointSlices("default")
+	create := func() {
+		t.Helper()
+		must(services.Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "tools"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
+		}, metav1.CreateOptions{}))(t)
+	}
+	const soon = 25 * time.Second // before a server that answers is asked again, after half a minute
+	becomes := func(want string) { t.Helper(); becomesWithin(t, soon, srv, want) }
+	create()
+	slice := must(slices.Create(t.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "tools", Labels: map[string]string{discoveryv1.LabelServiceName: "tools"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(port))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
+	}, metav1.CreateOptions{}))(t)
+	becomes("Available True Passed")
+	slice.Labels[discoveryv1.LabelServiceName] = "others"
+	slice = must(slices.Update(t.Context(), slice, metav1.UpdateOptions{}))(t)
+	becomes("Available False EndpointsNotFound")
+	slice.Labels[discoveryv1.LabelServiceName] = "tools"
+	must(slices.Update(t.Context(), slice, metav1.UpdateOptions{}))(t)
+	becomes("Available True Passed")
+	ok(t, services.Delete(t.Context(), "tools", metav1.DeleteOptions{}))
+	becomes("Available False ServiceNotFound")
+	create()
+	becomes("Available True Passed")
 }
 
 // What is restored is as it was before a server was there; when it is there again, it trusts this one again.

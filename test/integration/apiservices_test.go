@@ -207,7 +207,12 @@ func availability(srv *miniapitest.Server) string {
 
 func becomes(t *testing.T, srv *miniapitest.Server, want string) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	becomesWithin(t, time.Minute, srv, want)
+}
+
+func becomesWithin(t *testing.T, limit time.Duration, srv *miniapitest.Server, want string) {
+	t.Helper()
+	within(t, limit, func(context.Context) error {
 		if got := availability(srv); !strings.HasPrefix(got, want) {
 			return fmt.Errorf("the APIService is %q, want %q", got, want)
 		}

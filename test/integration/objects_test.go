@@ -42,8 +42,14 @@ func ok(t testing.TB, err error) {
 // eventually tries until there is no error. It is for what isn't the answer to a request.
 func eventually(t testing.TB, try func(context.Context) error) {
 	t.Helper()
+	within(t, time.Minute, try)
+}
+
+// within is eventually with a limit of its own, for what would come without being told, too, but later.
+func within(t testing.TB, limit time.Duration, try func(context.Context) error) {
+	t.Helper()
 	var last error
-	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		last = try(ctx)
 		return last == nil, nil
 	}); err != nil {

@@ -2,6 +2,7 @@ package aggregation
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ type Config struct {
 	Writer Writer
 	// Services finds the server behind a Service.
 	Services utilwebhook.ServiceResolver
+	// ServiceInformers inform of Services and of their endpoints.
+	ServiceInformers []cache.SharedIndexInformer
 	// Identity is the client certificate by which other servers trust what they are told of who asks; without
 	// one they are told, and needn't believe it.
 	Identity func(context.Context) (cert, key []byte, err error)
@@ -86,7 +89,7 @@ func New(life context.Context, config Config) (*Aggregator, error) {
 		UpdateFunc: func(_, obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
 		DeleteFunc: a.observeDeletion,
 	})
-	return a, err
+	return a, errors.Join(err, a.followServices())
 }
 
 // Start starts the informer. It doesn't wait for its first list.
