@@ -310,6 +310,9 @@ func TestUnavailableAPIService(t *testing.T) {
 	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "service default/tools, which can't be reached") {
 		t.Errorf("the answer is %v", err)
 	}
+	if got := samples(t, srv, `code="503",component="aggregator",group="tools.example.com"`, "apiserver_request_terminations_total"); len(got) == 0 {
+		t.Error("the request is missing from apiserver_request_terminations_total")
+	}
 	client := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t)
 	_, lists, err := client.ServerGroupsAndResources()
 	var failed *discovery.ErrGroupDiscoveryFailed

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -22,6 +23,9 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/streaming/pkg/httpstream"
 )
+
+// metricsComponent is who has ended a request in apiserver_request_terminations_total, by kube-apiserver's name.
+const metricsComponent = "aggregator"
 
 // ServeHTTP passes a request on to the server, with the identity of who asks. It tries even if the last check
 // failed: who has just started the server needn't wait for the next one.
@@ -168,6 +172,8 @@ func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
 	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",
 		r.service.Name, s.Namespace, s.Name, err))
 	responsewriters.ErrorNegotiated(unavailable, r.config.Serializer, schema.GroupVersion{}, w, req)
+	info, _ := request.RequestInfoFrom(req.Context())
+	metrics.RecordRequestTermination(req, info, metricsComponent, http.StatusServiceUnavailable)
 }
 
 // failing says why a request wasn't passed on.
