@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxLogBytes is how much of the recent events a hub keeps, by the length of their values, and
-	// maxLogEvents how many.
+	// maxLogBytes is how much of the recent events a hub keeps, by the length of their values and
+	// previous values, and maxLogEvents how many.
 	maxLogBytes  = 1 << 20
 	maxLogEvents = 2000
 
@@ -106,13 +106,13 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range events {
-		h.record(e)
 		for w := range h.watches {
 			if w.wants(e) {
 				h.complete(e)
 				w.push(e)
 			}
 		}
+		h.record(e) // with what it has been completed by
 	}
 	for key, revision := range h.needs {
 		if revision <= h.revision {
@@ -125,20 +125,27 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 // record adds an event to the log.
 func (h *hub) record(e *clientv3.Event) {
 	h.log = append(h.log, e)
-	h.logBytes += len(e.Kv.Value)
+	h.logBytes += heldBytes(e)
 	h.revision = e.Kv.ModRevision
-	if h.logBytes <= maxLogBytes && len(h.log) <= maxLogEvents {
-		return
-	}
-	half := len(h.log) - len(h.log)/2
-	h.from = max(h.from, h.log[half-1].Kv.ModRevision)
-	for half < len(h.log) && h.log[half].Kv.ModRevision <= h.from {
-		half++ // of the same transaction
-	}
-	h.log = slices.Clone(h.log[half:])
-	h.logBytes = 0
-	for _, e := range h.log {
-		h.logBytes += len(e.Kv.Value)
+	h.shorten()
+}
+
+// heldBytes is what an event keeps in memory. A deletion has nothing but the previous value.
+func heldBytes(e *clientv3.Event) int { return len(e.Kv.GetValue()) + len(e.PrevKv.GetValue()) }
+
+// shorten forgets the older half of a log that is too long, until it isn't or has the last event alone.
+func (h *hub) shorten() {
+	for len(h.log) > 1 && (h.logBytes > maxLogBytes || len(h.log) > maxLogEvents) {
+		half := len(h.log) - len(h.log)/2
+		h.from = max(h.from, h.log[half-1].Kv.ModRevision)
+		for half < len(h.log) && h.log[half].Kv.ModRevision <= h.from {
+			half++ // of the same transaction
+		}
+		h.log = slices.Clone(h.log[half:])
+		h.logBytes = 0
+		for _, e := range h.log {
+			h.logBytes += heldBytes(e)
+		}
 	}
 }
 
@@ -223,11 +230,14 @@ func (h *hub) replay(w *hubWatch) bool {
 		return false
 	}
 	first, _ := slices.BinarySearchFunc(h.log, w.from, func(e *clientv3.Event, from int64) int { return int(e.Kv.ModRevision - from) })
+	defer h.shorten()
 	for _, e := range h.log[first:] {
 		if w.wants(e) {
+			before := heldBytes(e)
 			if !h.complete(e) {
 				return false
 			}
+			h.logBytes += heldBytes(e) - before
 			w.push(e)
 		}
 	}

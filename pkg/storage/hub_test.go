@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,56 @@ func TestHubForgets(t *testing.T) {
 		t.Fatal("the log keeps everything")
 	}
 	check(m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
+}
+
+// What the log keeps is bounded, though a deletion has no value but the previous one.
+func TestHubKeepsFewBytes(t *testing.T) {
+	t.Parallel()
+	const n, value = 16, maxLogBytes / 4
+	for _, c := range []struct {
+		name, reason string
+		late         bool
+	}{
+		{"watched", "a watch has the events as they happen, and with them what was deleted", false},
+		{"watched later", "a watch from the past has what was deleted read for it", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := startMember(t, Options{})
+			for i := range n {
+				put(t, m, fmt.Sprint("/a/", i), strings.Repeat("x", value))
+			}
+			from := clientv3.WithRev(m.server.KV().Rev() + 1)
+			watch := func() clientv3.WatchChan {
+				return m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithPrevKV(), from)
+			}
+			var events clientv3.WatchChan
+			if !c.late {
+				events = watch()
+			}
+			for i := range n {
+				if _, err := m.client.KV.Delete(t.Context(), fmt.Sprint("/a/", i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for m.hub.seen() < m.server.KV().Rev() && t.Context().Err() == nil {
+				runtime.Gosched()
+			}
+			if c.late {
+				events = watch()
+			}
+			collect(t, events, n)
+			m.hub.mu.Lock()
+			defer m.hub.mu.Unlock()
+			kept := 0
+			for _, e := range m.hub.log {
+				kept += len(e.Kv.GetValue()) + len(e.PrevKv.GetValue())
+			}
+			if kept == 0 || kept > maxLogBytes || kept != m.hub.logBytes {
+				t.Errorf("the log keeps %d bytes, and counts %d, want something and at most %d: %s", kept, m.hub.logBytes, maxLogBytes, c.reason)
+			}
+		})
+	}
 }
 
 // What happens while others are let run goes with what a watch has.
