@@ -80,6 +80,9 @@ func (b *crdBarrier) update(change func()) {
 
 // observe is told what the informer has seen, after everybody else.
 func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
+	if deleted {
+		b.served.forget(crd)
+	}
 	b.update(func() {
 		if deleted {
 			delete(b.seen, crd.Name)

@@ -63,15 +63,31 @@ type notedOptions struct {
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
 func (o *notedOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	if crd, err := o.served.lister.Get(resource.String()); err == nil {
-		o.served.mu.Lock()
-		if o.served.made == nil {
-			o.served.made = map[schema.GroupResource]*apiextensionsv1.CustomResourceDefinition{}
-		}
-		o.served.made[resource] = crd
-		o.served.mu.Unlock()
-	}
+	o.served.note(resource)
 	return o.inner.GetRESTOptions(resource, example)
+}
+
+func (s *servedDefinitions) note(resource schema.GroupResource) {
+	s.mu.Lock() // before it is looked for: who forgets one that is gone comes later
+	defer s.mu.Unlock()
+	crd, err := s.lister.Get(resource.String())
+	if err != nil {
+		return
+	}
+	if s.made == nil {
+		s.made = map[schema.GroupResource]*apiextensionsv1.CustomResourceDefinition{}
+	}
+	s.made[resource] = crd
+}
+
+// forget lets go of a definition that is gone, unless there is another in its place already.
+func (s *servedDefinitions) forget(crd *apiextensionsv1.CustomResourceDefinition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	resource := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+	if made := s.made[resource]; made != nil && made.UID == crd.UID {
+		delete(s.made, resource)
+	}
 }
 
 // await waits until requests are served by the definition, or by a later one.

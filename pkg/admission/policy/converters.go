@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -101,6 +102,8 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 	if c.defined == nil {
 		c.defined = map[schema.GroupVersionKind]definedConverter{}
 	}
+	// A server may see any number of definitions come and go.
+	maps.DeleteFunc(c.defined, func(kind schema.GroupVersionKind, _ definedConverter) bool { return c.definition(kind) == nil })
 	c.defined[kind] = definedConverter{definition.UID, definition.ResourceVersion, made}
 	return made, nil
 }
@@ -111,10 +114,7 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 	if err != nil {
 		return nil, err
 	}
-	path := "apis/" + gv.String()
-	if gv.Group == "" {
-		path = "api/" + gv.Version
-	}
+	path := documentPath(gv)
 	document, ok := paths[path]
 	if !ok {
 		return nil, fmt.Errorf("the server doesn't serve %s", strings.TrimPrefix(path, "apis/"))
@@ -143,6 +143,15 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 	if c.custom == nil {
 		c.custom = map[schema.GroupVersion]converter{}
 	}
+	maps.DeleteFunc(c.custom, func(gv schema.GroupVersion, _ converter) bool { return paths[documentPath(gv)] == nil })
 	c.custom[gv] = converter{document.ServerRelativeURL(), made}
 	return made, nil
+}
+
+// documentPath is where a group's version is described, in the list of OpenAPI documents.
+func documentPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 )
@@ -52,5 +53,39 @@ func TestConverters(t *testing.T) {
 		if found := c.GetTypeConverter(kind) != nil; found != step.found || reads != step.reads {
 			t.Errorf("%s: %s: found %t, read %d times; want %t, %d", step.name, step.reason, found, reads, step.found, step.reads)
 		}
+	}
+}
+
+// Of what is no longer served no converter is kept, once there is another: a server may see any number of kinds.
+func TestConvertersAreForgotten(t *testing.T) {
+	t.Parallel()
+	const n = 10
+	reads := 0
+	served, definitions := server{}, map[schema.GroupVersionKind]*apiextensionsv1.CustomResourceDefinition{}
+	c := &converters{
+		openAPI:    func() openapi.Client { return served },
+		definition: func(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition { return definitions[kind] },
+	}
+	for i := range n {
+		defined := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprint("Gear", i)}
+		names := apiextensionsv1.CustomResourceDefinitionNames{Plural: fmt.Sprint("gears", i), Kind: defined.Kind}
+		definitions[defined] = &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: defined.Group, Names: names, Scope: apiextensionsv1.ClusterScoped, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: defined.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		}}
+		remote := schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing"}
+		served["apis/"+remote.GroupVersion().String()] = document{1, &reads}
+		for _, kind := range []schema.GroupVersionKind{defined, remote} {
+			if c.GetTypeConverter(kind) == nil {
+				t.Fatalf("no converter of %v", kind)
+			}
+		}
+		delete(definitions, defined)
+		delete(served, "apis/"+remote.GroupVersion().String())
+	}
+	if len(c.defined) != 1 || len(c.custom) != 1 {
+		t.Errorf("after %d kinds of either sort, each gone before the next, there are converters of %d definitions and %d documents, want the last", n, len(c.defined), len(c.custom))
 	}
 }
