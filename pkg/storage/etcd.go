@@ -25,6 +25,10 @@ const (
 	// its first write; 64 MB each, etcd's default, are 30 ms and 128 MB of memory on a tmpfs.
 	segmentBytes = 2 << 20
 
+	// temporarySnapshotCount is after how many entries a temporary member's log may be cut. That is memory, or the little
+	// that containers have of it in /dev/shm, and etcd's default would keep ten thousand objects as they were written.
+	temporarySnapshotCount = 1000
+
 	// campaignRetry is how long a refused election waits for the next attempt.
 	campaignRetry = 200 * time.Microsecond
 
@@ -111,6 +115,10 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 // the member its identity. Values without a comment are the defaults of etcd's command line.
 func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 	peers := types.URLs{url.URL{Scheme: "unix", Host: memberName}}
+	snapshotCount := uint64(etcdserver.DefaultSnapshotCount)
+	if folder.temporary {
+		snapshotCount = temporarySnapshotCount
+	}
 	return config.ServerConfig{
 		Name:                memberName,
 		DataDir:             folder.path,
@@ -125,7 +133,7 @@ func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 		ElectionTicks: 10,
 		PreVote:       true,
 
-		SnapshotCount:          etcdserver.DefaultSnapshotCount,
+		SnapshotCount:          snapshotCount,
 		SnapshotCatchUpEntries: 100, // in memory, for slow followers, of which there are none
 		MaxSnapFiles:           5,
 		MaxWALFiles:            5,

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
@@ -326,5 +328,40 @@ func BenchmarkPut(b *testing.B) {
 	m := startMember(b, Options{})
 	for b.Loop() {
 		put(b, m, "/a", "1")
+	}
+}
+
+// The log of a temporary member doesn't grow with what is written: etcd gives up the locks of segments that it needs no
+// more, and removes them, the next time it looks.
+func TestTemporaryLogIsCut(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	needed := func() int {
+		for i := range temporarySnapshotCount + temporarySnapshotCount/2 {
+			put(t, m, fmt.Sprint("/a/", i%10), strings.Repeat("x", 8<<10))
+		}
+		segments, err := filepath.Glob(filepath.Join(m.folder.path, "member", "wal", "*.wal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, segment := range segments {
+			lock, err := fileutil.TryLockFile(segment, os.O_WRONLY, fileutil.PrivateFileMode)
+			switch {
+			case err == nil:
+				_ = lock.Close()
+			case errors.Is(err, fileutil.ErrLocked):
+				n++
+			case !errors.Is(err, os.ErrNotExist):
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	const most = temporarySnapshotCount*(8<<10)/segmentBytes + 2
+	for round := range 3 {
+		if n := needed(); n == 0 || n > most {
+			t.Errorf("round %d: %d segments of the log are needed, want at most %d", round, n, most)
+		}
 	}
 }
