@@ -103,6 +103,9 @@ func TestBadResponses(t *testing.T) {
 		{"unknown operation", "the server did what it was told", 200, response(jsonPatch(`[{"op":"merge","path":"/data/a","value":"b"}]`)), `Unexpected kind: merge`, true},
 		{"path that isn't there", "the server did what it was told", 200, response(jsonPatch(`[{"op":"remove","path":"/data/missing"}]`)), `error in remove for path: '/data/missing': Unable to remove nonexistent key: missing: missing value`, true},
 		{"failed test", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":"/data/made","value":"second"}]`)), `testing value /data/made failed: test failed`, true},
+		{"nothing to replace all with", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `admission webhook "bad.example.com" returned a patch that can't be applied: an operation needs a value that it doesn't have`, true},
+		{"comparison of all with nothing", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `admission webhook "bad.example.com" returned a patch that can't be applied: an operation needs a value that it doesn't have`, true},
+		{"comparison with null", "the server did what it was told", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `admission webhook "bad.example.com" returned a patch that can't be applied: an operation needs a value that it doesn't have`, true},
 		{"undecodable object", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":"/data","value":"none"}]`)), `json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string`, true},
 	}
 	validatingOnly := []badResponse{

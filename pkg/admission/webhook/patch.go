@@ -36,7 +36,7 @@ func (o *versionedObject) patch(hook string, response *webhookrequest.AdmissionR
 	if response.PatchType != admissionv1.PatchTypeJSONPatch {
 		return false, failed(hook, webhookerrors.ToStatusErr(hook, response.Result), "unsupported patch type %q", response.PatchType)
 	}
-	after, err := o.patched(before, patch)
+	after, err := o.patched(before, hook, patch)
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
@@ -48,12 +48,12 @@ func (o *versionedObject) patch(hook string, response *webhookrequest.AdmissionR
 }
 
 // patched returns a patched copy.
-func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) (runtime.Object, error) {
+func (o *versionedObject) patched(before runtime.Object, hook string, patch jsonpatch.Patch) (runtime.Object, error) {
 	encoded, err := o.reviews.encodeObject(before)
 	if err != nil {
 		return nil, err
 	}
-	if encoded, err = patch.Apply(encoded); err != nil {
+	if encoded, err = apply(hook, patch, encoded); err != nil {
 		return nil, err
 	}
 	var after runtime.Object = &unstructured.Unstructured{} // what custom resources are
@@ -64,6 +64,17 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 	}
 	after, _, err = o.decoder().Decode(encoded, nil, after)
 	return after, err
+}
+
+// apply applies a webhook's patch to JSON.
+func apply(hook string, patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
+	// What compares with no value, or replaces all with none, panics.
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("admission webhook %q returned a patch that can't be applied: an operation needs a value that it doesn't have (%v)", hook, cause)
+		}
+	}()
+	return patch.Apply(object)
 }
 
 // decoder returns what decodes the object.
