@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,6 +108,10 @@ func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.U
 
 func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 	service := obj.(*corev1.Service)
+	if service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0 {
+		// No IPAddress can say whose it is, and validation, which comes next, refuses the service.
+		return func(context.Context, bool) {}, nil
+	}
 	if service.Namespace == "" {
 		// Not every caller has filled it in yet, and reservations name it.
 		service.Namespace = genericapirequest.NamespaceValue(ctx)

@@ -1,0 +1,44 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// What is wrong with an object is told as a fault of the object, though something else meets it before
+// validation does and can't cope with it.
+func TestInvalidObjects(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	service := func(name string) func(kubernetes.Interface) error {
+		return func(c kubernetes.Interface) error {
+			_, err := c.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+			}, metav1.CreateOptions{})
+			return err
+		}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		create       func(kubernetes.Interface) error
+		want         string
+	}{
+		{"service without a name", "its IPAddress would be nobody's", service(""), `metadata.name: Required value: name or generateName is required`},
+		{"name of a service", "its IPAddress couldn't name it", service("a/b"), `metadata.name: Invalid value: "a/b"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if err := tc.create(srv.Client()); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want it refused as invalid with %q: %s", err, tc.want, tc.reason)
+			}
+		})
+	}
+}
