@@ -33,6 +33,13 @@ func TestInvalidObjects(t *testing.T) {
 	}{
 		{"service without a name", "its IPAddress would be nobody's", service(""), `metadata.name: Required value: name or generateName is required`},
 		{"name of a service", "its IPAddress couldn't name it", service("a/b"), `metadata.name: Invalid value: "a/b"`},
+		{"node of a pod", "a plugin wants the node's labels, and can't ask for it", func(c kubernetes.Interface) error {
+			_, err := c.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "a"},
+				Spec:       corev1.PodSpec{NodeName: "a/b", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			}, metav1.CreateOptions{})
+			return err
+		}, `spec.nodeName: Invalid value: "a/b"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes"
@@ -57,6 +58,10 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		pod, ok := a.GetObject().(*corev1.Pod)
 		if !ok {
 			return fmt.Errorf("expected Pod but got %T", a.GetObject())
+		}
+		if len(content.IsPathSegmentName(pod.Spec.NodeName)) > 0 {
+			// No client can ask for a node of that name, and validation refuses the pod.
+			return nil
 		}
 		return p.label(ctx, &pod.ObjectMeta, pod.Spec.NodeName)
 	case "binding":
