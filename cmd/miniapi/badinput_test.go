@@ -36,6 +36,8 @@ func TestBadInput(t *testing.T) {
 	brackets := file(t, "brackets.yaml", "this: [is\n")
 	wrongType := file(t, "wrong-type.yaml", "apiVersion: v1\nkind: Config\nclusters: 5\n")
 	level := file(t, "level.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]\n")
+	metadata := file(t, "metadata.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+	nowhere := file(t, "nowhere.yaml", "apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n")
 	abac := file(t, "policy.jsonl", `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":`)
 	rate := file(t, "tracing.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nsamplingRatePerMillion: -4\n")
 	podSecurity := file(t, "admission.yaml", `
@@ -114,6 +116,7 @@ plugins:
 		{"kubeconfig of authorization", []string{"serve", "--secure-port=0", "--authorization-mode=Webhook", "--authorization-webhook-config-file=" + brackets}, exitFailed, []string{brackets, "line 1"}, "it is no YAML"},
 		{"kubeconfig of authentication", []string{"serve", "--secure-port=0", "--authentication-token-webhook-config-file=" + wrongType}, exitFailed, []string{wrongType, "clusters"}, "clusters are a list"},
 		{"audit policy", []string{"serve", "--audit-policy-file=" + level, "--audit-log-path=-"}, exitUsage, []string{"--audit-policy-file " + level, "rules[0].level", "Loud", "RequestResponse"}, "there is no such level"},
+		{"kubeconfig of audit", []string{"serve", "--secure-port=0", "--audit-policy-file=" + metadata, "--audit-webhook-config-file=" + nowhere}, exitFailed, []string{"--audit-webhook-config-file " + nowhere, "context", "nowhere"}, "its context isn't there"},
 		{"no tracing configuration", []string{"serve", "--tracing-config-file=" + missing}, exitUsage, []string{"--tracing-config-file " + missing, "no such file"}, "it isn't there"},
 		{"tracing configuration", []string{"serve", "--tracing-config-file=" + brackets}, exitUsage, []string{"--tracing-config-file " + brackets, "line 1"}, "it is no YAML"},
 		{"rate of tracing", []string{"serve", "--secure-port=0", "--tracing-config-file=" + rate}, exitFailed, []string{"--tracing-config-file " + rate, "samplingRatePerMillion", "-4"}, "it is no rate"},
@@ -127,7 +130,7 @@ plugins:
 		{"policy of ABAC", []string{"serve", "--secure-port=0", "--authorization-mode=ABAC", "--authorization-policy-file=" + abac}, exitFailed, []string{abac, "line 1"}, "the line is cut short"},
 		{"authorization mode", []string{"serve", "--authorization-mode=Rbac"}, exitUsage, []string{"--authorization-mode", `"Rbac"`, "RBAC"}, "letters count"},
 		{"admission configuration", []string{"serve", "--admission-control-config-file=" + brackets}, exitUsage, []string{"--admission-control-config-file", brackets}, "it is no YAML"},
-		{"configuration of a plugin", []string{"serve", "--secure-port=0", "--admission-control-config-file=" + podSecurity}, exitFailed, []string{"PodSecurity", "enforce", "baseline"}, "there is no such level"},
+		{"configuration of a plugin", []string{"serve", "--secure-port=0", "--admission-control-config-file=" + podSecurity}, exitFailed, []string{"PodSecurity", podSecurity, "defaults.enforce", "baseline"}, "there is no such level"},
 		{"plugin", []string{"serve", "--enable-admission-plugins=Nope"}, exitUsage, []string{"--enable-admission-plugins", `"Nope"`, "NamespaceLifecycle"}, "nobody has it"},
 
 		{"empty argument", []string{"kube-apiserver", ""}, exitUsage, []string{"--etcd-servers"}, "it is no argument, so what is missing is told"},

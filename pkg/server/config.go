@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -379,8 +380,17 @@ func (c *Config) buildAuthorization(context.Context) error {
 }
 
 func (c *Config) buildAudit(context.Context) error {
-	if err := c.options.Audit.ApplyTo(c.generic); err != nil {
-		return fmt.Errorf("--audit-log-path, --audit-webhook-config-file: %w", err)
+	audit := c.options.Audit
+	if err := audit.ApplyTo(c.generic); err != nil {
+		// Which of the two it is, the error says, but not where.
+		var files []string
+		if file := audit.LogOptions.Path; file != "" {
+			files = append(files, "--audit-log-path "+file)
+		}
+		if file := audit.WebhookOptions.ConfigFile; file != "" {
+			files = append(files, "--audit-webhook-config-file "+file)
+		}
+		return fmt.Errorf("%s: %w", strings.Join(files, ", "), err)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	podsecurity "k8s.io/pod-security-admission/admission"
 	"k8s.io/pod-security-admission/admission/api/load"
+	"k8s.io/pod-security-admission/admission/api/validation"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/metrics"
 	"k8s.io/pod-security-admission/policy"
@@ -45,6 +46,10 @@ func New(config io.Reader) (*Plugin, error) {
 	configuration, err := load.LoadFromReader(config)
 	if err != nil {
 		return nil, err
+	}
+	// Here, where the file is known that it is from.
+	if errs := validation.ValidatePodSecurityConfiguration(configuration); len(errs) > 0 {
+		return nil, errs.ToAggregate()
 	}
 	return &Plugin{
 		Handler: namespaces.NewHandler(admission.Create, admission.Update),
