@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand" //nolint:depguard // randfill takes its Source
+	"runtime/debug"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/randfill"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+)
+
+// FuzzObjects sends objects that nobody would write through all that a request does with one, in every
+// version of every row. Whatever is wrong with them is told to who sent them: nothing panics.
+func FuzzObjects(f *testing.F) {
+	for seed := range int64(4) {
+		for _, unset := range []float64{0.2, 0.5, 0.8} {
+			f.Add(seed, unset)
+		}
+	}
+	f.Fuzz(func(t *testing.T, seed int64, unset float64) {
+		t.Parallel()
+		if !(unset >= 0 && unset <= 1) {
+			t.Skip("it is no probability")
+		}
+		table := Table()
+		for i := range table {
+			for j := range table[i].Kinds {
+				k := &table[i].Kinds[j]
+				for n, gvk := range served(k) {
+					source := rand.NewSource(seed + int64(1000*n))
+					fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), source, Codecs()).
+						NilChance(unset).NumElements(0, 2).MaxDepth(20)
+					if err := send(t, k, gvk, fill); err != nil {
+						t.Errorf("%s: %v", gvk, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// send creates, updates and shows objects of a kind. Its error is a panic.
+func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Filler) (err error) {
+	t.Helper()
+	object := func() runtime.Object {
+		sent, err := Scheme().New(gvk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill.Fill(sent)
+		Scheme().Default(sent)
+		hub := newOf(k.Object)()
+		if err := Scheme().Convert(sent, hub, nil); err != nil {
+			t.Logf("%s: %v", gvk, err)
+			return k.Object.DeepCopyObject()
+		}
+		m := objectMeta(hub)
+		m.SetName("a")
+		m.SetUID("u")
+		m.SetResourceVersion("1")
+		m.SetDeletionTimestamp(nil)
+		m.SetNamespace("")
+		if k.Namespaced {
+			m.SetNamespace("ns")
+		}
+		return hub
+	}
+	ctx := through(gvk.GroupVersion())
+	show := func(o runtime.Object) {
+		if _, err := printers.TableConvertor(k.printer()).ConvertToTable(ctx, o, nil); err != nil {
+			t.Errorf("%s: %v", gvk, err)
+		}
+		if _, _, err := k.attributes(o); err != nil {
+			t.Errorf("%s: %v", gvk, err)
+		}
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	created := object()
+	if k.List == nil {
+		return nil
+	}
+	main := newStrategy(Scheme(), k, []schema.GroupVersion{gvk.GroupVersion()})
+	main.deps = Dependencies{
+		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
+		storeOf:    func(schema.GroupResource) (*Storage, error) { return nil, errors.New("there is no other row") },
+		resourceOf: func(schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+			return schema.GroupVersionResource{}, false
+		},
+	}
+	strategies := []rest.RESTUpdateStrategy{main}
+	if k.Status {
+		strategies = append(strategies, statusStrategy{main})
+	}
+	switch k.Object.(type) {
+	case *corev1.Pod:
+		strategies = append(strategies, podPartStrategy{main, podResize}, podPartStrategy{main, podEphemeralContainers})
+	case *certificatesv1.CertificateSigningRequest:
+		strategies = append(strategies, approvalStrategy{main})
+	}
+	for _, s := range strategies {
+		old, updated := object(), object()
+		show(updated)
+		_ = rest.BeforeUpdate(s, ctx, updated, old)
+		show(updated)
+		_ = rest.BeforeUpdate(s, ctx, old.DeepCopyObject(), old)
+	}
+	objectMeta(created).SetResourceVersion("")
+	rest.FillObjectMetaSystemFields(objectMeta(created))
+	_ = rest.BeforeCreate(main, ctx, created)
+	main.CheckGracefulDelete(context.Background(), created, &metav1.DeleteOptions{})
+	show(created)
+	return nil
+}
+
+// anyValues are fillers for types whose fields can't have just any values, as they are decoded from text.
+func anyValues(serializer.CodecFactory) []any {
+	return []any{
+		func(q *apiresource.Quantity, c randfill.Continue) {
+			*q = *apiresource.NewMilliQuantity(c.Int63()-c.Int63(), apiresource.DecimalSI)
+		},
+		func(v *intstr.IntOrString, c randfill.Continue) {
+			*v = intstr.FromInt32(c.Int31() - c.Int31())
+			if c.Bool() {
+				*v = intstr.FromString([]string{"", "port", "%", "50%", "-1%", "99999999999%"}[c.Intn(6)])
+			}
+		},
+		func(e *runtime.RawExtension, c randfill.Continue) {
+			e.Raw = []byte([]string{"null", "{}", "[]", "1", `{"apiVersion":"v1","kind":"Pod"}`}[c.Intn(5)])
+		},
+		// Texts that mean something at one place or another, so that what looks into them does.
+		func(s *string, c randfill.Continue) {
+			texts := []string{"", "a", "-", "a/b", "example.com/a", "*", "10.0.0.1", "::1", "10.0.0.0/8", "::/0", "* * * * *",
+				"TZ=UTC * * * * *", "Europe/Berlin", "1Gi", "self", "a == b", "(", "[", "https://a/b?c#d", "a:b@sha256:c",
+				"cpu", "hugepages-2Mi", "requests.cpu", "count/pods", "metadata.name", "metadata.labels['a']", "Exists", "In", "True"}
+			if *s = c.String(0); c.Intn(5) > 0 {
+				*s = texts[c.Intn(len(texts))]
+			}
+		},
+	}
+}
