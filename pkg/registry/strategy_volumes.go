@@ -33,6 +33,7 @@ var persistentVolumeHooks = HooksOf[*corev1.PersistentVolume]{
 
 var persistentVolumeClaimHooks = HooksOf[*corev1.PersistentVolumeClaim]{
 	PrepareForCreate: func(_ context.Context, c *corev1.PersistentVolumeClaim) {
+		c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 		dropUnknownDataSource(&c.Spec)
 		dropOtherNamespace(&c.Spec)
 		sameDataSources(&c.Spec)
