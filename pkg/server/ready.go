@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
@@ -25,7 +27,20 @@ const (
 	// ensureTimeout bounds how long of that what every cluster has is waited for, which webhooks may be
 	// asked about.
 	ensureTimeout = startTimeout / 2
+
+	// startGrace is how long a start goes on that nobody wants any more: it is over in less, unless something is wrong.
+	startGrace = 10 * time.Second
 )
+
+// graceful is a context that ends some time after ctx does, for what is better finished than broken off.
+func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return later, func() {
+		stop()
+		cancel()
+	}
+}
 
 // syncInformers starts the informers of admission, authorization and custom
 // resources, and waits until each has seen what is stored.
@@ -38,14 +53,30 @@ func (s *Server) syncInformers(ctx context.Context) error {
 		aggregator.Start()
 	}
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
-		return fmt.Errorf("waiting for informers: %w", err)
+		return fmt.Errorf("waiting for informers: %w", s.orWhyUnlisted(ctx, err))
 	}
 	for informer, synced := range s.crds.Informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("waiting for the informer of %s: %w", informer, context.Cause(ctx))
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, s.orWhyUnlisted(ctx, context.Cause(ctx)))
 		}
 	}
 	return nil
+}
+
+// orWhyUnlisted asks for what an informer of the library's waits for in vain, which doesn't say why, and adds the answer
+// to an error.
+func (s *Server) orWhyUnlisted(ctx context.Context, err error) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ensureTimeout)
+	defer cancel()
+	reason := s.config.client.Discovery().RESTClient().Get().
+		AbsPath(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName, "v1", "customresourcedefinitions").Param("limit", "1").Do(ctx).Error()
+	if reason == nil {
+		return err
+	}
+	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
 }
 
 // becomeReady creates what every cluster has, and waits until /readyz is content. What

@@ -94,3 +94,58 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 		})
 	}
 }
+
+// What is started goes on for a while when nobody wants it any more, and no longer.
+func TestGraceful(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now() // of the bubble's clock
+		later, end := graceful(ctx, time.Second)
+		defer end()
+		cancel()
+		<-later.Done()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it has ended after %v, want a second", took)
+		}
+		other, end := graceful(t.Context(), time.Second)
+		end()
+		<-other.Done()
+	})
+}
+
+// An informer that lists in vain doesn't say why; who waits for it does.
+func TestOrWhyUnlisted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		over         bool // the time to wait
+		fails        bool // what the server answers
+		want         string
+	}{
+		{"requests fail", "what lists gets the same answer", true, true, "it took too long: the server's own requests fail: no audit"},
+		{"requests succeed", "something else is the cause", true, false, "it took too long"},
+		{"a stop", "nobody waits any more", false, true, "it took too long"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			apiServer := &loopback{life: t.Context()}
+			apiServer.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if test.fails && r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusInternalServerError)
+					_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no audit", "code": 500}`))
+				}
+			}))
+			s := &Server{config: &Config{client: kubernetes.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})}}
+			ctx, cancel := context.WithCancel(t.Context())
+			if cancel(); test.over {
+				ctx, cancel = context.WithTimeout(t.Context(), 0)
+			}
+			defer cancel()
+			if got := s.orWhyUnlisted(ctx, errors.New("it took too long")); got.Error() != test.want {
+				t.Errorf("%s: %v, want %s", test.reason, got, test.want)
+			}
+		})
+	}
+}

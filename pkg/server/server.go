@@ -132,10 +132,12 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
 	// Ctx must not end what the library starts: a hook that fails ends the process, a hook
 	// whose context has ended fails, and controllers that no hook has run stay. So it gets
-	// ready first, unless it depends on an etcd that may never answer.
+	// ready first, unless it depends on an etcd that may never answer, or is stuck.
 	starting := ctx
 	if s.config.member != nil {
-		starting = context.WithoutCancel(ctx)
+		var abandon context.CancelFunc
+		starting, abandon = graceful(ctx, startGrace)
+		defer abandon()
 	}
 	prepared := s.main.PrepareRun()
 	s.config.loopback.serve(s.main.Handler)
