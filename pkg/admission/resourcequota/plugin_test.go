@@ -1,6 +1,7 @@
 package resourcequota
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,25 @@ func pod(requests, limits corev1.ResourceList) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}},
 	}}}
+}
+
+// asWhole returns the pod with resources of its own.
+func asWhole(pod *corev1.Pod, requests, limits corev1.ResourceList) *corev1.Pod {
+	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: requests, Limits: limits}
+	return pod
+}
+
+func withInit(pod *corev1.Pod, names ...string) *corev1.Pod {
+	for _, name := range names {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: name})
+	}
+	return pod
+}
+
+func volumeClaim(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	change(claim)
+	return claim
 }
 
 func deviceClaim(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
@@ -47,6 +67,8 @@ func evaluatorFor(t *testing.T, name string) quota.Evaluator {
 
 func TestPlugin(t *testing.T) {
 	t.Parallel()
+	stored := pod(list("cpu", "1"), nil)
+	stored.ResourceVersion = "1"
 	quotaOf := func(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) *corev1.ResourceQuota {
 		return &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"},
@@ -93,6 +115,34 @@ func TestPlugin(t *testing.T) {
 		request: plugintest.Create(pod(nil, nil)),
 		refusal: "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
 	}, {
+		name:    "said by the pod",
+		reason:  "what the pod as a whole says, its containers needn't",
+		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
+		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), list("memory", "1Gi"))),
+	}, {
+		name:    "half said by the pod",
+		reason:  "the rest is still to be said",
+		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
+		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), nil)),
+		refusal: "failed quota: q: must specify limits.memory for: c",
+	}, {
+		name:    "not said by init containers",
+		reason:  "they need something, too; names are sorted, and told once",
+		quota:   quotaOf(list("cpu", "1"), list("cpu", "0")),
+		request: plugintest.Create(withInit(pod(nil, nil), "b", "a", "c")),
+		refusal: "failed quota: q: must specify cpu for: a,b,c",
+	}, {
+		name:    "storage not said",
+		reason:  "only processors and memory must be",
+		quota:   quotaOf(list("requests.ephemeral-storage", "1Gi"), list("requests.ephemeral-storage", "0")),
+		request: plugintest.Create(pod(nil, nil)),
+	}, {
+		name:    "grown",
+		reason:  "a resize counts what it adds",
+		quota:   quotaOf(list("requests.cpu", "2"), list("requests.cpu", "1")),
+		request: plugintest.Update(stored, pod(list("cpu", "3"), nil)).Of("resize"),
+		refusal: "exceeded quota: q, requested: requests.cpu=2, used: requests.cpu=1, limited: requests.cpu=2",
+	}, {
 		name:    "devices",
 		reason:  "a device class has a quota of its own, as a storage class does",
 		quota:   quotaOf(list("gpu.deviceclass.resource.k8s.io/devices", "2"), list("gpu.deviceclass.resource.k8s.io/devices", "1")),
@@ -124,6 +174,14 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	ended := pod(list("cpu", "1"), nil)
 	ended.Status.Phase = corev1.PodSucceeded
+	failed := pod(list("cpu", "1"), nil)
+	failed.Status.Phase = corev1.PodFailed
+	ending := pod(list("cpu", "1"), nil)
+	ending.DeletionTimestamp, ending.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, new(int64(3600))
+	unhurried := pod(list("cpu", "1"), nil)
+	unhurried.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	shrinking := pod(list("cpu", "1"), nil)
+	shrinking.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Resources: &corev1.ResourceRequirements{Requests: list("cpu", "2")}}}
 	lost := pod(list("cpu", "1"), nil)
 	lost.DeletionTimestamp, lost.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(-time.Hour)}, new(int64(30))
 	service := func(kind corev1.ServiceType, allocate *bool) *corev1.Service {
@@ -152,6 +210,48 @@ func TestUsage(t *testing.T) {
 		name: "ended pod", reason: "it is still an object", resource: "pods", object: ended, want: list("count/pods", "1"),
 	}, {
 		name: "lost pod", reason: "its node will not end it any more", resource: "pods", object: lost, want: list("count/pods", "1"),
+	}, {
+		name: "failed pod", reason: "it needs nothing any more", resource: "pods", object: failed, want: list("count/pods", "1"),
+	}, {
+		name: "ending pod", reason: "it still runs", resource: "pods", object: ending, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
+	}, {
+		name: "pod ends some time", reason: "nobody has said when", resource: "pods", object: unhurried, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
+	}, {
+		name: "shrinking pod", reason: "it has what it had until its node has taken it", resource: "pods", object: shrinking,
+		want: list("count/pods", "1", "pods", "1", "cpu", "2", "requests.cpu", "2"),
+	}, {
+		name: "storage of a pod", reason: "by requests and by limits, as processors", resource: "pods", object: pod(list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "2Gi")),
+		want: list("count/pods", "1", "pods", "1", "ephemeral-storage", "1Gi", "requests.ephemeral-storage", "1Gi", "limits.ephemeral-storage", "2Gi"),
+	}, {
+		name: "resource of Kubernetes", reason: "no quota has a name for it", resource: "pods", object: pod(list("kubernetes.io/x", "1"), nil), want: list("count/pods", "1", "pods", "1"),
+	}, {
+		name: "cluster IP", reason: "it takes nothing of the nodes", resource: "services", object: service(corev1.ServiceTypeClusterIP, nil),
+		want: list("count/services", "1", "services", "1", "services.nodeports", "0", "services.loadbalancers", "0"),
+	}, {
+		name: "load balancer", reason: "it comes by the node ports", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(true)),
+		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "1"),
+	}, {
+		name: "claim of no class", reason: "there is no class to count it by", resource: "persistentvolumeclaims",
+		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = list("storage", "1Gi") }),
+		want:   list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "1Gi"),
+	}, {
+		name: "claim of nothing", reason: "it is still a claim", resource: "persistentvolumeclaims",
+		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("gold") }),
+		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1",
+			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1"),
+	}, {
+		name: "claim that had asked for more", reason: "the volume has it already", resource: "persistentvolumeclaims",
+		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests, c.Status.AllocatedResources = list("storage", "1Gi"), list("storage", "2Gi")
+		}),
+		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2Gi"),
+	}, {
+		name: "secret", reason: "by its old name too", resource: "secrets", object: &corev1.Secret{}, want: list("count/secrets", "1", "secrets", "1"),
+	}, {
+		name: "quota", reason: "by its old name too", resource: "resourcequotas", object: &corev1.ResourceQuota{}, want: list("count/resourcequotas", "1", "resourcequotas", "1"),
+	}, {
+		name: "replication controller", reason: "by its old name too", resource: "replicationcontrollers", object: &corev1.ReplicationController{},
+		want: list("count/replicationcontrollers", "1", "replicationcontrollers", "1"),
 	}, {
 		name: "node port", reason: "each port gets one", resource: "services", object: service(corev1.ServiceTypeNodePort, nil),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "0"),
@@ -183,5 +283,16 @@ func TestUsage(t *testing.T) {
 				t.Errorf("of %v, quotas count %v alone", quota.ResourceNames(got), matched)
 			}
 		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, configuration, want string }{
+		{"unknown field", "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\nlimited: []\n", `unknown field "limited"`},
+		{"limit of nothing", "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\nlimitedResources: [{}]\n", "limitedResources[0].resource: Required value"},
+	} {
+		_, err := New(strings.NewReader(test.configuration))
+		plugintest.Want(t, err, test.want)
 	}
 }
