@@ -9,6 +9,15 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
+// listOf returns a list of a kind, in YAML.
+func listOf(kind string, items ...string) string {
+	list := "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "List\nitems:\n"
+	for _, item := range items {
+		list += "-" + strings.ReplaceAll(strings.TrimRight(item, "\n"), "\n", "\n  ") + "\n"
+	}
+	return list
+}
+
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	const (
@@ -37,6 +46,17 @@ items:
   kind: ValidatingAdmissionPolicyBinding
   metadata: {name: binding.static.k8s.io}
   spec: {policyName: policy.static.k8s.io, validationActions: [Deny]}
+`
+		mutatingPolicy = `
+metadata: {name: policy.static.k8s.io}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: "remove", path: "/x"}]'}}]
+`
+		mutatingBinding = `
+metadata: {name: binding.static.k8s.io}
+spec: {policyName: policy.static.k8s.io}
 `
 	)
 	loaders, err := manifestLoaders()
@@ -80,6 +100,26 @@ items:
 		name: "policy and binding", reason: "a list is as good as several documents", content: policy,
 		load: func(t *testing.T, dir string) error {
 			policies, bindings, _, err := loaders.LoadValidatingPolicyManifests(dir)
+			if err == nil && (len(policies) != 1 || len(bindings) != 1 || policies[0].Spec.MatchConstraints.NamespaceSelector == nil) {
+				t.Errorf("got %v and %v", policies, bindings)
+			}
+			return err
+		},
+	}, {
+		name: "list of webhooks", reason: "a kind's own list is as good as several documents",
+		content: listOf("MutatingWebhookConfiguration", strings.ReplaceAll(webhook, "Validating", "Mutating"), strings.NewReplacer("Validating", "Mutating", "hooks.", "others.").Replace(webhook)),
+		load: func(t *testing.T, dir string) error {
+			configurations, _, err := loaders.LoadMutatingWebhookManifests(dir)
+			if err == nil && (len(configurations) != 2 || configurations[0].Name == configurations[1].Name || *configurations[1].Webhooks[0].TimeoutSeconds != 10) {
+				t.Errorf("got %v", configurations)
+			}
+			return err
+		},
+	}, {
+		name: "lists of policies and bindings", reason: "both kinds may come in one file",
+		content: listOf("MutatingAdmissionPolicy", mutatingPolicy) + "---\n" + listOf("MutatingAdmissionPolicyBinding", mutatingBinding),
+		load: func(t *testing.T, dir string) error {
+			policies, bindings, _, err := loaders.LoadMutatingPolicyManifests(dir)
 			if err == nil && (len(policies) != 1 || len(bindings) != 1 || policies[0].Spec.MatchConstraints.NamespaceSelector == nil) {
 				t.Errorf("got %v and %v", policies, bindings)
 			}

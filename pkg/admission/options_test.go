@@ -3,6 +3,7 @@ package admission
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,6 +57,22 @@ func TestOptions(t *testing.T) {
 		args:   []string{"--enable-admission-plugins=NamespaceLifeCycle"},
 		err:    `--enable-admission-plugins: plugin "NamespaceLifeCycle" is unknown; known are AlwaysAdmit, `,
 	}, {
+		name:   "unknown plugin disabled",
+		reason: "a misspelled name must not be taken for a plugin that is on",
+		args:   []string{"--disable-admission-plugins=NamespaceLifeCycle"},
+		err:    `--disable-admission-plugins: plugin "NamespaceLifeCycle" is unknown`,
+	}, {
+		name:   "unknown plugin of the deprecated list",
+		reason: "a misspelled name must not be taken for a plugin that is off",
+		args:   []string{"--admission-control=NamespaceLifeCycle"},
+		err:    `--admission-control: plugin "NamespaceLifeCycle" is unknown`,
+	}, {
+		name:    "deprecated list of what isn't there",
+		reason:  "a plugin of the reference is accepted, and named",
+		args:    []string{"--admission-control=JobValidation,AlwaysAdmit"},
+		on:      []string{"AlwaysAdmit"},
+		warning: "JobValidation is not part of miniapi",
+	}, {
 		name:   "enabled and disabled",
 		reason: "nobody knows which was meant",
 		args:   []string{"--enable-admission-plugins=AlwaysDeny", "--disable-admission-plugins=AlwaysDeny"},
@@ -76,6 +93,15 @@ func TestOptions(t *testing.T) {
 		reason: "the file and the files in it are read",
 		args: []string{"--admission-control-config-file=" + file("good.yaml", header+"plugins:\n- name: PodSecurity\n  path: "+
 			filepath.Base(file("podsecurity.yaml", "kind: PodSecurityConfiguration"))+"\n")},
+	}, {
+		name:   "configuration of a plugin of its own",
+		reason: "two plugins' files were older than the file that names them",
+		args:   []string{"--admission-control-config-file=" + file("selectors.yaml", "podNodeSelectorPluginConfig: {}\n")},
+	}, {
+		name:   "no configuration at all",
+		reason: "what is neither must not be taken for either",
+		args:   []string{"--admission-control-config-file=" + file("other.yaml", "other: {}\n")},
+		err:    "is not an admission configuration",
 	}, {
 		name:   "missing configuration",
 		reason: "the error names the flag and the file",
@@ -105,21 +131,69 @@ func TestOptions(t *testing.T) {
 			wantOne(t, test.reason+": errors", texts(options.Validate()), test.err)
 			wantOne(t, test.reason+": warnings", options.Warnings(), test.warning)
 
-			runs := map[string]bool{}
-			for _, p := range options.enabled() {
-				runs[p.name] = true
-			}
 			for _, name := range test.on {
-				if !runs[name] {
+				if !options.Runs(name) {
 					t.Errorf("%s: %s does not run", test.reason, name)
 				}
 			}
 			for _, name := range test.off {
-				if runs[name] {
+				if options.Runs(name) {
 					t.Errorf("%s: %s runs", test.reason, name)
 				}
 			}
 		})
+	}
+}
+
+// TestFlags is about what flags set, and say.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	options := NewOptions()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse([]string{"--enable-admission-plugins=A", "--disable-admission-plugins=B", "--admission-control-config-file=c",
+		"--default-not-ready-toleration-seconds=1", "--default-unreachable-toleration-seconds=2", "--webhook-service=a/b=localhost:3"}); err != nil {
+		t.Fatal(err)
+	}
+	want := &Options{Enable: []string{"A"}, Disable: []string{"B"}, ConfigFile: "c", NotReadyTolerationSeconds: 1, UnreachableTolerationSeconds: 2,
+		Services: ServiceAddresses{{"a", "b", 0}: "localhost:3"}}
+	if diff := cmp.Diff(want, options); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if flags.Lookup("admission-control").Deprecated == "" {
+		t.Error("--admission-control isn't deprecated")
+	}
+	// The plugins that are on come in their order, and all of them by name.
+	usage := flags.Lookup("enable-admission-plugins").Usage
+	on, all, _ := strings.Cut(usage, "). Comma-delimited list of admission plugins: ")
+	if !strings.Contains(on, "(NamespaceLifecycle, LimitRanger, ") || strings.Contains(on, "AlwaysAdmit") || !strings.HasPrefix(all, "AlwaysAdmit, AlwaysDeny, ") {
+		t.Errorf("usage %q", usage)
+	}
+}
+
+// TestOrder holds the chain to the reference's: its plugins, their order, and which are on.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	want := strings.Fields(`
+		AlwaysAdmit NamespaceAutoProvision +NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology +LimitRanger
+		ServiceAccount NodeRestriction +TaintNodesByCondition AlwaysPullImages ImagePolicyWebhook +PodSecurity PodNodeSelector
+		+Priority +DefaultTolerationSeconds PodTolerationRestriction EventRateLimit ExtendedResourceToleration
+		+DefaultStorageClass +StorageObjectInUseProtection +PodGroupProtection OwnerReferencesPermissionEnforcement
+		+PersistentVolumeClaimResize +RuntimeClass +CertificateApproval +CertificateSigning +ClusterTrustBundleAttest
+		+CertificateSubjectRestriction +DefaultIngressClass DenyServiceExternalIPs +PodTopologyLabels
+		+PodGroupWorkloadExists +NodeDeclaredFeatureValidator +JobValidation +PodResizeValidator
+		+MutatingAdmissionPolicy +MutatingAdmissionWebhook +ValidatingAdmissionPolicy +ValidatingAdmissionWebhook
+		+ResourceQuota AlwaysDeny`)
+	var got []string
+	for _, p := range order {
+		name := p.name
+		if p.on {
+			name = "+" + name
+		}
+		got = append(got, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -133,6 +207,12 @@ func TestServiceAddresses(t *testing.T) {
 		{name: "all ports", reason: "without a port, every port leads there", value: "a/b=127.0.0.1:9443", want: ServiceAddresses{{"a", "b", 0}: "127.0.0.1:9443"}},
 		{name: "one port", reason: "services may have several", value: "a/b:443=[::1]:9443", want: ServiceAddresses{{"a", "b", 443}: "[::1]:9443"}},
 		{name: "no namespace", reason: "services are namespaced", value: "b=127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
+		{name: "no service", reason: "it must be named", value: "127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
+		{name: "empty namespace", reason: "there is none of this name", value: "/b=127.0.0.1:9443", err: "namespace and name of the service are required"},
+		{name: "empty name", reason: "there is none of this name", value: "a/:443=127.0.0.1:9443", err: "namespace and name of the service are required"},
+		{name: "no host", reason: "there is nothing to guess it from", value: "a/b=:9443", err: `address ":9443" needs a host and a port`},
+		{name: "no port number", reason: "connections need one", value: "a/b=localhost:0", err: `address "localhost:0" needs a host and a port`},
+		{name: "service port 0", reason: "it stands for no port", value: "a/b:0=localhost:1", err: `"0" is not a port between 1 and 65535`},
 		{name: "no port to go to", reason: "there is nothing to guess it from", value: "a/b=127.0.0.1", err: "missing port in address"},
 		{name: "port out of range", reason: "ports have 16 bits", value: "a/b:70000=127.0.0.1:1", err: "port of the service"},
 	}
@@ -149,6 +229,132 @@ func TestServiceAddresses(t *testing.T) {
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", test.reason, err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// TestServiceAddressesAdd is about values that follow one another.
+func TestServiceAddressesAdd(t *testing.T) {
+	t.Parallel()
+	addresses := ServiceAddresses{}
+	for _, value := range []string{"a/b=localhost:1", "a/b:443=localhost:2", "a/b=localhost:1"} {
+		if err := addresses.Set(value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := addresses.Set("a/b:443=localhost:3")
+	if want := "service a/b:443 has two addresses, localhost:2 and localhost:3"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	for _, test := range []struct {
+		namespace, name string
+		port            int32
+		want            string
+	}{{"a", "b", 443, "localhost:2"}, {"a", "b", 80, "localhost:1"}, {"a", "c", 443, ""}, {"c", "b", 443, ""}} {
+		if got, found := addresses.find(test.namespace, test.name, test.port); got != test.want || found != (test.want != "") {
+			t.Errorf("%s/%s:%d is at %q (%t), want %q", test.namespace, test.name, test.port, got, found, test.want)
+		}
+	}
+}
+
+// TestConfiguration is about what each plugin is given of a file.
+func TestConfiguration(t *testing.T) {
+	t.Parallel()
+	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
+	const renamed = "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\nkubeConfigFile: k\n"
+	dir := t.TempDir()
+	for name, content := range map[string]string{"one.yaml": "one: 1\n", "two.yaml": "two: 2\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name, reason, content string
+		// want is each plugin's configuration, and from the base name of which file.
+		want map[string][2]string
+	}{{
+		name:    "files",
+		reason:  "relative to the file, or anywhere",
+		content: header + "- {name: A, path: one.yaml}\n- {name: B, path: " + filepath.Join(dir, "two.yaml") + "}\n",
+		want:    map[string][2]string{"A": {"one: 1\n", "one.yaml"}, "B": {"two: 2\n", "two.yaml"}},
+	}, {
+		name:    "embedded",
+		reason:  "the file itself has it, which counts before another file",
+		content: header + "- {name: A, configuration: {a: 1}, path: one.yaml}\n",
+		want:    map[string][2]string{"A": {`{"a":1}`, "c.yaml"}},
+	}, {
+		name:    "twice",
+		reason:  "the first counts",
+		content: header + "- {name: A, path: one.yaml}\n- {name: A, path: two.yaml}\n",
+		want:    map[string][2]string{"A": {"one: 1\n", "one.yaml"}},
+	}, {
+		name:    "nothing",
+		reason:  "a plugin may be named without a configuration",
+		content: header + "- {name: A}\n",
+		want:    map[string][2]string{},
+	}, {
+		name:    "renamed",
+		reason:  "the library knows today's name alone",
+		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1alpha1, kind: WebhookAdmission, kubeConfigFile: k}}\n",
+		want:    map[string][2]string{"A": {renamed, "c.yaml"}},
+	}, {
+		name:    "not renamed",
+		reason:  "another kind of that version has its own name",
+		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1alpha1, kind: Other}}\n",
+		want:    map[string][2]string{"A": {`{"apiVersion":"apiserver.config.k8s.io/v1alpha1","kind":"Other"}`, "c.yaml"}},
+	}, {
+		name:    "not of that version",
+		reason:  "it never had this name in another one",
+		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmission}}\n",
+		want:    map[string][2]string{"A": {`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"WebhookAdmission"}`, "c.yaml"}},
+	}, {
+		name:    "image policy",
+		reason:  "it was a file of its own",
+		content: "imagePolicy: {}\n",
+		want:    map[string][2]string{"ImagePolicyWebhook": {"imagePolicy: {}\n", "c.yaml"}},
+	}, {
+		name:    "image policy of another kind",
+		reason:  "its version was never looked at",
+		content: "apiVersion: v1\nkind: Other\nimagePolicy: {}\n",
+		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nkind: Other\nimagePolicy: {}\n", "c.yaml"}},
+	}, {
+		name:    "image policy of a version",
+		reason:  "its kind was never looked at",
+		content: "apiVersion: v1\nimagePolicy: {}\n",
+		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nimagePolicy: {}\n", "c.yaml"}},
+	}, {
+		name:    "image policy of a kind",
+		reason:  "its version was never looked at",
+		content: "kind: Other\nimagePolicy: {}\n",
+		want:    map[string][2]string{"ImagePolicyWebhook": {"kind: Other\nimagePolicy: {}\n", "c.yaml"}},
+	}, {
+		name:    "node selectors",
+		reason:  "they were a file of their own",
+		content: "podNodeSelectorPluginConfig: {}\n",
+		want:    map[string][2]string{"PodNodeSelector": {"podNodeSelectorPluginConfig: {}\n", "c.yaml"}},
+	}}
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			own := filepath.Join(dir, strconv.Itoa(i)) // beside the others, of a name of its own
+			if err := os.WriteFile(own, []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := readConfiguration(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string][2]string{}
+			for name, plugin := range c.plugins {
+				file := filepath.Base(plugin.file)
+				if plugin.file == own {
+					file = "c.yaml"
+				}
+				got[name] = [2]string{string(plugin.content), file}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)

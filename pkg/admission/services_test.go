@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -53,6 +54,35 @@ func TestServiceResolver(t *testing.T) {
 		port: 443,
 		want: "https://[::1]:9443",
 	}, {
+		name:   "address family",
+		reason: "the service says which it prefers",
+		objects: []runtime.Object{
+			&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: service.Spec.Ports, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}}},
+			&discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, AddressType: discoveryv1.AddressTypeIPv4, Ports: ports, Endpoints: []discoveryv1.Endpoint{ready}},
+			&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook-6", Labels: sliceMeta.Labels}, AddressType: discoveryv1.AddressTypeIPv6,
+				Ports: ports, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"::1"}}}},
+		},
+		port: 443,
+		want: "https://[::1]:9443",
+	}, {
+		name:   "first address family",
+		reason: "of two, the service prefers the first",
+		objects: []runtime.Object{
+			&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: service.Spec.Ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}}},
+			&discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, AddressType: discoveryv1.AddressTypeIPv4, Ports: ports, Endpoints: []discoveryv1.Endpoint{ready}},
+			&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook-6", Labels: sliceMeta.Labels}, AddressType: discoveryv1.AddressTypeIPv6,
+				Ports: ports, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"::1"}}}},
+		},
+		port: 443,
+		want: "https://127.0.0.1:9443",
+	}, {
+		name:   "other service's slice",
+		reason: "slices are found by their label",
+		objects: []runtime.Object{service, &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook", Labels: map[string]string{discoveryv1.LabelServiceName: "other"}}, Ports: ports, Endpoints: []discoveryv1.Endpoint{ready}}},
+		port: 443,
+		err:  `no endpoints available for service "hook"`,
+	}, {
 		name:    "external name",
 		reason:  "it needs no ports",
 		objects: []runtime.Object{&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}}},
@@ -98,5 +128,42 @@ func TestServiceResolver(t *testing.T) {
 				t.Errorf("%s: %s, want %s", test.reason, got, test.want)
 			}
 		})
+	}
+}
+
+// TestServiceResolverSelf is about the service that is the server itself.
+func TestServiceResolverSelf(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset()
+	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context().Done()), nil))
+	for _, test := range []struct {
+		namespace, name string
+		port            int32
+		want            string
+	}{
+		{"default", "kubernetes", 443, "https://kubernetes.default.svc:443"},
+		{"default", "kubernetes", 8443, ""},
+		{"default", "other", 443, ""},
+		{"kube-system", "kubernetes", 443, ""},
+	} {
+		got, err := resolver.ResolveEndpoint(test.namespace, test.name, test.port)
+		switch {
+		case test.want == "" && !apierrors.IsNotFound(err):
+			t.Errorf("%s/%s:%d is at %v, error %v, want none found", test.namespace, test.name, test.port, got, err)
+		case test.want != "" && (err != nil || got.String() != test.want):
+			t.Errorf("%s/%s:%d is at %v, error %v, want %s", test.namespace, test.name, test.port, got, err, test.want)
+		}
+	}
+}
+
+// TestServiceResolverLive is about a service that the informer doesn't know yet.
+func TestServiceResolverLive(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}})
+	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context().Done()), nil)) // which aren't started
+	got, err := resolver.ResolveEndpoint("hooks", "hook", 443)
+	if err != nil || got.String() != "https://hooks.example.com:443" {
+		t.Errorf("%v, error %v, want what the server says", got, err)
 	}
 }

@@ -1,0 +1,239 @@
+package admission
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+)
+
+// observing starts an informer of config maps, of which there is "a", that the barrier observes.
+func observing(t *testing.T, barrier *Barrier, source *source) (informer cache.SharedIndexInformer, stop func()) {
+	t.Helper()
+	informer = barrier.Observe(schema.GroupResource{Resource: "configmaps"}, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
+	stopped, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.Run(stopped)
+	}()
+	return informer, func() {
+		close(stopped)
+		<-ended
+	}
+}
+
+func sourceOf(names ...string) *source {
+	source := cachetesting.NewFakeControllerSource()
+	for _, name := range names {
+		source.Add(configMap(name, 0))
+	}
+	return source
+}
+
+// took returns how long the barrier holds the write of an object.
+func took(ctx context.Context, barrier *Barrier, object *corev1.ConfigMap) time.Duration {
+	start := time.Now()
+	barrier.Wait(ctx, schema.GroupResource{Resource: "configmaps"}, object)
+	return time.Since(start)
+}
+
+// TestBarrierInformerStops shows that nobody waits for an informer that has stopped, but still for
+// another one of the resource.
+func TestBarrierInformerStops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		barrier, source, other := NewBarrier(nil), sourceOf("a"), sourceOf("a")
+		_, stop := observing(t, barrier, source)
+		_, stopOther := observing(t, barrier, other)
+		if !cache.WaitFor(t.Context(), "", barrier.checkers()...) {
+			t.Fatal("the informers did not sync")
+		}
+		other.Add(configMap("b", 0)) // which the first informer will not see
+		time.AfterFunc(time.Second, stop)
+		if got := took(t.Context(), barrier, configMap("b", 2)); got != time.Second {
+			t.Errorf("the write was held for %v, want until the informer stops", got)
+		}
+		if got := len(barrier.informers[schema.GroupResource{Resource: "configmaps"}]); got != 1 {
+			t.Errorf("%d informers are known, want the one that runs", got)
+		}
+		if got := took(t.Context(), barrier, configMap("c", 3)); got != barrierTimeout {
+			t.Errorf("a write that the other informer doesn't see was held for %v, want %v", got, barrierTimeout)
+		}
+		stopOther()
+		source.Broadcaster.Shutdown()
+		other.Broadcaster.Shutdown()
+	})
+}
+
+// TestBarrierHandlers is about handlers that come and go while the informer runs.
+func TestBarrierHandlers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		barrier, source := NewBarrier(nil), sourceOf("a")
+		informer, stop := observing(t, barrier, source)
+		slow := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(5 * time.Second) }} //nolint:forbidigo // the handler is slow on a fake clock
+		start := time.Now()
+		registered, err := informer.AddEventHandler(slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !cache.WaitFor(t.Context(), "", barrier.checkers()...) {
+			t.Fatal("the informer did not sync")
+		}
+		if got := time.Since(start); got < 5*time.Second {
+			t.Errorf("the informer was in sync after %v, want after its handler has been called", got)
+		}
+
+		source.Add(configMap("b", 0))
+		time.AfterFunc(time.Second, func() {
+			if err := informer.RemoveEventHandler(registered); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := took(t.Context(), barrier, configMap("b", 2)); got != time.Second {
+			t.Errorf("the write was held for %v, want until the handler is removed", got)
+		}
+
+		if got := took(t.Context(), barrier, configMap("c", 3)); got != barrierTimeout {
+			t.Errorf("a write that nobody sees was held for %v, want %v for the handlers that are left", got, barrierTimeout)
+		}
+		source.Delete(configMap("b", 0))
+		if got := took(t.Context(), barrier, configMap("b", 3)); got != 0 {
+			t.Errorf("the deletion was held for %v, want until the handlers that are left have seen it", got)
+		}
+		if _, err := informer.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := took(t.Context(), barrier, configMap("b", 3)); got != 0 {
+			t.Errorf("the deletion was held for %v, want no wait for a handler that came after it", got)
+		}
+		stop()
+		source.Broadcaster.Shutdown()
+	})
+}
+
+// TestObservedHandler is about what a handler notes of what it was called with.
+func TestObservedHandler(t *testing.T) {
+	t.Parallel()
+	h := &observedHandler{informer: &observedInformer{}}
+	called, busy := 0, 0
+	note := func() {
+		called++
+		if h.busy {
+			busy++
+		}
+	}
+	h.ResourceEventHandler = cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { note() }, UpdateFunc: func(any, any) { note() }, DeleteFunc: func(any) { note() },
+	}
+	steps := []struct {
+		name, reason string
+		call         func()
+		// seen are writes that the handler has observed then, and unseen others.
+		seen, unseen []write
+	}{{
+		name:   "add",
+		reason: "it knows this version, and those before",
+		call:   func() { h.OnAdd(configMap("a", 5), false) },
+		seen:   []write{{5, "uid-of-a"}, {4, "uid-of-b"}},
+		unseen: []write{{6, "uid-of-a"}},
+	}, {
+		name:   "resync",
+		reason: "an older version takes nothing back",
+		call:   func() { h.OnUpdate(configMap("b", 3), configMap("b", 3)) },
+		seen:   []write{{5, "uid-of-a"}},
+		unseen: []write{{6, "uid-of-a"}},
+	}, {
+		name:   "update",
+		reason: "the new version counts",
+		call:   func() { h.OnUpdate(configMap("a", 9), configMap("a", 6)) },
+		seen:   []write{{6, "uid-of-a"}},
+		unseen: []write{{7, "uid-of-a"}},
+	}, {
+		name:   "lost",
+		reason: "which version deleted it isn't known, but that it is gone",
+		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a", Obj: configMap("a", 99)}) },
+		seen:   []write{{7, "uid-of-a"}},
+		unseen: []write{{7, "uid-of-b"}},
+	}, {
+		name:   "another lost",
+		reason: "both are gone",
+		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/b", Obj: configMap("b", 99)}) },
+		seen:   []write{{7, "uid-of-a"}, {7, "uid-of-b"}},
+		unseen: []write{{7, "uid-of-c"}},
+	}, {
+		name:   "lost before it was known",
+		reason: "there is no object to tell of",
+		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/c"}) },
+		unseen: []write{{7, "uid-of-c"}},
+	}, {
+		name:   "delete",
+		reason: "a version is known again, so what was lost may come back",
+		call:   func() { h.OnDelete(configMap("c", 8)) },
+		seen:   []write{{8, "uid-of-a"}},
+		unseen: []write{{9, "uid-of-a"}},
+	}, {
+		name:   "no version",
+		reason: "nothing is known of it",
+		call:   func() { h.OnAdd(configMap("a", 0), false); h.OnAdd("no object", false) },
+		seen:   []write{{8, "uid-of-a"}},
+		unseen: []write{{9, "uid-of-a"}},
+	}}
+	for _, step := range steps {
+		called, busy = 0, 0
+		changed := make(chan struct{})
+		h.informer.changed = changed
+		step.call()
+		if called == 0 || busy != called || h.busy {
+			t.Errorf("%s: of %d calls the handler was busy in %d, and is so now: %t", step.name, called, busy, h.busy)
+		}
+		for _, w := range step.seen {
+			if !h.observed(w) {
+				t.Errorf("%s: %v is not observed: %s", step.name, w, step.reason)
+			}
+		}
+		for _, w := range step.unseen {
+			if h.observed(w) {
+				t.Errorf("%s: %v is observed: %s", step.name, w, step.reason)
+			}
+		}
+		notified := h.informer.changed != changed
+		if want := step.name != "resync" && step.name != "no version" && step.name != "lost before it was known"; notified != want {
+			t.Errorf("%s: notified: %t, want %t", step.name, notified, want)
+		}
+	}
+}
+
+// storeAt is an informer whose store has come to a version.
+type storeAt struct {
+	cache.SharedIndexInformer
+	cache.Store
+	version string
+}
+
+func (s storeAt) GetStore() cache.Store                { return s }
+func (s storeAt) LastStoreSyncResourceVersion() string { return s.version }
+
+func TestStored(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, version string
+		busy, want            bool
+	}{
+		{name: "past", reason: "the store knows the write", version: "10", want: true},
+		{name: "at", reason: "the store knows the write", version: "9", want: true},
+		{name: "before", reason: "the store doesn't know the write", version: "8"},
+		{name: "unknown", reason: "nothing was listed", version: ""},
+		{name: "busy", reason: "a handler may be at work on it", version: "9", busy: true},
+	} {
+		informer := &observedInformer{SharedIndexInformer: storeAt{version: test.version}, handlers: []*observedHandler{{}, {busy: test.busy}}}
+		if got := informer.stored(write{version: 9}); got != test.want {
+			t.Errorf("%s: %t, want %t: %s", test.name, got, test.want, test.reason)
+		}
+	}
+}
