@@ -6,6 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi"
 )
 
@@ -26,6 +27,56 @@ func (d document) Schema(string) ([]byte, error) {
 type server map[string]openapi.GroupVersion
 
 func (s server) Paths() (map[string]openapi.GroupVersion, error) { return s, nil }
+
+// TestDefinedConverters is about the converters of custom resources, which no server is asked for.
+func TestDefinedConverters(t *testing.T) {
+	t.Parallel()
+	reads := 0
+	builtin := managedfields.NewDeducedTypeConverter()
+	served := server{"apis/example.com/v1": document{1, &reads}}
+	var definition *apiextensionsv1.CustomResourceDefinition
+	c := &converters{
+		openAPI:    func() openapi.Client { return served },
+		definition: func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition { return definition },
+	}
+	get := func(reason string) managedfields.TypeConverter {
+		t.Helper()
+		found := c.GetTypeConverter(thing)
+		if found == nil {
+			t.Fatalf("%s: none found", reason)
+		}
+		return found
+	}
+	asked := get("the server knows what isn't defined")
+	if reads != 1 {
+		t.Errorf("the server was asked %d times, want once", reads)
+	}
+	definition = things("1", anyObject)
+	first := get("a definition says all")
+	if first == asked || get("it is the same definition") != first {
+		t.Error("the converter of a definition isn't its own, or is made again")
+	}
+	definition = definition.DeepCopy()
+	definition.ResourceVersion = "2"
+	second := get("the definition has changed")
+	definition = definition.DeepCopy()
+	definition.UID = "2"
+	if third := get("it is another definition"); second == first || third == second {
+		t.Error("the converter of a definition that has changed is the old one")
+	}
+	definition = definition.DeepCopy()
+	definition.ResourceVersion, definition.Spec.Versions = "3", nil
+	if found := c.GetTypeConverter(thing); found != nil {
+		t.Error("a definition without the version has a converter")
+	}
+	if reads != 1 {
+		t.Errorf("the server was asked %d times, though the kind is defined", reads-1)
+	}
+	c.builtin = builtin
+	if get("what is built in counts first") != builtin {
+		t.Error("a built-in kind has another converter")
+	}
+}
 
 func TestConverters(t *testing.T) {
 	t.Parallel()
