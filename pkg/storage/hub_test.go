@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -48,10 +49,10 @@ func TestHubWatches(t *testing.T) {
 		opts         []clientv3.OpOption
 		want         []string
 	}{
-		{"prefix", "a recursive watch", "/a/", []clientv3.OpOption{clientv3.WithPrefix()}, []string{"/a/1", "/a/1", "/a/2"}},
-		{"key", "a watch of one object", "/a/1", nil, []string{"/a/1", "/a/1"}},
-		{"every key", "an empty end is no end", "\x00", []clientv3.OpOption{clientv3.WithFromKey()}, []string{"/a/1", "/b/1", "/a/1", "/a/2"}},
-		{"filtered", "which etcd does", "/a/", []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithFilterDelete()}, []string{"/a/1", "/a/1", "/a/2"}},
+		{"prefix", "a recursive watch", "/a/", []clientv3.OpOption{clientv3.WithPrefix()}, []string{"/a/1", "/a/1", "/a/1", "/a/2"}},
+		{"key", "a watch of one object", "/a/1", nil, []string{"/a/1", "/a/1", "/a/1"}},
+		{"every key", "an empty end is no end", "\x00", []clientv3.OpOption{clientv3.WithFromKey()}, []string{"/a/1", "/b/1", "/a/1", "/a/1", "/a/2"}},
+		{"filtered", "which etcd does, without the deletion", "/a/", []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithFilterDelete()}, []string{"/a/1", "/a/1", "/a/2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +60,9 @@ func TestHubWatches(t *testing.T) {
 			put(t, m, "/a/1", "1")
 			put(t, m, "/b/1", "1")
 			put(t, m, "/a/1", "2")
+			if _, err := m.client.KV.Delete(t.Context(), "/a/1"); err != nil {
+				t.Fatal(err)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			opts := append([]clientv3.OpOption{clientv3.WithRev(m.hub.began + 1), clientv3.WithPrevKV()}, c.opts...)
@@ -183,4 +187,68 @@ func (h *hub) seen() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.revision
+}
+
+// The log holds so many events, and so many bytes, and forgets the older half of them.
+func TestHubLog(t *testing.T) {
+	t.Parallel()
+	third, small := make([]byte, maxLogBytes/3), make([]byte, 1)
+	for _, test := range []struct {
+		name, reason string
+		value        []byte
+		revisions    []int64
+		want         int // the events that are left
+		from         int64
+	}{
+		{name: "full", reason: "so much is kept", value: third, revisions: []int64{1, 2, 3}, want: 3},
+		{name: "just full", reason: "so much is kept", value: make([]byte, maxLogBytes/4), revisions: []int64{1, 2, 3, 4}, want: 4},
+		{name: "too large", reason: "half of them go", value: third, revisions: []int64{1, 2, 3, 4}, want: 2, from: 2},
+		{name: "full again", reason: "what went isn't counted", value: third, revisions: []int64{1, 2, 3, 4, 5}, want: 3, from: 2},
+		{name: "too large again", reason: "what stayed is", value: third, revisions: []int64{1, 2, 3, 4, 5, 6}, want: 2, from: 4},
+		{name: "odd", reason: "the larger half goes", value: append(third, third...), revisions: []int64{1, 2}, want: 1, from: 1},
+		{name: "transaction", reason: "its events stay together", value: third, revisions: []int64{1, 2, 2, 3}, want: 1, from: 2},
+		{name: "large transaction", reason: "nothing is left of it", value: third, revisions: []int64{1, 2, 2, 2}, want: 0, from: 2},
+		{name: "many", reason: "so many are kept", value: small, revisions: upTo(maxLogEvents), want: maxLogEvents},
+		{name: "too many", reason: "half of them go", value: small, revisions: upTo(maxLogEvents + 1), want: maxLogEvents / 2, from: maxLogEvents/2 + 1},
+	} {
+		h := &hub{}
+		for _, revision := range test.revisions {
+			h.record(&clientv3.Event{Kv: &mvccpb.KeyValue{Value: test.value, ModRevision: revision}})
+		}
+		if len(h.log) != test.want || h.from != test.from || h.logBytes != test.want*len(test.value) || h.revision != test.revisions[len(test.revisions)-1] {
+			t.Errorf("%s: %s: %d events of %d bytes since revision %d until %d, want %d events since %d",
+				test.name, test.reason, len(h.log), h.logBytes, h.from, h.revision, test.want, test.from)
+		}
+	}
+}
+
+func upTo(n int64) []int64 {
+	var revisions []int64
+	for i := range n {
+		revisions = append(revisions, i+1)
+	}
+	return revisions
+}
+
+// A hub whose events etcd has dropped ends its watches, and leaves the next ones to etcd's own watcher.
+func TestHubLoses(t *testing.T) {
+	t.Parallel()
+	m := startMember(t, Options{})
+	put(t, m, "/a/1", "1")
+	events := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1))
+	if got := collect(t, events, 1); got[0] != "/a/1" {
+		t.Fatalf("events of %q", got)
+	}
+	m.hub.lose()
+	for range events {
+		continue // until it is closed
+	}
+	if m.hub.follow(newHubWatch("/a/", "/a0", 0, func() {})) {
+		t.Error("a watch is followed by a hub that has lost events")
+	}
+	put(t, m, "/a/2", "1")
+	again := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1), clientv3.WithPrevKV())
+	if got, want := collect(t, again, 2), []string{"/a/1", "/a/2"}; !slices.Equal(got, want) {
+		t.Errorf("events of %q, want %q", got, want)
+	}
 }
