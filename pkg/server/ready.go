@@ -44,8 +44,8 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 
 // syncInformers starts the informers of admission, authorization and custom
 // resources, and waits until each has seen what is stored.
-func (s *Server) syncInformers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+func (s *Server) syncInformers(starting context.Context) error {
+	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
 	s.config.informers.StartWithContext(s.config.following)
 	s.crds.Informers.StartWithContext(s.config.following)
@@ -53,27 +53,24 @@ func (s *Server) syncInformers(ctx context.Context) error {
 		aggregator.Start()
 	}
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
-		return fmt.Errorf("waiting for informers: %w", s.orWhyUnlisted(ctx, err))
+		return fmt.Errorf("waiting for informers: %w", s.orWhyUnlisted(starting, err))
 	}
 	for informer, synced := range s.crds.Informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("waiting for the informer of %s: %w", informer, s.orWhyUnlisted(ctx, context.Cause(ctx)))
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, s.orWhyUnlisted(starting, context.Cause(ctx)))
 		}
 	}
 	return nil
 }
 
 // orWhyUnlisted asks for what an informer of the library's waits for in vain, which doesn't say why, and adds the answer
-// to an error.
-func (s *Server) orWhyUnlisted(ctx context.Context, err error) error {
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ensureTimeout)
+// to an error, unless starting ends before.
+func (s *Server) orWhyUnlisted(starting context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
 	reason := s.config.client.Discovery().RESTClient().Get().
 		AbsPath(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName, "v1", "customresourcedefinitions").Param("limit", "1").Do(ctx).Error()
-	if reason == nil {
+	if reason == nil || starting.Err() != nil {
 		return err
 	}
 	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)

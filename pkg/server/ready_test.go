@@ -119,18 +119,29 @@ func TestOrWhyUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		over         bool // the time to wait
+		ended        bool // the start
 		fails        bool // what the server answers
+		hangs        bool // until the start ends
 		want         string
 	}{
-		{"requests fail", "what lists gets the same answer", true, true, "it took too long: the server's own requests fail: no audit"},
-		{"requests succeed", "something else is the cause", true, false, "it took too long"},
-		{"a stop", "nobody waits any more", false, true, "it took too long"},
+		{"requests fail", "what lists gets the same answer", false, true, false, "it took too long: the server's own requests fail: no audit"},
+		{"requests succeed", "something else is the cause", false, false, false, "it took too long"},
+		{"the end of the start", "nobody waits any more", true, true, false, "it took too long"},
+		{"the end of the start before the answer", "nobody waits any more", false, true, true, "it took too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			starting, end := context.WithTimeout(t.Context(), startTimeout)
+			defer end()
+			if test.ended {
+				end()
+			}
 			apiServer := &loopback{life: t.Context()}
 			apiServer.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if test.hangs {
+					end()
+					<-r.Context().Done()
+				}
 				if test.fails && r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
 					w.Header().Set("Content-Type", "application/json")
 					w.WriteHeader(http.StatusInternalServerError)
@@ -138,12 +149,7 @@ func TestOrWhyUnlisted(t *testing.T) {
 				}
 			}))
 			s := &Server{config: &Config{client: kubernetes.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})}}
-			ctx, cancel := context.WithCancel(t.Context())
-			if cancel(); test.over {
-				ctx, cancel = context.WithTimeout(t.Context(), 0)
-			}
-			defer cancel()
-			if got := s.orWhyUnlisted(ctx, errors.New("it took too long")); got.Error() != test.want {
+			if got := s.orWhyUnlisted(starting, errors.New("it took too long")); got.Error() != test.want {
 				t.Errorf("%s: %v, want %s", test.reason, got, test.want)
 			}
 		})
