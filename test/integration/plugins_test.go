@@ -290,6 +290,10 @@ func TestPluginsOfNodes(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{corev1.LabelTopologyZone: "z"}, bound.Labels); diff != "" {
 		t.Errorf("PodTopologyLabels: labels (-want +got):\n%s", diff)
 	}
+	must(pods.Create(t.Context(), pod("r"), metav1.CreateOptions{}))(t)
+	if err := pods.Bind(t.Context(), &corev1.Binding{ObjectMeta: named("r"), Target: corev1.ObjectReference{Kind: "Node", Name: "a/b"}}, metav1.CreateOptions{}); err != nil {
+		t.Errorf("PodTopologyLabels: a node that can't be is one that isn't there, and has no labels: %v", err)
+	}
 	bound.Spec.Containers[0].Resources.Requests = memory("128Mi")
 	_, err := pods.UpdateResize(t.Context(), "p", bound, metav1.UpdateOptions{})
 	const want = `pods "p" is forbidden: node didn't have enough allocatable resources: memory, requested: 134217728, allocatable: 0`

@@ -59,10 +59,6 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		if !ok {
 			return fmt.Errorf("expected Pod but got %T", a.GetObject())
 		}
-		if len(content.IsPathSegmentName(pod.Spec.NodeName)) > 0 {
-			// No client can ask for a node of that name, and validation refuses the pod.
-			return nil
-		}
 		return p.label(ctx, &pod.ObjectMeta, pod.Spec.NodeName)
 	case "binding":
 		binding, ok := a.GetObject().(*corev1.Binding)
@@ -80,8 +76,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 
 // label copies the labels over those that the object has. A node that doesn't exist has none.
 func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
-	if nodeName == "" {
-		return nil
+	if nodeName == "" || len(content.IsPathSegmentName(nodeName)) > 0 {
+		return nil // no client can ask for such a one
 	}
 	node, err := p.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
