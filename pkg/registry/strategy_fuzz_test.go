@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/go-logr/logr"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/randfill"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -28,10 +30,8 @@ import (
 // FuzzObjects sends objects that nobody would write through all that a request does with one, in every
 // version of every row. Whatever is wrong with them is told to who sent them: nothing panics.
 func FuzzObjects(f *testing.F) {
-	for seed := range int64(4) {
-		for _, unset := range []float64{0.2, 0.5, 0.8} {
-			f.Add(seed, unset)
-		}
+	for seed, unset := range []float64{0.2, 0.5, 0.5, 0.8} {
+		f.Add(int64(seed), unset)
 	}
 	f.Fuzz(func(t *testing.T, seed int64, unset float64) {
 		t.Parallel()
@@ -81,7 +81,7 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 		}
 		return hub
 	}
-	ctx := through(gvk.GroupVersion())
+	ctx := klog.NewContext(through(gvk.GroupVersion()), logr.Discard()) // validation logs each error that it finds twice
 	show := func(o runtime.Object) {
 		if _, err := printers.TableConvertor(k.printer()).ConvertToTable(ctx, o, nil); err != nil {
 			t.Errorf("%s: %v", gvk, err)
