@@ -166,18 +166,30 @@ func (c *hijacked) Close() error {
 	return c.Conn.Close()
 }
 
-// fail says that the server isn't there.
+// fail says that the server isn't there, and counts the request as one that wasn't passed on.
 func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
-	s := r.service.Spec.Service
-	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",
-		r.service.Name, s.Namespace, s.Name, err))
-	responsewriters.ErrorNegotiated(unavailable, r.config.Serializer, schema.GroupVersion{}, w, req)
+	r.explain(w, req, err)
 	info, _ := request.RequestInfoFrom(req.Context())
 	metrics.RecordRequestTermination(req, info, metricsComponent, http.StatusServiceUnavailable)
 }
 
-// failing says why a request wasn't passed on.
+// explain says that the server can't be reached.
+func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error) {
+	s := r.service.Spec.Service
+	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",
+		r.service.Name, s.Namespace, s.Name, err))
+	responsewriters.ErrorNegotiated(unavailable, r.config.Serializer, schema.GroupVersion{}, w, req)
+}
+
+// failing says why a request that was passed on has no answer.
 type failing struct{ *remoteAPI }
 
-// Error implements proxy.ErrorResponder.
-func (f failing) Error(w http.ResponseWriter, req *http.Request, err error) { f.fail(w, req, err) }
+// Error implements proxy.ErrorResponder. kube-apiserver passes nothing on to a server that isn't available, and doesn't
+// count what others fail to answer: the client may have gone, or a deadline passed, which is counted already.
+func (f failing) Error(w http.ResponseWriter, req *http.Request, err error) {
+	if f.available.Load() {
+		f.explain(w, req, err)
+		return
+	}
+	f.fail(w, req, err)
+}
