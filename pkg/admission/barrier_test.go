@@ -149,6 +149,7 @@ func TestBarrierWait(t *testing.T) {
 				if !test.unstarted && !cache.WaitFor(ctx, "", barrier.checkers()...) {
 					t.Fatal("the informer did not sync")
 				}
+				synctest.Wait() // until it watches: a watch that begins later is told of what it should miss
 				if test.act != nil {
 					test.act(source)
 				}
