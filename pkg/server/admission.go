@@ -26,7 +26,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		EffectiveVersion: c.generic.EffectiveVersion,
 		ServerID:         c.generic.APIServerID,
 		TypeConverter:    typeConverter{},
-		Definition:       c.crdBarrier.served.definition,
+		Definition:       c.crdBarrier.definition,
 		Loopback:         loopback,
 		ServiceCA:        c.authority.pem,
 		Dial:             c.webhookConnections.dial,

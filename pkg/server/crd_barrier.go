@@ -132,6 +132,18 @@ func (b *crdBarrier) created(name string, uid types.UID) {
 	})
 }
 
+// definition is the definition by which requests for a kind are served, or will be by the next one; nil if there is
+// none. Whoever takes what it says for what requests are answered by must not be ahead of them.
+func (b *crdBarrier) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	crd := b.served.definition(kind)
+	if crd != nil {
+		ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
+		defer cancel()
+		b.served.await(ctx, crd)
+	}
+	return crd
+}
+
 // updated waits until requests are served by the definition of that version.
 func (b *crdBarrier) updated(name, resourceVersion string) {
 	b.await(name, func() bool { return b.isPast(name, resourceVersion) })
