@@ -382,13 +382,16 @@ func (c *Config) buildAuthorization(context.Context) error {
 func (c *Config) buildAudit(context.Context) error {
 	audit := c.options.Audit
 	if err := audit.ApplyTo(c.generic); err != nil {
-		// Which of the two it is, the error says, but not where.
+		// Which of them it is, the error says, but not where.
 		var files []string
-		if file := audit.LogOptions.Path; file != "" {
-			files = append(files, "--audit-log-path "+file)
-		}
-		if file := audit.WebhookOptions.ConfigFile; file != "" {
-			files = append(files, "--audit-webhook-config-file "+file)
+		for _, file := range []struct{ flag, path string }{
+			{"--audit-policy-file", audit.PolicyFile},
+			{"--audit-log-path", audit.LogOptions.Path},
+			{"--audit-webhook-config-file", audit.WebhookOptions.ConfigFile},
+		} {
+			if file.path != "" {
+				files = append(files, file.flag+" "+file.path)
+			}
 		}
 		return fmt.Errorf("%s: %w", strings.Join(files, ", "), err)
 	}

@@ -136,12 +136,18 @@ func (b *crdBarrier) created(name string, uid types.UID) {
 // none. Whoever takes what it says for what requests are answered by must not be ahead of them.
 func (b *crdBarrier) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	crd := b.served.definition(kind)
-	if crd != nil {
-		ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
-		defer cancel()
-		b.served.await(ctx, crd)
-	}
+	b.awaitServed(crd)
 	return crd
+}
+
+// awaitServed waits until requests are served by a definition, if there is one, or by a later one.
+func (b *crdBarrier) awaitServed(crd *apiextensionsv1.CustomResourceDefinition) {
+	if crd == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
+	defer cancel()
+	b.served.await(ctx, crd)
 }
 
 // updated waits until requests are served by the definition of that version.
@@ -150,11 +156,7 @@ func (b *crdBarrier) updated(name, resourceVersion string) {
 	b.mu.Lock()
 	crd := b.seen[name]
 	b.mu.Unlock()
-	if crd != nil {
-		ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
-		defer cancel()
-		b.served.await(ctx, crd)
-	}
+	b.awaitServed(crd)
 }
 
 // changed waits until the definition as it was last seen is in effect, or won't be, or is gone.
