@@ -20,8 +20,8 @@ import (
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
-	"github.com/miniapi-dev/miniapi/pkg/admission/resourcequota"
 )
 
 // Dependencies are what the plugins need of the server.

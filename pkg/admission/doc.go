@@ -5,5 +5,6 @@
 //
 // It knows nothing of HTTP serving; pkg/server gives it clients, informers and an authorizer, and
 // puts the chain that it returns in front of the storage. The in-tree plugins live in folders of
-// their own below this one. Who only wants to write or test a webhook doesn't need this package.
+// their own below plugins, the calls of webhooks in webhook, and those of policies in policy. A
+// program that only implements or tests a webhook doesn't need this package.
 package admission

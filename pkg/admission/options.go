@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apiserver/pkg/features"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/defaulttolerationseconds"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
 )
 
 // Options choose the plugins of the chain and configure them.

@@ -1,0 +1,43 @@
+// Package certificateapproval has the CertificateApproval plugin: who approves a certificate signing
+// request must be allowed to approve for its signer.
+//
+// Whether a request deserves its certificate is for the approver to judge, and who may issue it for
+// CertificateSigning.
+package certificateapproval
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
+)
+
+// Name is the plugin's name.
+const Name = "CertificateApproval"
+
+// New returns the plugin.
+func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
+
+// Plugin asks the authorizer.
+type Plugin struct{ *signers.Handler }
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "approval" {
+		return nil
+	}
+	// The stored request counts: nobody approves by naming another signer.
+	request, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))
+	}
+	if !p.Authorized(ctx, a.GetUserInfo(), "approve", request.Spec.SignerName) {
+		return admission.NewForbidden(a, fmt.Errorf("user not permitted to approve requests with signerName %q", request.Spec.SignerName))
+	}
+	return nil
+}

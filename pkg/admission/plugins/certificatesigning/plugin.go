@@ -1,0 +1,51 @@
+// Package certificatesigning has the CertificateSigning plugin: who issues a certificate, or says why
+// there will be none, must be allowed to sign for the request's signer.
+//
+// It doesn't look at the certificate: that it says what was asked for is the signer's business.
+// Approvals are CertificateApproval's.
+package certificatesigning
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
+)
+
+// Name is the plugin's name.
+const Name = "CertificateSigning"
+
+// New returns the plugin.
+func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
+
+// Plugin asks the authorizer.
+type Plugin struct{ *signers.Handler }
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "status" {
+		return nil
+	}
+	old, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))
+	}
+	request, ok := a.GetObject().(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetObject()))
+	}
+	if bytes.Equal(old.Status.Certificate, request.Status.Certificate) && equality.Semantic.DeepEqual(old.Status.Conditions, request.Status.Conditions) {
+		return nil
+	}
+	if !p.Authorized(ctx, a.GetUserInfo(), "sign", old.Spec.SignerName) {
+		return admission.NewForbidden(a, fmt.Errorf("user not permitted to sign requests with signerName %q", old.Spec.SignerName))
+	}
+	return nil
+}

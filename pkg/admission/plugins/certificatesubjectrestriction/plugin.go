@@ -1,0 +1,50 @@
+// Package certificatesubjectrestriction has the CertificateSubjectRestriction plugin: nobody becomes a
+// member of system:masters by a certificate signing request.
+//
+// It looks at requests to the signer kubernetes.io/kube-apiserver-client alone. Other signers and other
+// groups are for a webhook to refuse, as a policy can't parse a certificate request.
+package certificatesubjectrestriction
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
+)
+
+// Name is the plugin's name.
+const Name = "CertificateSubjectRestriction"
+
+// New returns the plugin.
+func New() admission.ValidationInterface {
+	return plugin{admission.NewHandler(admission.Create)}
+}
+
+type plugin struct{ *admission.Handler }
+
+// Validate implements admission.ValidationInterface.
+func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "" {
+		return nil
+	}
+	request, ok := a.GetObject().(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetObject()))
+	}
+	if request.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
+		return nil
+	}
+	parsed, err := signers.ParseRequest(request.Spec.Request)
+	if err != nil {
+		return admission.NewForbidden(a, fmt.Errorf("failed to parse CSR: %w", err))
+	}
+	if slices.Contains(parsed.Subject.Organization, user.SystemPrivilegedGroup) {
+		return admission.NewForbidden(a, fmt.Errorf("use of %s signer with %s group is not allowed", certificatesv1.KubeAPIServerClientSignerName, user.SystemPrivilegedGroup))
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// Package clustertrustbundleattest has the ClusterTrustBundleAttest plugin: who says which certificates
+// a signer's are verified with must be allowed to attest for that signer.
+//
+// It doesn't look at the certificates, and has no opinion on bundles without a signer. Deletions are
+// the authorizer's alone.
+package clustertrustbundleattest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
+)
+
+// Name is the plugin's name.
+const Name = "ClusterTrustBundleAttest"
+
+// New returns the plugin.
+func New() *Plugin { return &Plugin{signers.NewHandler(admission.Create, admission.Update)} }
+
+// Plugin asks the authorizer.
+type Plugin struct{ *signers.Handler }
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != certificatesv1.Resource("clustertrustbundles") {
+		return nil
+	}
+	bundle, ok := a.GetObject().(*certificatesv1.ClusterTrustBundle)
+	if !ok {
+		return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetObject()))
+	}
+	if a.GetOperation() == admission.Update {
+		old, ok := a.GetOldObject().(*certificatesv1.ClusterTrustBundle)
+		if !ok {
+			return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetOldObject()))
+		}
+		// Validation would refuse it, too: but whoever asks may not know of the other signer.
+		if old.Spec.SignerName != bundle.Spec.SignerName {
+			return admission.NewForbidden(a, errors.New("changing signerName is forbidden"))
+		}
+	}
+	if signer := bundle.Spec.SignerName; signer != "" && !p.Authorized(ctx, a.GetUserInfo(), "attest", signer) {
+		return admission.NewForbidden(a, fmt.Errorf("user not permitted to attest for signerName %q", signer))
+	}
+	return nil
+}

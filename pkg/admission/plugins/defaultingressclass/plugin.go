@@ -1,0 +1,69 @@
+// Package defaultingressclass has the DefaultIngressClass plugin: ingresses that name no class get
+// the one that is marked as default.
+//
+// Disable it, or mark no class, where a controller is to take the ingresses without one. It leaves
+// alone those with the older annotation kubernetes.io/ingress.class.
+package defaultingressclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	networkinglisters "k8s.io/client-go/listers/networking/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/defaultclass"
+)
+
+// Name is the plugin's name.
+const Name = "DefaultIngressClass"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+}
+
+// Plugin sets the class of ingresses.
+type Plugin struct {
+	*admission.Handler
+	classes networkinglisters.IngressClassLister
+}
+
+var _ admission.MutationInterface = &Plugin{}
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	classes := f.Networking().V1().IngressClasses()
+	p.classes = classes.Lister()
+	p.SetReadyFunc(classes.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.classes == nil {
+		return errors.New("missing ingress class lister")
+	}
+	return nil
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != networkingv1.Resource("ingresses") || a.GetSubresource() != "" {
+		return nil
+	}
+	ingress, ok := a.GetObject().(*networkingv1.Ingress)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("Expected Ingress resource, got: %v", a.GetKind()))
+	}
+	if _, annotated := ingress.Annotations[networkingv1beta1.AnnotationIngressClass]; annotated || ingress.Spec.IngressClassName != nil {
+		return nil
+	}
+	var err error
+	ingress.Spec.IngressClassName, err = defaultclass.Name(a, p.Handler, p.classes, networkingv1.AnnotationIsDefaultIngressClass)
+	return err
+}

@@ -1,0 +1,181 @@
+// Package eventratelimit has the EventRateLimit plugin: it bounds how many events are written, by the
+// whole server, by namespace, by user, or by source and object.
+//
+// It is off by default, and can't be on without a configuration. It counts events alone: requests of
+// all kinds are bounded by --max-requests-inflight and --max-mutating-requests-inflight.
+package eventratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/configuration"
+)
+
+// Name is the plugin's name.
+const Name = "EventRateLimit"
+
+// Configuration lists the limits. An event must keep to all of them.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Limits []Limit `json:"limits"`
+}
+
+// Limit is a token bucket for each of the things that its type tells apart.
+type Limit struct {
+	Type  string `json:"type"`
+	QPS   int32  `json:"qps"`
+	Burst int32  `json:"burst"`
+	// CacheSize is how many buckets are kept, the most recently used; 0 stands for 4096.
+	CacheSize int32 `json:"cacheSize,omitempty"`
+}
+
+const (
+	configurationVersion = "eventratelimit.admission.k8s.io/v1alpha1"
+	defaultCacheSize     = 4096
+	serverType           = "Server"
+)
+
+// keys tell what a limit's type tells apart.
+var keys = map[string]func(admission.Attributes) string{
+	serverType:        func(admission.Attributes) string { return "" },
+	"Namespace":       func(a admission.Attributes) string { return a.GetNamespace() },
+	"User":            func(a admission.Attributes) string { return a.GetUserInfo().GetName() },
+	"SourceAndObject": sourceAndObject,
+}
+
+// types are the keys of keys, in the order of the reference's messages.
+var types = []string{"Namespace", serverType, "SourceAndObject", "User"}
+
+// New returns the plugin with its configuration, without which it can't do anything.
+func New(config io.Reader) (*Plugin, error) { return newPlugin(config, clock.RealClock{}) }
+
+func newPlugin(config io.Reader, clock clock.PassiveClock) (*Plugin, error) {
+	if config == nil {
+		return nil, errors.New("no configuration was given for it: it needs limits")
+	}
+	var given Configuration
+	if err := configuration.Read(config, configurationVersion, &given); err != nil {
+		return nil, err
+	}
+	if errs := validate(&given); len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	p := &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	for _, limit := range given.Limits {
+		p.buckets = append(p.buckets, newBuckets(limit, clock))
+	}
+	return p, nil
+}
+
+func validate(given *Configuration) field.ErrorList {
+	var errs field.ErrorList
+	limits := field.NewPath("limits")
+	if len(given.Limits) == 0 {
+		errs = append(errs, field.Invalid(limits, given.Limits, "must not be empty"))
+	}
+	for i, limit := range given.Limits {
+		path := limits.Index(i)
+		if !slices.Contains(types, limit.Type) {
+			errs = append(errs, field.NotSupported(path.Child("type"), limit.Type, types))
+		}
+		if limit.Burst <= 0 {
+			errs = append(errs, field.Invalid(path.Child("burst"), limit.Burst, "must be positive"))
+		}
+		if limit.QPS <= 0 {
+			errs = append(errs, field.Invalid(path.Child("qps"), limit.QPS, "must be positive"))
+		}
+		if limit.Type != serverType && limit.CacheSize < 0 {
+			errs = append(errs, field.Invalid(path.Child("cacheSize"), limit.CacheSize, "must not be negative"))
+		}
+	}
+	return errs
+}
+
+// Plugin counts events.
+type Plugin struct {
+	*admission.Handler
+	buckets []*buckets
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetKind().GroupKind() != corev1.SchemeGroupVersion.WithKind("Event").GroupKind() {
+		return nil
+	}
+	if a.IsDryRun() {
+		return nil // nothing is written
+	}
+	// Each limit counts the event, whether another one refuses it or not.
+	var refusal error
+	for _, b := range p.buckets {
+		if key, ok := b.accept(a); !ok {
+			refusal = apierrors.NewTooManyRequestsError(fmt.Sprintf("limit reached on type %v for key %v", b.limit.Type, key))
+		}
+	}
+	return refusal
+}
+
+// buckets are the token buckets of a limit.
+type buckets struct {
+	limit Limit
+	clock clock.PassiveClock
+
+	mu     sync.Mutex
+	by     func(admission.Attributes) string
+	recent *lru.Cache
+}
+
+func newBuckets(limit Limit, clock clock.PassiveClock) *buckets {
+	size := int(limit.CacheSize)
+	if size == 0 {
+		size = defaultCacheSize
+	}
+	return &buckets{limit: limit, clock: clock, by: keys[limit.Type], recent: lru.New(size)}
+}
+
+// accept takes a token out of the event's bucket, and tells whether there was one.
+func (b *buckets) accept(a admission.Attributes) (key string, ok bool) {
+	key = b.by(a)
+	b.mu.Lock()
+	bucket, found := b.recent.Get(key)
+	if !found {
+		bucket = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(b.limit.QPS), int(b.limit.Burst), b.clock)
+		b.recent.Add(key, bucket)
+	}
+	b.mu.Unlock()
+	return key, bucket.(flowcontrol.PassiveRateLimiter).TryAccept()
+}
+
+func sourceAndObject(a admission.Attributes) string {
+	event, ok := a.GetObject().(*corev1.Event)
+	if !ok {
+		return ""
+	}
+	return strings.Join([]string{
+		event.Source.Component,
+		event.Source.Host,
+		event.InvolvedObject.Kind,
+		event.InvolvedObject.Namespace,
+		event.InvolvedObject.Name,
+		string(event.InvolvedObject.UID),
+		event.InvolvedObject.APIVersion,
+	}, "")
+}

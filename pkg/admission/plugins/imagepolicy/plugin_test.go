@@ -1,0 +1,229 @@
+package imagepolicy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+// backend refuses images that are named so, and notes what it is asked.
+type backend struct {
+	mu    sync.Mutex
+	asked []imagepolicyv1alpha1.ImageReviewSpec
+}
+
+func (b *backend) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var review imagepolicyv1alpha1.ImageReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil || review.Kind != "ImageReview" || review.APIVersion != "imagepolicy.k8s.io/v1alpha1" {
+		http.Error(w, fmt.Sprint(review.TypeMeta, err), http.StatusBadRequest)
+		return
+	}
+	b.mu.Lock()
+	b.asked = append(b.asked, review.Spec)
+	b.mu.Unlock()
+	review.Status.Allowed = true
+	for _, c := range review.Spec.Containers {
+		switch c.Image {
+		case "broken":
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		case "refused":
+			review.Status = imagepolicyv1alpha1.ImageReviewStatus{Reason: "it is old"}
+		case "refused silently":
+			review.Status.Allowed = false
+		case "noted":
+			review.Status.AuditAnnotations = map[string]string{"signed-by": "us"}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+// start returns the plugin with further lines of configuration, and its backend.
+func start(t *testing.T, lines string) (*Plugin, *backend) {
+	t.Helper()
+	b := &backend{}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "backend.kubeconfig")
+	content := fmt.Sprintf("clusters: [{name: b, cluster: {server: %q}}]\ncontexts: [{name: b, context: {cluster: b}}]\ncurrent-context: b\n", server.URL)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(strings.NewReader(fmt.Sprintf("imagePolicy:\n  kubeConfigFile: %s\n  retryBackoff: 1\n%s", file, lines)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, b
+}
+
+func podOf(images ...string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}}
+	for _, image := range images {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Image: image})
+	}
+	return pod
+}
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	withInit := podOf("a")
+	withInit.Spec.InitContainers = []corev1.Container{{Image: "refused"}}
+	debugged := podOf("refused")
+	debugged.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Image: "debugger"}}}
+	annotatedPod := podOf("a")
+	annotatedPod.Annotations = map[string]string{"mine.image-policy.k8s.io/ticket": "1", "other": "2"}
+	for _, test := range []struct {
+		name, reason, config string
+		request              plugintest.Request
+		refusal              string
+		asked                string // images, then annotations
+	}{
+		{"allowed", "all of its images are", "", plugintest.Create(podOf("a", "b")), "", "a b"},
+		{"refused", "one of them isn't", "", plugintest.Create(podOf("a", "refused")), "image policy webhook backend denied one or more images: it is old", "a refused"},
+		{"refused silently", "a reason is optional", "", plugintest.Create(podOf("refused silently")), "one or more images rejected by webhook backend", "refused silently"},
+		{"init container", "it runs, too", "", plugintest.Create(withInit), "it is old", "a refused"},
+		{"annotations", "those for image policies are the backend's business", "", plugintest.Create(annotatedPod), "", "a mine.image-policy.k8s.io/ticket=1"},
+		{"update", "an image may be another", "", plugintest.Update(podOf("a"), podOf("refused")), "it is old", "refused"},
+		{"ephemeral containers", "they are what the subresource adds", "", plugintest.Update(podOf("refused"), debugged).Of("ephemeralcontainers"), "", "debugger"},
+		{"status", "no image changes by it", "", plugintest.Update(podOf("refused"), podOf("refused")).Of("status"), "", ""},
+		{"other kind", "it has no images", "", plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}), "", ""},
+		{"broken", "nobody said that it is allowed", "", plugintest.Create(podOf("broken")), "an error on the server", "broken"},
+		{"broken, and open", "the configuration says so", "  defaultAllow: true\n", plugintest.Create(podOf("broken")), "", "broken"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p, backend := start(t, test.config)
+			plugintest.Run(t, p, test.request, test.refusal)
+			var asked []string
+			if len(backend.asked) > 0 {
+				spec := backend.asked[0]
+				for _, c := range spec.Containers {
+					asked = append(asked, c.Image)
+				}
+				for key, value := range spec.Annotations {
+					asked = append(asked, key+"="+value)
+				}
+				if spec.Namespace != "n" {
+					t.Errorf("asked about namespace %q", spec.Namespace)
+				}
+			}
+			if got := strings.Join(asked, " "); got != test.asked {
+				t.Errorf("asked about %q, want %q: %s", got, test.asked, test.reason)
+			}
+		})
+	}
+}
+
+func TestFailedOpenIsMarked(t *testing.T) {
+	t.Parallel()
+	p, backend := start(t, "  defaultAllow: true\n")
+	pod := podOf("broken")
+	plugintest.Run(t, p, plugintest.Create(pod), "")
+	if want := map[string]string{"alpha.image-policy.k8s.io/failed-open": "true"}; !cmp.Equal(pod.Annotations, want) {
+		t.Errorf("annotations are %v, want %v", pod.Annotations, want)
+	}
+	if len(backend.asked) < 2 {
+		t.Errorf("the backend was asked %d times, want it to be tried again", len(backend.asked))
+	}
+}
+
+func TestAnswersAreRemembered(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, config, image string
+		want                        int
+	}{
+		{"allowed", "for five minutes", "", "a", 1},
+		{"denied", "for five minutes", "", "refused", 1},
+		{"allowed, never remembered", "-1 says so", "  allowTTL: -1\n", "a", 2},
+		{"denied, never remembered", "-1 says so", "  denyTTL: -1\n", "refused", 2},
+		{"denied, with the other's -1", "it is for what is allowed", "  allowTTL: -1\n", "refused", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p, backend := start(t, test.config)
+			for range 2 {
+				_ = p.Validate(t.Context(), plugintest.Create(podOf(test.image)).Attributes(t), nil)
+			}
+			if len(backend.asked) != test.want {
+				t.Errorf("the backend was asked %d times, want %d: %s", len(backend.asked), test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, config, want string }{
+		{"none", "nobody knows where the backend is", "", "imagePolicy.kubeConfigFile: it must name the file"},
+		{"no such file", "nor does anybody here", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: stat /nowhere"},
+		{"numbers", "all that is wrong is said at once", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
+			"imagePolicy.allowTTL: 1801: it must be between 1 and 1800, in units of 1s\n" +
+				"imagePolicy.denyTTL: -2: it must be between 1 and 1800, in units of 1s\n" +
+				"imagePolicy.retryBackoff: -1: it must be between 1 and 300000, in units of 1ms"},
+		{"overflow", "it isn't taken for less", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
+	} {
+		if _, err := New(strings.NewReader(test.config)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q: %s", test.name, err, test.want, test.reason)
+		}
+	}
+	if _, err := New(nil); err == nil || !strings.Contains(err.Error(), "a configuration is required") {
+		t.Errorf("without configuration: %v", err)
+	}
+	s, err := readSettings(strings.NewReader("imagePolicy: {kubeConfigFile: f, allowTTL: 50, retryBackoff: 20}"))
+	want := settings{kubeconfig: "f", allowTTL: 50 * time.Second, denyTTL: 5 * time.Minute, retryBackoff: 20 * time.Millisecond}
+	if err != nil || s != want {
+		t.Errorf("settings are %+v, %v, want %+v", s, err, want)
+	}
+}
+
+// noted are the attributes of a request, and what a plugin notes for the audit.
+type noted struct {
+	admission.Attributes
+	annotations map[string]string
+}
+
+func (n *noted) AddAnnotation(key, value string) error {
+	n.annotations[key] = value
+	return n.Attributes.AddAnnotation(key, value)
+}
+
+func TestAuditAnnotations(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, image string
+		want                map[string]string
+	}{
+		{"the backend's", "it says who signed the image", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
+		{"failed open", "nobody was asked", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
+		{"none", "there is nothing to note", "a", map[string]string{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := start(t, "  defaultAllow: true\n")
+			a := &noted{plugintest.Create(podOf(test.image)).Attributes(t), map[string]string{}}
+			if err := p.Validate(t.Context(), a, nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, a.annotations); diff != "" {
+				t.Errorf("%s: audit annotations (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}

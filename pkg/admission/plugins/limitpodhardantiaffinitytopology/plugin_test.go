@@ -1,0 +1,33 @@
+package limitpodhardantiaffinitytopology
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	pod := func(anti corev1.PodAntiAffinity) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &anti}}}
+	}
+	host, zone := corev1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname"}, corev1.PodAffinityTerm{TopologyKey: "topology.kubernetes.io/zone"}
+	tests := []struct {
+		name, reason, refusal string
+		pod                   *corev1.Pod
+	}{
+		{name: "none", reason: "it keeps nobody off", pod: &corev1.Pod{}},
+		{name: "node", reason: "one pod a node is common", pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host}})},
+		{name: "zone", reason: "one pod must not take a zone", pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host, zone}}),
+			refusal: "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey topology.kubernetes.io/zone but only key kubernetes.io/hostname is allowed"},
+		{name: "wish", reason: "what is only preferred does no harm", pod: pod(corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: zone}}})},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			plugintest.Run(t, New(), plugintest.Create(test.pod), test.refusal)
+		})
+	}
+}

@@ -1,0 +1,91 @@
+// Package nodedeclaredfeaturevalidator has the NodeDeclaredFeatureValidator plugin (KEP-5328): a pod that runs
+// can be changed in ways that its node declares to support.
+//
+// New pods, and pods that are on no node, it doesn't look at: a scheduler chooses a node that can run
+// them. Whether the node has room is PodResizeValidator's question.
+package nodedeclaredfeaturevalidator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-helpers/nodedeclaredfeatures"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/boundpods"
+)
+
+// Name is the plugin's name.
+const Name = "NodeDeclaredFeatureValidator"
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Update), features: nodedeclaredfeatures.DefaultFramework}
+}
+
+// Plugin reads nodes, one for each change that a node may not support.
+type Plugin struct {
+	*admission.Handler
+	client   kubernetes.Interface
+	features *nodedeclaredfeatures.Framework
+	// version is that of the server: features of which all nodes of it have one are no longer asked for.
+	version *version.Version
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// InspectEffectiveVersion implements initializer.WantsEffectiveVersion.
+func (p *Plugin) InspectEffectiveVersion(effective compatibility.EffectiveVersion) {
+	p.version = effective.BinaryVersion()
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil || p.version == nil {
+		return errors.New("missing client or version")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "resize" {
+		return nil
+	}
+	pod, old, err := boundpods.Change(a)
+	if pod == nil || err != nil {
+		return err
+	}
+	info := func(pod *corev1.Pod) *nodedeclaredfeatures.PodInfo {
+		return &nodedeclaredfeatures.PodInfo{Spec: &pod.Spec, Status: &pod.Status}
+	}
+	required, err := p.features.InferForPodUpdate(info(old), info(pod), p.version)
+	if err != nil {
+		return admission.NewForbidden(a, fmt.Errorf("failed to infer pod capability requirements: %w", err))
+	}
+	if required.IsEmpty() {
+		return nil
+	}
+	node, err := boundpods.Node(ctx, p.client, a, pod.Spec.NodeName)
+	if err != nil {
+		return err
+	}
+	match, err := p.features.MatchNode(required, node)
+	if err != nil {
+		return admission.NewForbidden(a, fmt.Errorf("failed to match pod requirements against node %q: %w", node.Name, err))
+	}
+	if !match.IsMatch {
+		return admission.NewForbidden(a, fmt.Errorf("pod update requires features %s which are not available on node %q",
+			strings.Join(match.UnsatisfiedRequirements, ", "), node.Name))
+	}
+	return nil
+}

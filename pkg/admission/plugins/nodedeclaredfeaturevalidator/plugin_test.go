@@ -1,0 +1,55 @@
+package nodedeclaredfeaturevalidator
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+func node(name string, features ...string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{DeclaredFeatures: features}}
+}
+
+// on is a pod of the generation on a node, which as a whole is limited to some memory.
+func on(node string, generation int64, memory string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Generation: generation}, Spec: corev1.PodSpec{
+		NodeName: node, Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}},
+	}}
+}
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	const feature = "InPlacePodLevelResourcesVerticalScaling"
+	grow := func(node string) plugintest.Request {
+		return plugintest.Update(on(node, 1, "1Gi"), on(node, 2, "2Gi")).Of("resize")
+	}
+	tests := []struct {
+		name, reason, refusal string
+		request               plugintest.Request
+	}{
+		{name: "declared", reason: "the node can do it", request: grow("able")},
+		{name: "not declared", reason: "the node can't", request: grow("old"),
+			refusal: `pods "p" is forbidden: pod update requires features ` + feature + ` which are not available on node "old"`},
+		{name: "pod", reason: "nor by a change of the pod itself", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")), refusal: feature},
+		{name: "no such node", reason: "nothing is known of it", request: grow("gone"), refusal: `node "gone" not found`},
+		{name: "nothing required", reason: "every node can do it", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "1Gi")).Of("resize")},
+		{name: "not bound", reason: "the scheduler will see to it", request: grow("")},
+		{name: "unchanged", reason: "nothing is asked for", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 1, "2Gi")).Of("resize")},
+		{name: "status", reason: "other subresources change nothing", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")).Of("status")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, node("able", feature), node("old", "Another"))
+			err := p.Validate(t.Context(), test.request.Attributes(t), admission.NewObjectInterfacesFromScheme(scheme.Scheme))
+			plugintest.Want(t, err, test.refusal)
+		})
+	}
+}

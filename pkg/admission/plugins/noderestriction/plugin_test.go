@@ -1,0 +1,385 @@
+package noderestriction
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+var (
+	kubelet  = &user.DefaultInfo{Name: "system:node:n", Groups: []string{"system:nodes"}}
+	nameless = &user.DefaultInfo{Name: "n", Groups: []string{"system:nodes"}}
+)
+
+func podOn(node string, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-" + node, UID: types.UID("uid-" + node)}, Spec: corev1.PodSpec{NodeName: node}}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}
+
+func mirror(pod *corev1.Pod) {
+	pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "uid-of-n", Controller: new(true)}}
+}
+
+func nodeWith(name string, labels map[string]string, taints ...corev1.Taint) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name), Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
+}
+
+func start(t *testing.T, allowedAudience string) *Plugin {
+	t.Helper()
+	p := New()
+	authz := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if cmp.Equal(a, authorizer.AttributesRecord{User: kubelet, Verb: "request-serviceaccounts-token-audience", Namespace: "ns",
+			APIVersion: "v1", Resource: allowedAudience, Name: "account", ResourceRequest: true}) {
+			return authorizer.DecisionAllow, "", nil
+		}
+		if a.GetResource() == "unknown" {
+			return authorizer.DecisionNoOpinion, "", errors.New("nobody knows")
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	// Of what its volumes need, only some is there.
+	claimed := func(claim string) corev1.Volume {
+		return corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
+	}
+	inline := func(driver string) corev1.Volume {
+		return corev1.Volume{VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}
+	}
+	claim := func(name, volume string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}}
+	}
+	volume := func(name string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}}
+	}
+	driver := func(name string) *storagev1.CSIDriver {
+		return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{Audience: name}}}}
+	}
+	plugintest.Start(t, p, authz, nodeWith("n", nil),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "account", UID: "uid-of-account"}},
+		podOn("other"),
+		podOn("n", func(pod *corev1.Pod) {
+			pod.Spec.ServiceAccountName = "account"
+			pod.Spec.Volumes = []corev1.Volume{
+				claimed("gone"), claimed("unbound"), claimed("lost"), claimed("local"), inline("gone"),
+				{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+					{ConfigMap: &corev1.ConfigMapProjection{}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "projected"}}}}}},
+				claimed("claim"), inline("inline"),
+				{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+			}
+		}),
+		podOn("n", mirror, func(pod *corev1.Pod) { pod.Name, pod.UID = "p-mirror", "uid-mirror" }),
+		claim("unbound", ""), claim("lost", "gone"), claim("local", "local"), claim("claim", "volume"), claim("p-n-scratch", "scratch"),
+		volume("local", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}),
+		volume("volume", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "driver"}}),
+		volume("scratch", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "scratch"}}),
+		driver("driver"), driver("inline"), driver("scratch"),
+	)
+	return p
+}
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	claim := func(labels map[string]string, size string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Status: corev1.PersistentVolumeClaimStatus{Capacity: corev1.ResourceList{"storage": resource.MustParse(size)}}}
+	}
+	lease := func(namespace, name string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	slice := func(node string) *resourcev1.ResourceSlice {
+		return &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{NodeName: &node}}
+	}
+	owner := func(change func(*metav1.OwnerReference)) plugintest.Request {
+		return plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { change(&p.OwnerReferences[0]) }))
+	}
+	with := func(volume corev1.VolumeSource) plugintest.Request {
+		return plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{}, {Name: "v", VolumeSource: volume}} }))
+	}
+	configured := func(name string) *corev1.Node {
+		node := nodeWith("n", nil)
+		node.Spec.ConfigSource = &corev1.NodeConfigSource{ConfigMap: &corev1.ConfigMapNodeConfigSource{Name: name}}
+		return node
+	}
+	grown := claim(nil, "2Gi")
+	grown.ResourceVersion, grown.ManagedFields = "2", []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	grown.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending}}
+	grown.Status.AllocatedResources = corev1.ResourceList{"storage": resource.MustParse("2Gi")}
+	grown.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{"storage": corev1.PersistentVolumeClaimNodeResizePending}
+	const foreignOwner = `node "n" can only create pods with an owner reference set to itself`
+	const uncontrolled = `node "n" can only create pods with a controller owner reference set to itself`
+	ownedNode := nodeWith("n", nil)
+	ownedNode.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "gone", UID: "x"}}
+	tests := []struct {
+		name, reason, refusal string
+		by                    user.Info
+		request               plugintest.Request
+	}{
+		{name: "somebody else", reason: "only kubelets are restricted", by: &user.DefaultInfo{Name: "alice"}, request: plugintest.Create(podOn("other"))},
+		{name: "somebody of another group", reason: "the name alone makes no kubelet", by: &user.DefaultInfo{Name: "system:node:n", Groups: []string{"system:authenticated"}}, request: plugintest.Create(podOn("other"))},
+		{name: "nobody's kubelet", reason: "its node isn't known", by: nameless, request: plugintest.Create(&corev1.ConfigMap{}), refusal: `could not determine node from user "n"`},
+		{name: "other resource", reason: "the authorizer is enough", request: plugintest.Create(&corev1.ConfigMap{})},
+
+		{name: "mirror pod", reason: "a node shows what it runs", request: plugintest.Create(podOn("n", mirror))},
+		{name: "ordinary pod", reason: "nodes don't start pods", request: plugintest.Create(podOn("n")), refusal: `pod does not have "kubernetes.io/config.mirror" annotation, node "n" can only create mirror pods`},
+		{name: "pod of another node", reason: "that is for the other node", request: plugintest.Create(podOn("other", mirror)), refusal: `node "n" can only create pods with spec.nodeName set to itself`},
+		{name: "pod with a secret", reason: "the node would learn it", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) {
+			p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "s"}}
+		})), refusal: `node "n" can not create pods that reference secrets`},
+		{name: "pod with an account", reason: "the node would get its tokens", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ServiceAccountName = "a" })),
+			refusal: `node "n" can not create pods that reference a service account`},
+		{name: "pod with a config map", reason: "the node would learn it", request: with(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}),
+			refusal: `node "n" can not create pods that reference configmaps`},
+		{name: "pod with a trust bundle", reason: "the node would learn it", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{}}, {ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}}}}),
+			refusal: `node "n" can not create pods that reference clustertrustbundles`},
+		{name: "pod with a volume claim", reason: "the node would get the volume", request: with(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
+			refusal: `node "n" can not create pods that reference persistentvolumeclaims`},
+		{name: "pod with a device claim", reason: "the node would get the device", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{}} })),
+			refusal: `node "n" can not create pods that reference resourceclaims`},
+		{name: "pod with projected fields", reason: "they are the pod's own", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{}}}}})},
+		{name: "no owner", reason: "the pod would outlive the node", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.OwnerReferences = nil })), refusal: foreignOwner},
+		{name: "two owners", reason: "the other would keep it", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) {
+			p.OwnerReferences = append(p.OwnerReferences, p.OwnerReferences[0])
+		})), refusal: `node "n" can only create pods with a single owner reference set to itself`},
+		{name: "owner of another version", reason: "it isn't the node", request: owner(func(o *metav1.OwnerReference) { o.APIVersion = "v2" }), refusal: foreignOwner},
+		{name: "owner of another kind", reason: "it isn't the node", request: owner(func(o *metav1.OwnerReference) { o.Kind = "Pod" }), refusal: foreignOwner},
+		{name: "another owner", reason: "it isn't the node", request: owner(func(o *metav1.OwnerReference) { o.Name = "other" }), refusal: foreignOwner},
+		{name: "owner that may be a controller", reason: "it must be", request: owner(func(o *metav1.OwnerReference) { o.Controller = nil }), refusal: uncontrolled},
+		{name: "owner that is no controller", reason: "another could adopt the pod", request: owner(func(o *metav1.OwnerReference) { o.Controller = new(false) }), refusal: uncontrolled},
+		{name: "owner that waits", reason: "a pod doesn't hold up the deletion of its node", request: owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(true) }),
+			refusal: `node "n" must not set blockOwnerDeletion on an owner reference`},
+		{name: "owner that doesn't wait", reason: "that may be said", request: owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(false) })},
+		{name: "owner is gone", reason: "as the API says it", by: &user.DefaultInfo{Name: "system:node:m", Groups: []string{"system:nodes"}},
+			request: plugintest.Create(podOn("m", mirror, func(p *corev1.Pod) { p.OwnerReferences[0].Name = "m" })), refusal: `nodes "m" not found`},
+		{name: "change a pod", reason: "mirrors are replaced", request: plugintest.Update(podOn("n", mirror), podOn("n", mirror)),
+			refusal: `unexpected operation "UPDATE", node "n" can only create and delete mirror pods`},
+		{name: "owner's uid", reason: "the node may have been replaced", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "x" })), refusal: "node n UID mismatch: expected x got uid-of-n"},
+		{name: "delete", reason: "a node ends its pods", request: plugintest.Delete(podOn("n"))},
+		{name: "delete elsewhere", reason: "and not others", request: plugintest.Delete(podOn("other")), refusal: "can only delete pods with spec.nodeName set to itself"},
+		{name: "status", reason: "a node says how its pods are", request: plugintest.Update(podOn("n"), podOn("n")).Of("status")},
+		{name: "status elsewhere", reason: "not those of others", request: plugintest.Update(podOn("other"), podOn("n")).Of("status"),
+			refusal: `node "n" can only update pod status for pods with spec.nodeName set to itself`},
+		{name: "claims by status", reason: "who names a claim may read it", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "secret"}}
+		})).Of("status"), refusal: `node "n" cannot update resource claim statues`},
+		{name: "labels by status", reason: "labels are no status", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })).Of("status"), refusal: `node "n" cannot update labels through pod status`},
+		{name: "claim by status", reason: "who names a claim may read it", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
+			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "secret"}
+		})).Of("status"), refusal: `node "n" cannot update extended resource claim status`},
+		{name: "binding", reason: "nodes don't choose their pods", request: plugintest.Create(podOn("n")).Of("binding"), refusal: `unexpected pod subresource "binding", only 'status' and 'eviction' are allowed`},
+
+		{name: "own node", reason: "with the labels that kubelets know", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/hostname": "n", "example.com/x": "y"}))},
+		{name: "restricted label", reason: "administrators keep workloads apart by it", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/x": "y", "a.node-restriction.kubernetes.io/x": ""})),
+			refusal: `node "n" is not allowed to set the following labels: a.node-restriction.kubernetes.io/x, kubernetes.io/x`},
+		{name: "restricted label of another value", reason: "that changes it", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", map[string]string{"unknown.k8s.io/x": "z"})),
+			refusal: "is not allowed to modify labels: unknown.k8s.io/x"},
+		{name: "restricted label kept", reason: "an administrator has set it", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}))},
+		{name: "labels of no domain", reason: "they are the users'", request: plugintest.Create(nodeWith("n", map[string]string{"k8s.io": "", "kubernetes.io": ""}))},
+		{name: "own node goes", reason: "whether it may is the authorizer's to say", request: plugintest.Delete(nodeWith("n", nil))},
+		{name: "other node goes", reason: "that isn't its own", request: plugintest.Delete(nodeWith("other", nil)), refusal: `node "n" is not allowed to modify node "other"`},
+		{name: "configured", reason: "a node doesn't choose what configures it", request: plugintest.Create(configured("c")), refusal: `node "n" is not allowed to create pods with a non-nil configSource`},
+		{name: "configured otherwise", reason: "nor by an update", request: plugintest.Update(configured("c"), configured("d")), refusal: `node "n" is not allowed to update configSource to a new non-nil configSource`},
+		{name: "still configured", reason: "an administrator has set it", request: plugintest.Update(configured("c"), configured("c"))},
+		{name: "configured no more", reason: "a node may do without", request: plugintest.Update(configured("c"), nodeWith("n", nil))},
+		{name: "label taken off", reason: "that changes it as well", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", nil)), refusal: "is not allowed to modify labels: unknown.k8s.io/x"},
+		{name: "taints", reason: "a node can't invite pods", request: plugintest.Update(nodeWith("n", nil, corev1.Taint{Key: "a"}), nodeWith("n", nil)), refusal: `node "n" is not allowed to modify taints`},
+		{name: "owner", reason: "the garbage collector deletes what has an owner that isn't there (CVE-2025-5187)", request: plugintest.Update(nodeWith("n", nil), ownedNode), refusal: `node "n" is not allowed to modify ownerReferences`},
+		{name: "same owner", reason: "an administrator may have set it", request: plugintest.Update(ownedNode, ownedNode)},
+		{name: "other node", reason: "nor speak for another", request: plugintest.Update(nodeWith("other", nil), nodeWith("other", nil)), refusal: `node "n" is not allowed to modify node "other"`},
+
+		{name: "claim grown", reason: "the node has grown the volume", request: plugintest.Update(claim(nil, "1Gi"), grown).Of("status")},
+		{name: "claim relabelled", reason: "nothing else is the node's business", request: plugintest.Update(claim(nil, "1Gi"), claim(map[string]string{"a": "b"}, "1Gi")).Of("status"), refusal: `node "n" is not allowed to update fields other than status.quantity and status.conditions: ` + "@@ -1,4 +1,7 @@\n {\n+ \"labels\": {\n+  \"a\": \"b\"\n+ },\n"},
+		{name: "claim", reason: "nor anything but the status", request: plugintest.Update(claim(nil, "1Gi"), claim(nil, "1Gi")), refusal: "may only update PVC status"},
+		{name: "claim's status at its creation", reason: "there is none yet", request: plugintest.Create(claim(nil, "1Gi")).Of("status"), refusal: `unexpected operation "CREATE"`},
+
+		{name: "own lease", reason: "the node lives", request: plugintest.Create(lease("kube-node-lease", "n"))},
+		{name: "own lease ends", reason: "the name is the request's", request: plugintest.Delete(lease("kube-node-lease", "n"))},
+		{name: "lease elsewhere", reason: "leases elsewhere elect leaders", request: plugintest.Create(lease("kube-system", "n")), refusal: `can only access leases in the "kube-node-lease" system namespace`},
+		{name: "other's lease", reason: "the other may be dead", request: plugintest.Update(lease("kube-node-lease", "other"), lease("kube-node-lease", "other")), refusal: "can only access node lease with the same name as the requesting node"},
+		{name: "own CSINode", reason: "its drivers", request: plugintest.Create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}})},
+		{name: "CSINode", reason: "its drivers", request: plugintest.Create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "other"}}), refusal: "can only access CSINode with the same name as the requesting node"},
+		{name: "slice", reason: "its devices", request: plugintest.Create(slice("n"))},
+		{name: "slice of no node", reason: "all nodes would have them", request: plugintest.Create(&resourcev1.ResourceSlice{}), refusal: "can only create ResourceSlice with the same NodeName as the requesting node"},
+		{name: "slice changed", reason: "the authorizer knows whose it is", request: plugintest.Update(slice("other"), slice("other"))},
+		{name: "other's slice", reason: "not another's", request: plugintest.Delete(slice("other")), refusal: "can only delete ResourceSlice with the same NodeName as the requesting node"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if test.by == nil {
+				test.by = kubelet
+			}
+			var was runtime.Object
+			if test.request.Object != nil {
+				was = test.request.Object.DeepCopyObject()
+			}
+			plugintest.Run(t, start(t, ""), test.request.By(test.by), test.refusal)
+			if diff := cmp.Diff(was, test.request.Object); diff != "" {
+				t.Errorf("the plugin changed the object (-was +is):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSigningRequests is about the certificates that a node asks for itself.
+func TestSigningRequests(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signing := func(signer, name string) *certificatesv1.CertificateSigningRequest {
+		request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: name}}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
+			SignerName: signer, Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})}}
+	}
+	const serving, client = certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName
+	malformed := signing(client, "")
+	malformed.Spec.Request = []byte("x")
+	for _, test := range []struct {
+		name, reason, refusal string
+		request               plugintest.Request
+	}{
+		{name: "own", reason: "certificates end", request: plugintest.Create(signing(client, "system:node:n"))},
+		{name: "another node's", reason: "a node speaks for itself", request: plugintest.Create(signing(client, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
+		{name: "another node's server", reason: "a node serves for itself", request: plugintest.Create(signing(serving, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
+		{name: "other signer", reason: "what it signs is nobody's identity here", request: plugintest.Create(signing("example.com/signer", "x"))},
+		{name: "malformed", reason: "whose it is can't be read", request: plugintest.Create(malformed), refusal: "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"},
+		{name: "update", reason: "what is asked for doesn't change", request: plugintest.Update(signing(client, "system:node:other"), signing(client, "system:node:other"))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			plugintest.Run(t, start(t, ""), test.request.By(kubelet), test.refusal)
+		})
+	}
+}
+
+// TestPodCertificates is about what a node asks for on behalf of its pods.
+func TestPodCertificates(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, refusal string
+		change                func(*certificatesv1beta1.PodCertificateRequestSpec)
+	}{
+		{name: "own pod", reason: "a volume of the pod needs it", change: func(*certificatesv1beta1.PodCertificateRequestSpec) {}},
+		{name: "other node", reason: "a node speaks for itself", refusal: `PodCertificateRequest.Spec.NodeName="other", which is not the requesting node "n"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeName = "other" }},
+		{name: "replaced node", reason: "it isn't this one any more", refusal: `contains nodeUID ("old") that differs from the node's ("uid-of-n")`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeUID = "old" }},
+		{name: "pod elsewhere", reason: "certificates are for its own pods", refusal: `pod "p-other" is not running on node "n"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+				s.PodName, s.PodUID = "p-other", "uid-other"
+			}},
+		{name: "mirror pod", reason: "it runs as nobody", refusal: `pod "p-mirror" is a mirror pod`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+				s.PodName, s.PodUID = "p-mirror", "uid-mirror"
+			}},
+		{name: "no pod", reason: "as the API says it", refusal: `pods "gone" not found`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodName = "gone" }},
+		{name: "replaced pod", reason: "another pod of this name", refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodUID = "old" }},
+		{name: "other account", reason: "a pod is who it runs as", refusal: `contains serviceAccountName ("admin") that differs from running pod ("account")`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountName = "admin" }},
+		{name: "replaced account", reason: "another account of this name", refusal: `contains serviceAccountUID ("old") that differs from the service account's ("uid-of-account")`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountUID = "old" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			request := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: certificatesv1beta1.PodCertificateRequestSpec{
+				PodName: "p-n", PodUID: "uid-n", NodeName: "n", NodeUID: "uid-of-n", ServiceAccountName: "account", ServiceAccountUID: "uid-of-account",
+			}}
+			test.change(&request.Spec)
+			plugintest.Run(t, start(t, ""), plugintest.Create(request).By(kubelet), test.refusal)
+		})
+	}
+}
+
+// TestSubresources is about requests whose object is of another kind than their resource.
+func TestSubresources(t *testing.T) {
+	t.Parallel()
+	token := func(pod string, uid types.UID, audiences ...string) *authenticationv1.TokenRequest {
+		return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod, UID: uid}}}
+	}
+	bound := func(version, kind string) *authenticationv1.TokenRequest {
+		request := token("p-n", "uid-n", "projected")
+		request.Spec.BoundObjectRef.APIVersion, request.Spec.BoundObjectRef.Kind = version, kind
+		return request
+	}
+	tests := []struct {
+		name, reason, resource, subresource, refusal string
+		object                                       runtime.Object
+		missing                                      bool
+	}{
+		{name: "evict", reason: "a node makes room", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-n"}}},
+		{name: "evict elsewhere", reason: "on itself", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-other"}}, refusal: "node n can only evict pods with spec.nodeName set to itself"},
+		{name: "evict nobody", reason: "as the API says it", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, refusal: `pods "gone" not found`, missing: true},
+		{name: "evict whom", reason: "neither the path nor the object says", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{}, refusal: "could not determine pod from request data"},
+		{name: "token", reason: "a volume of the pod needs it", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected")},
+		{name: "driver's token", reason: "so does the driver of a claimed volume", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "driver")},
+		{name: "inline driver's token", reason: "so does that of a volume that the pod itself has", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "inline")},
+		{name: "ephemeral driver's token", reason: "and that of a volume that lives as long as the pod", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "scratch")},
+		{name: "server's audience", reason: "no volume has a token for the server", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n"), refusal: `audience "" not found in pod spec volume, system:node:n is not authorized`},
+		{name: "audience unknown to the authorizer", reason: "it is told why", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "unknown"),
+			refusal: `audience "unknown" not found in pod spec volume, error authorizing system:node:n to request tokens for this audience: nobody knows`},
+		{name: "account itself", reason: "nodes don't need a token for it", resource: "serviceaccounts", subresource: "", object: &corev1.ServiceAccount{}},
+		{name: "allowed audience", reason: "image pulls need tokens that no volume tells of", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "registry")},
+		{name: "other audience", reason: "a node isn't its pods", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `audience "x" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience`},
+		{name: "two audiences", reason: "each volume has one", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected", "driver"), refusal: "node may only request 0 or 1 audiences"},
+		{name: "pod elsewhere", reason: "tokens are for its own pods", resource: "serviceaccounts", subresource: "token", object: token("p-other", "uid-other", "projected"), refusal: "node requested token bound to a pod scheduled on a different node"},
+		{name: "replaced pod", reason: "another pod of this name", resource: "serviceaccounts", subresource: "token", object: token("p-n", "old", "projected"), refusal: "the UID in the bound object reference (old) does not match the UID in record"},
+		{name: "bound to a pod without a uid", reason: "a pod of the same name may follow", resource: "serviceaccounts", subresource: "token", object: token("p-n", "", "projected"), refusal: "node requested token with a pod binding without a uid"},
+		{name: "bound to a pod without a name", reason: "it is bound to no pod", resource: "serviceaccounts", subresource: "token", object: token("", "uid-n"), refusal: "node requested token not bound to a pod"},
+		{name: "bound to another kind", reason: "a secret isn't a pod", resource: "serviceaccounts", subresource: "token", object: bound("v1", "Secret"), refusal: "node requested token not bound to a pod"},
+		{name: "bound to another version", reason: "there is none", resource: "serviceaccounts", subresource: "token", object: bound("v2", "Pod"), refusal: "node requested token not bound to a pod"},
+		{name: "unbound", reason: "it would live for ever", resource: "serviceaccounts", subresource: "token", object: &authenticationv1.TokenRequest{}, refusal: "node requested token not bound to a pod"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "registry")
+			name := ""
+			if test.resource == "serviceaccounts" {
+				name = "account"
+			}
+			a := admission.NewAttributesRecord(test.object, nil, schema.GroupVersionKind{}, "ns", name, schema.GroupVersionResource{Version: "v1", Resource: test.resource}, test.subresource, admission.Create, nil, false, kubelet)
+			err := p.Admit(t.Context(), a, nil)
+			plugintest.Want(t, err, test.refusal)
+			if missing := apierrors.IsNotFound(err); missing != test.missing {
+				t.Errorf("%s: error %v, missing: %t", test.reason, err, test.missing)
+			}
+		})
+	}
+}

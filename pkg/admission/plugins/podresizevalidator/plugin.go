@@ -1,0 +1,100 @@
+// Package podresizevalidator has the PodResizeValidator plugin (KEP-1287): the resources of a pod that runs
+// can be changed to what its node has, if that is a Linux node.
+//
+// It looks at one pod, not at what else runs on the node: that is the kubelet's to judge. It needs the
+// node's object: where pods are bound to nodes that don't exist, disable it, or no resize of them is
+// admitted.
+package podresizevalidator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/boundpods"
+)
+
+// Name is the plugin's name.
+const Name = "PodResizeValidator"
+
+// The causes of refusals.
+const (
+	nodeCapacity        metav1.CauseType = "NodeCapacity"
+	unsupportedPlatform metav1.CauseType = "UnsupportedPlatform"
+)
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Update)}
+}
+
+// Plugin reads nodes, one for each pod that is resized.
+type Plugin struct {
+	*admission.Handler
+	client kubernetes.Interface
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil {
+		return errors.New("missing client")
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "resize" {
+		return nil
+	}
+	pod, _, err := boundpods.Change(a)
+	if pod == nil || err != nil {
+		return err
+	}
+	node, err := boundpods.Node(ctx, p.client, a, pod.Spec.NodeName)
+	if err != nil {
+		return err
+	}
+	if os, known := node.Labels[corev1.LabelOSStable]; known && os != string(corev1.Linux) {
+		return refuse(a, unsupportedPlatform, fmt.Errorf("pod resize is only supported on linux nodes, node %q is %q", node.Name, os))
+	}
+	if lacking := beyond(resource.PodRequests(pod, resource.PodResourcesOptions{}), node.Status.Allocatable); len(lacking) > 0 {
+		return refuse(a, nodeCapacity, fmt.Errorf("node didn't have enough allocatable resources: %s", strings.Join(lacking, "; ")))
+	}
+	return nil
+}
+
+// beyond says of which of the requests there isn't enough.
+func beyond(requests, allocatable corev1.ResourceList) []string {
+	var lacking []string
+	if cpu := requests.Cpu(); cpu.Cmp(*allocatable.Cpu()) > 0 {
+		lacking = append(lacking, fmt.Sprintf("cpu, requested: %d, allocatable: %d", cpu.MilliValue(), allocatable.Cpu().MilliValue()))
+	}
+	if memory := requests.Memory(); memory.Cmp(*allocatable.Memory()) > 0 {
+		lacking = append(lacking, fmt.Sprintf("memory, requested: %d, allocatable: %d", memory.Value(), allocatable.Memory().Value()))
+	}
+	return lacking
+}
+
+// refuse says in the status why, for programs.
+func refuse(a admission.Attributes, cause metav1.CauseType, err error) error {
+	refusal := admission.NewForbidden(a, err)
+	var status *apierrors.StatusError
+	if errors.As(refusal, &status) {
+		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{Type: cause})
+	}
+	return refusal
+}

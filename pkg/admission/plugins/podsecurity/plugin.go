@@ -1,0 +1,152 @@
+// Package podsecurity has the PodSecurity plugin (KEP-2579): it holds pods against the level that the
+// labels of their namespace ask for. The judgement is that of k8s.io/pod-security-admission.
+//
+// The level is "privileged" unless labels or a configuration say otherwise, and then nothing is
+// refused. Rules that are finer than the three levels are for a ValidatingAdmissionPolicy.
+package podsecurity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/metrics/legacyregistry"
+	podsecurity "k8s.io/pod-security-admission/admission"
+	"k8s.io/pod-security-admission/admission/api/load"
+	"k8s.io/pod-security-admission/admission/api/validation"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/metrics"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/namespaces"
+)
+
+// Name is the plugin's name.
+const Name = "PodSecurity"
+
+// recorder counts for all servers of the process: metrics are registered once.
+var recorder = sync.OnceValue(func() metrics.Recorder {
+	r := metrics.NewPrometheusRecorder(api.GetAPIVersion())
+	r.MustRegister(legacyregistry.MustRegister)
+	return r
+})
+
+// New returns the plugin with its configuration, which may be nil.
+func New(config io.Reader) (*Plugin, error) {
+	configuration, err := load.LoadFromReader(config)
+	if err != nil {
+		return nil, err
+	}
+	// Here, where the file is known that it is from.
+	if errs := validation.ValidatePodSecurityConfiguration(configuration); len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	return &Plugin{
+		Handler: namespaces.NewHandler(admission.Create, admission.Update),
+		judge: &podsecurity.Admission{
+			Configuration:    configuration,
+			Metrics:          recorder(),
+			PodSpecExtractor: podsecurity.DefaultPodSpecExtractor{},
+		},
+	}, nil
+}
+
+// Plugin asks the judge.
+type Plugin struct {
+	*namespaces.Handler
+	judge   *podsecurity.Admission
+	version *api.Version
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// InspectEffectiveVersion implements initializer.WantsEffectiveVersion: an emulated version knows no
+// checks that came later.
+func (p *Plugin) InspectEffectiveVersion(version compatibility.EffectiveVersion) {
+	if emulated := version.EmulationVersion(); emulated != nil {
+		p.version = new(api.MajorMinorVersion(int(emulated.Major()), int(emulated.Minor())))
+	}
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if err := p.Handler.ValidateInitialization(); err != nil {
+		return err
+	}
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), p.version)
+	if err != nil {
+		return err
+	}
+	p.judge.Evaluator = evaluator
+	// Pods are listed when a namespace asks for another level, so rarely that no informer pays off.
+	p.judge.PodLister = podsecurity.PodListerFromClient(p.Client)
+	p.judge.NamespaceGetter = p.Handler
+	if err := p.judge.CompleteConfiguration(); err != nil {
+		return fmt.Errorf("configuration error: %w", err)
+	}
+	return p.judge.ValidateConfiguration()
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	resource := a.GetResource().GroupResource()
+	if resource != corev1.Resource("namespaces") && !p.judge.PodSpecExtractor.HasPodSpec(resource) {
+		return nil
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	response := p.judge.Validate(ctx, attributes{a})
+	for _, text := range response.Warnings {
+		warning.AddWarning(ctx, "", text)
+	}
+	for key, value := range response.AuditAnnotations {
+		audit.AddAuditAnnotation(ctx, api.AuditAnnotationPrefix+key, value)
+	}
+	if response.Allowed {
+		return nil
+	}
+	return refusal(a, response)
+}
+
+// refusal is what the judge says, as far as it says something.
+func refusal(a admission.Attributes, response *admissionv1.AdmissionResponse) error {
+	err := admission.NewForbidden(a, errors.New("Not allowed by PodSecurity"))
+	var status *apierrors.StatusError
+	if response.Result == nil || !errors.As(err, &status) {
+		return err
+	}
+	if response.Result.Message != "" {
+		status.ErrStatus.Message = response.Result.Message
+	}
+	if response.Result.Reason != "" {
+		status.ErrStatus.Reason = response.Result.Reason
+	}
+	if response.Result.Details != nil {
+		status.ErrStatus.Details = response.Result.Details
+	}
+	if response.Result.Code != 0 {
+		status.ErrStatus.Code = response.Result.Code
+	}
+	return status
+}
+
+// attributes are a request as the judge wants it. The objects are of the API's versioned types already.
+type attributes struct{ admission.Attributes }
+
+func (a attributes) GetObject() (runtime.Object, error)    { return a.Attributes.GetObject(), nil }
+func (a attributes) GetOldObject() (runtime.Object, error) { return a.Attributes.GetOldObject(), nil }
+func (a attributes) GetOperation() admissionv1.Operation {
+	return admissionv1.Operation(a.Attributes.GetOperation())
+}
+func (a attributes) GetUserName() string { return a.GetUserInfo().GetName() }

@@ -1,0 +1,139 @@
+// Package podtolerationrestriction has the PodTolerationRestriction plugin: a namespace says what its
+// pods tolerate by default, and what they may tolerate at all.
+//
+// It is off by default. A list of what is allowed must hold what other plugins add,
+// DefaultTolerationSeconds before all, or pods are refused for what they didn't ask for.
+package podtolerationrestriction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/configuration"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/namespaces"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/tolerations"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+)
+
+// Name is the plugin's name.
+const Name = "PodTolerationRestriction"
+
+// The annotations of a namespace, each a list of tolerations in JSON.
+const (
+	defaultsAnnotation = "scheduler.alpha.kubernetes.io/defaultTolerations"
+	allowedAnnotation  = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+)
+
+// Configuration is for namespaces without the annotations.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Default   []corev1.Toleration `json:"default,omitempty"`
+	Whitelist []corev1.Toleration `json:"whitelist,omitempty"`
+}
+
+// configurationVersion is the one version of the configuration that there is.
+const configurationVersion = "podtolerationrestriction.admission.k8s.io/v1alpha1"
+
+// New returns the plugin with its configuration, which may be nil.
+func New(config io.Reader) (*Plugin, error) {
+	p := &Plugin{Handler: namespaces.NewHandler(admission.Create, admission.Update)}
+	if config == nil {
+		return p, nil
+	}
+	if err := configuration.Read(config, configurationVersion, &p.configuration); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Plugin completes and restricts the tolerations of pods.
+type Plugin struct {
+	*namespaces.Handler
+	configuration Configuration
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil {
+		return nil
+	}
+	var added []corev1.Toleration
+	if a.GetOperation() == admission.Create {
+		var err error
+		if added, err = p.tolerations(ctx, a, defaultsAnnotation, p.configuration.Default); err != nil {
+			return err
+		}
+	}
+	// Nodes that lack memory are tainted, and pods with any guarantee are kept on them. A pod that asks
+	// for nothing has none.
+	if podspec.QOSClass(pod) != corev1.PodQOSBestEffort {
+		added = append(slices.Clip(added), corev1.Toleration{
+			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	if len(added) > 0 {
+		pod.Spec.Tolerations = tolerations.Merge(pod.Spec.Tolerations, added)
+	}
+	return p.Validate(ctx, a, o)
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil || len(pod.Spec.Tolerations) == 0 {
+		return nil
+	}
+	allowed, err := p.tolerations(ctx, a, allowedAnnotation, p.configuration.Whitelist)
+	if err != nil {
+		return err
+	}
+	if !tolerations.Allowed(pod.Spec.Tolerations, allowed) {
+		return errors.New("pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist")
+	}
+	return nil
+}
+
+// podOf returns the pod of a request on pods themselves, else nil.
+func podOf(a admission.Attributes) *corev1.Pod {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil
+	}
+	pod, _ := a.GetObject().(*corev1.Pod)
+	return pod
+}
+
+// tolerations returns what an annotation of the namespace says; without it, the fallback. An annotation
+// with an empty list counts.
+func (p *Plugin) tolerations(ctx context.Context, a admission.Attributes, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
+	namespace, err := p.Of(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := namespace.Annotations[annotation]
+	if !ok {
+		return fallback, nil
+	}
+	if text == "" {
+		return nil, nil
+	}
+	var list []corev1.Toleration
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("annotation %s of namespace %s: %w", annotation, namespace.Name, err)
+	}
+	return list, nil
+}

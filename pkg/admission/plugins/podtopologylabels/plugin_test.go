@@ -1,0 +1,55 @@
+package podtopologylabels
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	const zone, region = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{zone: "a", region: "b", "other": "c"}}}
+	pod := func(node string, labels map[string]string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	tests := []struct {
+		name, reason, subresource string
+		object                    runtime.Object
+		want                      map[string]string
+	}{
+		{name: "binding", reason: "the pod learns where it will be", subresource: "binding", object: &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, want: map[string]string{zone: "a", region: "b"}},
+		{name: "created on a node", reason: "nothing binds it", object: pod("n", nil), want: map[string]string{zone: "a", region: "b"}},
+		{name: "own label", reason: "the node knows better than the user", object: pod("n", map[string]string{zone: "x", "other": "y"}), want: map[string]string{zone: "a", region: "b", "other": "y"}},
+		{name: "no node yet", reason: "nothing is known", object: pod("", nil)},
+		{name: "unknown node", reason: "pods may come before their node", object: pod("gone", nil)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, node)
+			pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+			a := admission.NewAttributesRecord(test.object, nil, schema.GroupVersionKind{}, "ns", "p", pods, test.subresource, admission.Create, nil, false, &user.DefaultInfo{})
+			if err := p.Admit(t.Context(), a, nil); err != nil {
+				t.Fatal(err)
+			}
+			object, err := meta.Accessor(test.object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, object.GetLabels()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package priority
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+func class(name string, value int32, isDefault bool, policy corev1.PreemptionPolicy) *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: isDefault, PreemptionPolicy: &policy}
+}
+
+func TestPods(t *testing.T) {
+	t.Parallel()
+	const preempt, never = corev1.PreemptLowerPriority, corev1.PreemptNever
+	high, normal := class("high", 1000, false, never), class("normal", 10, true, preempt)
+	spec := func(class string, priority int32, policy corev1.PreemptionPolicy) corev1.PodSpec {
+		return corev1.PodSpec{PriorityClassName: class, Priority: &priority, PreemptionPolicy: &policy}
+	}
+	tests := []struct {
+		name, reason string
+		classes      []runtime.Object
+		old          *corev1.PodSpec
+		pod, want    corev1.PodSpec
+		refusal      string
+	}{
+		{name: "no default", reason: "priority 0, and no class", want: spec("", 0, preempt)},
+		{name: "default", reason: "the class that is marked counts for who names none", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
+		{name: "named", reason: "both values are the class's", classes: []runtime.Object{high, normal}, pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "same values given", reason: "a pod that was read can be created again", classes: []runtime.Object{high}, pod: spec("high", 1000, never), want: spec("high", 1000, never)},
+		{name: "missing", reason: "a class must exist", pod: corev1.PodSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
+		{name: "other value given", reason: "users name classes, not numbers", pod: corev1.PodSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod spec; priority admission controller computed 0"},
+		{name: "other policy given", reason: "the same of the policy", classes: []runtime.Object{high}, pod: corev1.PodSpec{PriorityClassName: "high", PreemptionPolicy: new(preempt)}, refusal: "the string value of PreemptionPolicy (PreemptLowerPriority)"},
+		{name: "update", reason: "what was resolved stays, whatever became of the class", old: new(spec("high", 1000, never)), pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, test.classes...)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: test.pod}
+			request := plugintest.Create(pod)
+			if test.old != nil {
+				request = plugintest.Update(&corev1.Pod{Spec: *test.old}, pod)
+			}
+			plugintest.Run(t, p, request, test.refusal)
+			if diff := cmp.Diff(test.want, pod.Spec); test.refusal == "" && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPodGroups(t *testing.T) {
+	t.Parallel()
+	high, normal := class("high", 1000, false, corev1.PreemptNever), class("normal", 10, true, corev1.PreemptLowerPriority)
+	spec := func(class string, priority int32, policy schedulingv1beta1.PreemptionPolicy) schedulingv1beta1.PodGroupSpec {
+		return schedulingv1beta1.PodGroupSpec{PriorityClassName: class, Priority: &priority, PreemptionPolicy: &policy}
+	}
+	const preempt, never = schedulingv1beta1.PreemptLowerPriority, schedulingv1beta1.PreemptNever
+	tests := []struct {
+		name, reason string
+		classes      []runtime.Object
+		old          *schedulingv1beta1.PodGroupSpec
+		group, want  schedulingv1beta1.PodGroupSpec
+		refusal      string
+	}{
+		{name: "no default", reason: "priority 0, and no class", want: spec("", 0, preempt)},
+		{name: "default", reason: "as for pods", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
+		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal}, group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "missing", reason: "a class must exist", group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
+		{name: "other value given", reason: "who may use no class doesn't get its priority", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod group spec; priority admission controller computed 0"},
+		{name: "update", reason: "the fields never change, and who leaves them out doesn't mean to", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, test.classes...)
+			group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: test.group}
+			request := plugintest.Create(group)
+			if test.old != nil {
+				request = plugintest.Update(&schedulingv1beta1.PodGroup{Spec: *test.old}, group)
+			}
+			plugintest.Run(t, p, request, test.refusal)
+			if diff := cmp.Diff(test.want, group.Spec); test.refusal == "" && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	existing := class("normal", 10, true, corev1.PreemptLowerPriority)
+	other := class("other", 5, true, corev1.PreemptLowerPriority)
+	tests := []struct {
+		name, reason, refusal string
+		request               plugintest.Request
+	}{
+		{name: "second default", reason: "only one can be the default", request: plugintest.Create(other), refusal: "PriorityClass normal is already marked as default. Only one default can exist"},
+		{name: "second default by update", reason: "the same", request: plugintest.Update(other, other), refusal: "already marked as default"},
+		{name: "same default", reason: "the default may be updated", request: plugintest.Update(existing, existing)},
+		{name: "no default", reason: "others don't matter", request: plugintest.Create(class("low", 1, false, corev1.PreemptNever))},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, existing)
+			plugintest.Run(t, p, test.request, test.refusal)
+		})
+	}
+}

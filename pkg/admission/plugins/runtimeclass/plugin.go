@@ -1,0 +1,139 @@
+// Package runtimeclass has the RuntimeClass plugin (KEP-585): pods get the overhead and the placement
+// of the runtime class that they name.
+//
+// Pods that name none are left alone, and there is no default. Where the pods of a namespace run is for
+// PodNodeSelector.
+package runtimeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	nodelisters "k8s.io/client-go/listers/node/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/tolerations"
+)
+
+// Name is the plugin's name.
+const Name = "RuntimeClass"
+
+var (
+	errOtherOverhead = errors.New("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+	errOwnOverhead   = errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+)
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+}
+
+// Plugin applies runtime classes to pods.
+type Plugin struct {
+	*admission.Handler
+	classes nodelisters.RuntimeClassLister
+	client  kubernetes.Interface
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	classes := f.Node().V1().RuntimeClasses()
+	p.classes = classes.Lister()
+	p.SetReadyFunc(classes.Informer().HasSynced)
+}
+
+// ValidateInitialization implements admission.InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.classes == nil {
+		return errors.New("missing RuntimeClass lister")
+	}
+	if p.client == nil {
+		return errors.New("missing RuntimeClass client")
+	}
+	return nil
+}
+
+// Admit implements admission.MutationInterface.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, class, err := p.podAndClass(ctx, a)
+	if class == nil || err != nil {
+		return err
+	}
+	if class.Overhead != nil {
+		if pod.Spec.Overhead != nil && !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+			return admission.NewForbidden(a, errOtherOverhead)
+		}
+		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()
+	}
+	if class.Scheduling == nil {
+		return nil
+	}
+	for key, value := range class.Scheduling.NodeSelector {
+		if own, ok := pod.Spec.NodeSelector[key]; ok && own != value {
+			return admission.NewForbidden(a, fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", key, value, key, own))
+		}
+		if pod.Spec.NodeSelector == nil {
+			pod.Spec.NodeSelector = map[string]string{}
+		}
+		pod.Spec.NodeSelector[key] = value
+	}
+	pod.Spec.Tolerations = tolerations.Merge(pod.Spec.Tolerations, class.Scheduling.Tolerations)
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, class, err := p.podAndClass(ctx, a)
+	switch {
+	case pod == nil || err != nil:
+		return err
+	case class != nil && class.Overhead != nil:
+		if !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+			return admission.NewForbidden(a, errOtherOverhead)
+		}
+	case pod.Spec.Overhead != nil:
+		return admission.NewForbidden(a, errOwnOverhead)
+	}
+	return nil
+}
+
+// podAndClass returns the pod of a request, nil if it is about something else, and the class that it
+// names, nil if it names none.
+func (p *Plugin) podAndClass(ctx context.Context, a admission.Attributes) (*corev1.Pod, *nodev1.RuntimeClass, error) {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil, nil, nil
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest("Resource was marked with kind Pod but was unable to be converted")
+	}
+	if pod.Spec.RuntimeClassName == nil {
+		return pod, nil, nil
+	}
+	name := *pod.Spec.RuntimeClassName
+	class, err := p.classes.Get(name)
+	if apierrors.IsNotFound(err) {
+		// Another process may have written it to the same storage.
+		class, err = p.client.NodeV1().RuntimeClasses().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil, admission.NewForbidden(a, fmt.Errorf("pod rejected: RuntimeClass %q not found", name))
+		}
+	}
+	return pod, class, err
+}

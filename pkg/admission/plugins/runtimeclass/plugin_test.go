@@ -1,0 +1,93 @@
+package runtimeclass
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
+)
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	overhead := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+	other := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m")}
+	gpu := corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists}
+	class := &nodev1.RuntimeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "vm"}, Handler: "vm",
+		Overhead:   &nodev1.Overhead{PodFixed: overhead},
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}
+	tests := []struct {
+		name, reason, refusal string
+		pod, want             corev1.PodSpec
+	}{{
+		name: "applied", reason: "overhead and placement are the class's, the pod's own stays",
+		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"zone": "a"}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"zone": "a", "vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}, {
+		name: "no class", reason: "nothing changes", pod: corev1.PodSpec{}, want: corev1.PodSpec{},
+	}, {
+		name: "missing class", reason: "there is nothing to run the pod with",
+		pod: corev1.PodSpec{RuntimeClassName: new("gone")}, refusal: `pod rejected: RuntimeClass "gone" not found`,
+	}, {
+		name: "own overhead", reason: "only a class can say what running it costs",
+		pod: corev1.PodSpec{Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+	}, {
+		name: "other overhead", reason: "the class says something else",
+		pod: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: other}, refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+	}, {
+		name: "same overhead", reason: "the pod says what the class says",
+		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}, {
+		name: "same selector", reason: "both say the same",
+		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "yes"}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}, {
+		name: "plain class", reason: "it says nothing of the pod", pod: corev1.PodSpec{RuntimeClassName: new("plain")}, want: corev1.PodSpec{RuntimeClassName: new("plain")},
+	}, {
+		name: "overhead of a plain class", reason: "it costs nothing",
+		pod: corev1.PodSpec{RuntimeClassName: new("plain"), Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+	}, {
+		name: "conflict", reason: "no node is both",
+		pod:     corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "no"}},
+		refusal: "conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no",
+	}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := New()
+			plugintest.Start(t, p, nil, class, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "plain"}, Handler: "plain"})
+			pod := &corev1.Pod{Spec: *test.pod.DeepCopy()}
+			plugintest.Run(t, p, plugintest.Create(pod), test.refusal)
+			if diff := cmp.Diff(test.want, pod.Spec); test.refusal == "" && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// TestValidate is about what other plugins and webhooks have made of the pod.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	overhead := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "vm"}, Handler: "vm", Overhead: &nodev1.Overhead{PodFixed: overhead}}
+	p := New()
+	plugintest.Start(t, p, nil, class)
+	for _, test := range []struct {
+		name, refusal string
+		spec          corev1.PodSpec
+	}{
+		{name: "as it was", spec: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead}},
+		{name: "overhead taken off", spec: corev1.PodSpec{RuntimeClassName: new("vm")}, refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"},
+		{name: "class taken off", spec: corev1.PodSpec{Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"},
+	} {
+		t.Log(test.name)
+		plugintest.Want(t, p.Validate(t.Context(), plugintest.Create(&corev1.Pod{Spec: test.spec}).Attributes(t), nil), test.refusal)
+	}
+}
