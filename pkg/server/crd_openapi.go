@@ -6,9 +6,12 @@ import (
 	"github.com/emicklei/go-restful/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
 	crddefinitions "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -40,6 +43,11 @@ var crdDefinitionNamer = sync.OnceValue(func() *openapi.DefinitionNamer { return
 func crdOpenAPIV3Config() *common.OpenAPIV3Config {
 	definitions := func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return unshared(crdDefinitions()) }
 	return genericapiserver.DefaultOpenAPIV3Config(definitions, crdDefinitionNamer())
+}
+
+// crdSpecOptions are the options with which apiextensions-apiserver describes custom resources.
+func crdSpecOptions(v2 bool) crdopenapi.Options {
+	return crdopenapi.Options{V2: v2, IncludeSelectableFields: utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)}
 }
 
 // describedDefinitions is what the specs describe of the API in which custom resources are defined.

@@ -256,7 +256,8 @@ func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Valu
 					continue
 				}
 				// A schema that can't be published is left out, as the reference does.
-				if swagger, err := crdopenapi.BuildOpenAPIV2(crd, v.Name, crdopenapi.Options{V2: true, StripValueValidation: false, StripNullable: true, AllowNonStructural: false}); err == nil {
+				if swagger, err := crdopenapi.BuildOpenAPIV2(crd, v.Name, crdSpecOptions(true)); err == nil {
+					swagger.Definitions = handler.PruneDefaults(swagger.Definitions) // as of the other kinds
 					specs = append(specs, swagger)
 				}
 			}

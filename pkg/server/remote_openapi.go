@@ -8,9 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
-	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
 	"k8s.io/apimachinery/pkg/labels"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -44,7 +42,6 @@ func (d remoteDocuments) ofDefinitions(name string) (*spec3.OpenAPI, string, err
 	}
 	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
 	group, version, _ := strings.Cut(strings.TrimPrefix(name, "apis/"), "/")
-	options := crdopenapi.Options{IncludeSelectableFields: utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)}
 	var specs []*spec3.OpenAPI
 	var served strings.Builder
 	for _, crd := range all {
@@ -52,7 +49,7 @@ func (d remoteDocuments) ofDefinitions(name string) (*spec3.OpenAPI, string, err
 			continue
 		}
 		// A schema that can't be published is left out, as the library does.
-		if spec, err := crdopenapi.BuildOpenAPIV3(crd, version, options); err == nil {
+		if spec, err := crdopenapi.BuildOpenAPIV3(crd, version, crdSpecOptions(false)); err == nil {
 			specs = append(specs, spec)
 			served.WriteString(string(crd.UID) + crd.ResourceVersion + ",")
 		}
