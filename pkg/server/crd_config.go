@@ -49,9 +49,9 @@ func (c *Config) customResources() (*crdserver.Config, error) {
 // storeDefinitions has CustomResourceDefinitions stored as other kinds are, in protobuf by default, and
 // reads JSON as well: a schema is read and written a dozen times before it is served, and each level of it
 // is parsed twice in JSON.
-func storeDefinitions(etcd *genericoptions.EtcdOptions) (err error) {
+func storeDefinitions(etcd *genericoptions.EtcdOptions) error {
 	version := apiextensionsv1.SchemeGroupVersion
-	etcd.StorageConfig.Codec, etcd.StorageConfig.EncodeVersioner, err = serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
+	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
 		StorageMediaType:  cmp.Or(etcd.DefaultStorageMediaType, runtime.ContentTypeJSON), // as of other kinds
 		StorageSerializer: crdserver.Codecs,
 		StorageVersion:    version,
@@ -60,5 +60,6 @@ func storeDefinitions(etcd *genericoptions.EtcdOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("--storage-media-type %s: %w", etcd.DefaultStorageMediaType, err)
 	}
+	etcd.StorageConfig.Codec, etcd.StorageConfig.EncodeVersioner = definitionCodec{codec}, versioner
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -90,6 +92,37 @@ func TestStoredDefinitions(t *testing.T) {
 func schemaOf(definition *unstructured.Unstructured) any {
 	versions, _ := fieldOf(definition, "spec", "versions").([]any)
 	return versions[0]
+}
+
+// A definition that a typed client sends in protobuf means what it means in JSON. There, a schema of further properties
+// allows them, and Go values needn't say that.
+func TestDefinitionsInProtobuf(t *testing.T) {
+	t.Parallel()
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	open := apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
+	nested := apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &open}}
+	srv := miniapitest.Start(t)
+	config := srv.Config()
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	client := must(apiextensions.NewForConfig(config))(t)
+	must(client.CustomResourceDefinitions().Create(t.Context(), &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "maps.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "maps", Kind: "Map"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"texts": open, "pages": {
+						Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &nested},
+					}},
+				}},
+			}},
+		},
+	}, metav1.CreateOptions{}))(t)
+	texts := map[string]any{"a": "b"}
+	must(resources(srv, "example.com/v1", "maps").Create(t.Context(), object("example.com/v1", "Map", "m", map[string]any{
+		"texts": texts, "pages": []any{map[string]any{"one": texts}},
+	}), metav1.CreateOptions{}))(t)
 }
 
 // When a definition was established doesn't change when controllers write what else becomes of it.
