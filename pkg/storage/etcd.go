@@ -29,6 +29,9 @@ const (
 	// that containers have of it in /dev/shm, and etcd's default would keep ten thousand objects as they were written.
 	temporarySnapshotCount = 1000
 
+	// maxRequestBytes is etcd's default.
+	maxRequestBytes = 1536 << 10
+
 	// campaignRetry is how long a refused election waits for the next attempt.
 	campaignRetry = 200 * time.Microsecond
 
@@ -50,18 +53,26 @@ func startServer(ctx context.Context, folder *folder, trap *trap, logger *zap.Lo
 	cfg := serverConfig(folder, logger)
 	var snapshot uint64
 	err := trap.guard(func() (err error) {
-		snapshot, err = checkFiles(cfg)
+		snapshot, err = checkFiles(cfg, folder.holder.Unused)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if snapshot == 0 && !folder.temporary {
+	if snapshot == 0 && !folder.holder.Temporary {
 		if err := found(ctx, cfg, trap); err != nil {
 			return nil, err
 		}
 	}
-	return runServer(ctx, cfg, trap)
+	server, err := runServer(ctx, cfg, trap)
+	if err != nil {
+		return nil, err
+	}
+	if err := folder.use(); err != nil {
+		stopServer(server, trap)
+		return nil, err
+	}
+	return server, nil
 }
 
 // found puts the member's own membership behind a snapshot, so that each later start finds it
@@ -116,13 +127,13 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 	peers := types.URLs{url.URL{Scheme: "unix", Host: memberName}}
 	snapshotCount := uint64(etcdserver.DefaultSnapshotCount)
-	if folder.temporary {
+	if folder.holder.Temporary {
 		snapshotCount = temporarySnapshotCount
 	}
 	return config.ServerConfig{
 		Name:                memberName,
 		DataDir:             folder.path,
-		UnsafeNoFsync:       folder.temporary,
+		UnsafeNoFsync:       folder.holder.Temporary,
 		PeerURLs:            peers,
 		InitialPeerURLsMap:  types.URLsMap{memberName: peers},
 		InitialClusterToken: memberName,
@@ -141,7 +152,7 @@ func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
 		// Compaction is the business of the API server (see compaction).
 		QuotaBackendBytes: 8 << 30,
 		MaxTxnOps:         maxTxnOps,
-		MaxRequestBytes:   1.5 * 1024 * 1024,
+		MaxRequestBytes:   maxRequestBytes,
 
 		// Zero would describe every single request in a warning that is then dropped.
 		WarningApplyDuration:        time.Second,

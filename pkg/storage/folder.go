@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -43,6 +41,8 @@ type holder struct {
 	Name      string    `json:"name,omitempty"` // Options.Holder
 	Since     time.Time `json:"since"`
 	Temporary bool      `json:"temporary,omitempty"`
+	// Unused says that nothing has been stored in the folder yet.
+	Unused bool `json:"unused,omitempty"`
 }
 
 // String describes the holder to the one who would like to be it.
@@ -59,9 +59,9 @@ func (h holder) String() string {
 
 // folder is where a member keeps its files, held by this member alone until it is closed.
 type folder struct {
-	path      string
-	temporary bool
-	lock      *fileutil.LockedFile
+	path   string
+	holder holder
+	lock   *fileutil.LockedFile
 }
 
 // openDataFolder takes a folder to keep data in: one that a member has used, an empty one, or one
@@ -172,14 +172,25 @@ func lockFolder(path string, h holder) (*folder, error) {
 	if err == nil && last.Layout > layout {
 		err = fmt.Errorf("made by a newer version (layout %d, this one knows %d)", last.Layout, layout)
 	}
+	f := &folder{path: path, holder: h, lock: lock}
 	if err == nil {
-		h.Layout, h.PID, h.Since = layout, os.Getpid(), time.Now()
-		err = writeHolder(lock, h)
+		f.holder.Layout, f.holder.PID, f.holder.Since = layout, os.Getpid(), time.Now()
+		f.holder.Unused = last.Layout == 0 || last.Unused
+		err = f.writeHolder()
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &folder{path: path, temporary: h.Temporary, lock: lock}, nil
+	return f, nil
+}
+
+// use writes down that something may be stored in the folder from now on.
+func (f *folder) use() error {
+	if !f.holder.Unused || f.holder.Temporary {
+		return nil
+	}
+	f.holder.Unused = false
+	return f.writeHolder()
 }
 
 // lockOwn locks a file that this process has had before.
@@ -219,22 +230,22 @@ func readHolder(name string) (holder, error) {
 	return h, nil
 }
 
-func writeHolder(lock *fileutil.LockedFile, h holder) error {
-	text, err := json.Marshal(h)
+func (f *folder) writeHolder() error {
+	text, err := json.Marshal(f.holder)
 	if err != nil {
 		return err
 	}
-	if err := lock.Truncate(0); err != nil {
+	if err := f.lock.Truncate(0); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.NewOffsetWriter(lock, 0), strings.NewReader(string(text)+"\n"))
+	_, err = f.lock.WriteAt(append(text, '\n'), 0)
 	return err
 }
 
 // close gives the folder up, removing it if it is temporary.
 func (f *folder) close() error {
 	err := f.lock.Close()
-	if f.temporary {
+	if f.holder.Temporary {
 		err = errors.Join(err, os.RemoveAll(f.path))
 	}
 	return err

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,59 +111,6 @@ func TestDataFolderIsHeldByOne(t *testing.T) {
 	stopMember(t, startMember(t, Options{DataDir: dir}))
 }
 
-func TestDamagedData(t *testing.T) {
-	t.Parallel()
-	intact := t.TempDir()
-	m := startMember(t, Options{DataDir: intact})
-	for i := range 500 {
-		put(t, m, fmt.Sprint("/a/", i), strings.Repeat("x", 1000))
-	}
-	stopMember(t, m)
-	database, log := filepath.Join("member", "snap", "db"), filepath.Join("member", "wal")
-
-	overwrite := func(at, n int) func([]byte) []byte {
-		return func(b []byte) []byte { return append(append(b[:at:at], bytes.Repeat([]byte{0xa5}, n)...), b[at+n:]...) }
-	}
-	for _, c := range []struct {
-		name, reason, file, want string
-		damage                   func([]byte) []byte
-	}{
-		{"database of another kind", "its first pages say what it is", database, "invalid database", overwrite(0, 8192)},
-		{"database cut short", "reading beyond the end is a fault, not an error", database, "truncated", func(b []byte) []byte { return b[:20_000] }},
-		{"database with broken pages", "etcd would meet them on a goroutine of its own", database, "damaged", overwrite(8192, 100_000)},
-		{"database missing", "the log alone doesn't hold what was written before its snapshot", database, "no such file", nil},
-		{"log with a broken record", "each record has a checksum", log, "write-ahead log", overwrite(100_000, 50)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(intact)); err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(dir, c.file)
-			if c.file == log {
-				segments, err := filepath.Glob(filepath.Join(path, "*.wal"))
-				if err != nil || len(segments) == 0 {
-					t.Fatal("no log", err)
-				}
-				path = segments[0]
-			}
-			if c.damage == nil {
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
-			} else {
-				b, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				writeFile(t, path, string(c.damage(b)))
-			}
-			startFails(t, dir, c.want, c.reason)
-		})
-	}
-}
-
 func TestTemporaryFolders(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -215,28 +161,9 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	written := map[string]bool{}
 	for round := range 4 {
-		child := exec.Command(os.Args[0], "-test.run=^TestKill$")
-		child.Env = append(os.Environ(), childFolder+"="+dir)
-		child.Stderr = os.Stderr
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
+		for _, key := range killWriter(t, dir, 100*round) {
+			written[key] = true
 		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		answers := bufio.NewScanner(out)
-		for n := 0; answers.Scan(); n++ {
-			if !strings.HasPrefix(answers.Text(), "/") {
-				t.Fatal("the child says ", answers.Text())
-			}
-			written[answers.Text()] = true
-			if n == 100*round {
-				_ = child.Process.Kill() // what it wrote until now is read to the end
-			}
-		}
-		_ = child.Wait() // killed
-
 		m := startMember(t, Options{DataDir: dir})
 		found, err := m.client.KV.Get(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
@@ -253,6 +180,33 @@ func TestKill(t *testing.T) {
 		}
 		stopMember(t, m)
 	}
+}
+
+// killWriter starts a writing process and kills it after so many answers. It returns the keys that were written.
+func killWriter(t *testing.T, dir string, answered int) (written []string) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestKill$")
+	child.Env = append(os.Environ(), childFolder+"="+dir)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewScanner(out)
+	for n := 0; answers.Scan(); n++ {
+		if !strings.HasPrefix(answers.Text(), "/") {
+			t.Fatal("the child says ", answers.Text())
+		}
+		written = append(written, answers.Text())
+		if n == answered {
+			_ = child.Process.Kill() // what it wrote until now is read to the end
+		}
+	}
+	_ = child.Wait() // killed
+	return written
 }
 
 // writeUntilKilled writes keys and says which, line by line, once they are answered.

@@ -15,8 +15,6 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.uber.org/zap"
 )
 
 // startMember starts a member that is stopped with the test.
@@ -193,58 +191,10 @@ func TestDataIsFoundAgain(t *testing.T) {
 		stopMember(t, m)
 
 		// Raft doesn't survive a campaign at the start otherwise, now and then.
-		snapshot, err := checkFiles(serverConfig(m.folder, m.server.Logger()))
+		snapshot, err := checkFiles(serverConfig(m.folder, m.server.Logger()), false)
 		if err != nil || snapshot == 0 {
 			t.Errorf("the log isn't behind a snapshot (%d, %v)", snapshot, err)
 		}
-	}
-}
-
-// A member is founded anew if its first start was cut short, and nothing else is taken for that.
-func TestFirstStartCutShort(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, reason string
-		stored, log  bool
-		want         string // in the error; none: it starts
-	}{
-		{"empty log", "nobody has been told that anything is there", false, true, ""},
-		{"nothing", "so it is with a new folder", false, false, ""},
-		{"empty log, database with keys", "what is in it is somebody's", true, true, "damaged: it has nothing of what the database has"},
-		{"database with keys", "so it is without a log", true, false, "damaged: it has nothing of what the database has"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			m := startMember(t, Options{DataDir: dir})
-			put(t, m, "/a", "1")
-			stopMember(t, m)
-			cfg := serverConfig(m.folder, zap.NewNop())
-			lost := cfg.MemberDir()
-			if c.stored {
-				lost = cfg.WALDir()
-			}
-			if err := os.RemoveAll(lost); err != nil {
-				t.Fatal(err)
-			}
-			if c.log {
-				// As etcd makes it, before it knows who its members are.
-				log, err := wal.Create(zap.NewNop(), cfg.WALDir(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := log.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			again, err := Start(t.Context(), Options{DataDir: dir})
-			if err == nil {
-				stopMember(t, again)
-			}
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("want %q because %s, got %v", c.want, c.reason, err)
-			}
-		})
 	}
 }
 

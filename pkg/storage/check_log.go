@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+)
+
+// recordBytes is more than any record of the log has: a request has maxRequestBytes, and little is added.
+const recordBytes = 2 * maxRequestBytes
+
+// logContent is what a write-ahead log has, by the indices of raft's entries.
+type logContent struct {
+	// snapshot is the entry behind which the log begins to count, and last the one that it ends with.
+	snapshot, last uint64
+	// commit is the entry up to which all are known to be committed, 0 if none is.
+	commit uint64
+}
+
+// checkLog reads the log. A record that the end of the process cut short is no damage: its write wasn't answered.
+func checkLog(cfg config.ServerConfig) (logContent, error) {
+	segment, err := lastSegment(cfg.WALDir())
+	if err != nil {
+		return logContent{}, fmt.Errorf("write-ahead log: %w", err)
+	}
+	if segment == "" {
+		return logContent{}, nil
+	}
+	if err := checkTail(cfg, segment); err != nil {
+		return logContent{}, fmt.Errorf("write-ahead log %s: %w", segment, err)
+	}
+	content, err := readLog(cfg)
+	if err != nil {
+		return logContent{}, fmt.Errorf("write-ahead log %s: %w", cfg.WALDir(), err)
+	}
+	return content, nil
+}
+
+func readLog(cfg config.ServerConfig) (logContent, error) {
+	snapshots, err := wal.ValidSnapshotEntries(cfg.Logger, cfg.WALDir())
+	if err != nil {
+		return logContent{}, err
+	}
+	last := &walpb.Snapshot{}
+	if len(snapshots) > 0 {
+		last = snapshots[len(snapshots)-1]
+	}
+	log, err := wal.OpenForRead(cfg.Logger, cfg.WALDir(), last)
+	if err != nil {
+		return logContent{}, err
+	}
+	_, state, entries, err := log.ReadAll() // which closes it
+	if err != nil {
+		return logContent{}, err
+	}
+	content := logContent{snapshot: last.GetIndex(), last: last.GetIndex(), commit: state.GetCommit()}
+	if len(entries) > 0 {
+		content.last = entries[len(entries)-1].GetIndex()
+	}
+	return content, nil
+}
+
+// lastSegment is the file that the log ends with, empty if there is no log.
+func lastSegment(dir string) (string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	files = slices.DeleteFunc(files, func(f fs.DirEntry) bool { return filepath.Ext(f.Name()) != ".wal" })
+	if len(files) == 0 {
+		return "", nil
+	}
+	return filepath.Join(dir, files[len(files)-1].Name()), nil
+}
+
+// checkTail reads the segment that the log ends with. It has its full length as long as etcd writes to it, so a
+// record that goes beyond a shorter one was cut off later. etcd would drop that record, and all that came after it.
+// Other incomplete records are of the write that the end of the process interrupted. They are dropped here, as etcd
+// leaves the segment short where it does it.
+func checkTail(cfg config.ServerConfig, segment string) error {
+	f, err := os.Open(segment)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	used, err := readRecords(f)
+	switch {
+	case err == nil && used == 0:
+		return errors.New("damaged: it begins with no record")
+	case err == nil && size < segmentBytes: // as etcd leaves it when the disk is full
+		return os.Truncate(segment, segmentBytes)
+	case err == nil:
+		return nil
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case isCutOff(f, used, size):
+		return fmt.Errorf("cut off or damaged: the record at byte %d goes beyond the end at byte %d", used, size)
+	}
+	if !wal.Repair(cfg.Logger, cfg.WALDir()) {
+		return fmt.Errorf("the incomplete record at byte %d can't be removed", used)
+	}
+	return os.Truncate(segment, size)
+}
+
+// readRecords reads the records of a segment, and returns where they end.
+func readRecords(f *os.File) (end int64, err error) {
+	decoder, record := wal.NewDecoder(fileutil.NewFileReader(f)), &walpb.Record{}
+	for {
+		if err := decoder.Decode(record); errors.Is(err, io.EOF) {
+			return decoder.LastOffset(), nil
+		} else if err != nil {
+			return decoder.LastOffset(), err
+		}
+		if record.GetType() == wal.CrcType {
+			decoder.UpdateCRC(record.GetCrc())
+		}
+	}
+}
+
+// isCutOff says whether the incomplete record at an offset is one that etcd doesn't leave: one that goes beyond a
+// segment that is too short, or one that is too long.
+func isCutOff(f *os.File, offset, size int64) bool {
+	var frame [8]byte // the length, and in the highest byte that of the padding
+	if _, err := f.ReadAt(frame[:], offset); err != nil {
+		return size < segmentBytes
+	}
+	length := int64(binary.LittleEndian.Uint64(frame[:]) &^ (0xff << 56))
+	return length > recordBytes || size < segmentBytes && offset+int64(len(frame))+length > size
+}
