@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -53,11 +54,11 @@ func (t *trap) failure() error {
 }
 
 // guard calls f on a goroutine of its own and makes an error of whatever ends it: a panic, a
-// fatal log entry, or a fault in the memory that a damaged database is mapped to.
-func (t *trap) guard(f func() error) (err error) {
-	ended := make(chan struct{})
+// fatal log entry, or a fault in the memory that a damaged database is mapped to. It doesn't wait for
+// long if that is the end of another goroutine, which f may wait for.
+func (t *trap) guard(f func() error) error {
+	ended := make(chan error, 1)
 	go func() {
-		defer close(ended)
 		returned := false
 		defer func() {
 			if returned {
@@ -66,14 +67,24 @@ func (t *trap) guard(f func() error) (err error) {
 			if r := recover(); r != nil {
 				t.spring(fmt.Errorf("%v", r))
 			}
-			err = t.failure()
+			ended <- t.failure()
 		}()
 		debug.SetPanicOnFault(true)
-		err = f()
+		err := f()
 		returned = true
+		ended <- err
 	}()
-	<-ended
-	return err
+	select {
+	case err := <-ended:
+		return err
+	case <-t.sprung:
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(failedStopTimeout):
+		return t.failure()
+	}
 }
 
 // newLogger returns etcd's logger: errors go to w, if there is one, and fatal ones end in the trap.

@@ -1,0 +1,42 @@
+package storage
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	for _, c := range []struct {
+		name, reason string
+		f            func(tr *trap, over <-chan struct{}) error
+		want         string // in the error; none: there is none
+	}{
+		{"nothing", "it returned", func(*trap, <-chan struct{}) error { return nil }, ""},
+		{"error", "it returned one", func(*trap, <-chan struct{}) error { return refused }, "refused"},
+		{"panic", "the process must go on", func(*trap, <-chan struct{}) error { panic("no page 7") }, "no page 7"},
+		{"fatal entry", "etcd would end the process", func(tr *trap, _ <-chan struct{}) error {
+			newLogger(io.Discard, tr).Fatal("disk is on fire")
+			return nil
+		}, "disk is on fire"},
+		{"fatal entry of another goroutine", "it is waited for in vain", func(tr *trap, over <-chan struct{}) error {
+			go newLogger(io.Discard, tr).Fatal("database is locked")
+			<-over
+			return nil
+		}, "database is locked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			over := make(chan struct{})
+			t.Cleanup(func() { close(over) })
+			tr := newTrap()
+			err := tr.guard(func() error { return c.f(tr, over) })
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q: %s", err, c.want, c.reason)
+			}
+		})
+	}
+}
