@@ -36,7 +36,7 @@ func checkLog(cfg config.ServerConfig) (logContent, error) {
 	if segment == "" {
 		return logContent{}, nil
 	}
-	if err := checkTail(cfg, segment); err != nil {
+	if err := checkTail(segment); err != nil {
 		return logContent{}, fmt.Errorf("write-ahead log %s: %w", segment, err)
 	}
 	content, err := readLog(cfg)
@@ -85,9 +85,9 @@ func lastSegment(dir string) (string, error) {
 
 // checkTail reads the segment that the log ends with. It has its full length as long as etcd writes to it, so a
 // record that goes beyond a shorter one was cut off later. etcd would drop that record, and all that came after it.
-// Other incomplete records are of the write that the end of the process interrupted. They are dropped here, as etcd
-// leaves the segment short where it does it.
-func checkTail(cfg config.ServerConfig, segment string) error {
+// Other incomplete records are of the write that the end of the process, or of the disk, interrupted. They are dropped
+// here: etcd would leave the segment short, and needs room for a copy of it.
+func checkTail(segment string) error {
 	f, err := os.Open(segment)
 	if err != nil {
 		return err
@@ -111,10 +111,10 @@ func checkTail(cfg config.ServerConfig, segment string) error {
 	case isCutOff(f, used, size):
 		return fmt.Errorf("cut off or damaged: the record at byte %d goes beyond the end at byte %d", used, size)
 	}
-	if !wal.Repair(cfg.Logger, cfg.WALDir()) {
-		return fmt.Errorf("the incomplete record at byte %d can't be removed", used)
+	if err := os.Truncate(segment, used); err != nil {
+		return err
 	}
-	return os.Truncate(segment, size)
+	return os.Truncate(segment, max(size, segmentBytes))
 }
 
 // readRecords reads the records of a segment, and returns where they end.

@@ -48,7 +48,7 @@ const (
 var segments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segmentBytes })
 
 // startServer starts etcd in the folder and waits until it has committed its first entry.
-func startServer(ctx context.Context, folder *folder, trap *trap, logger *zap.Logger) (*etcdserver.EtcdServer, error) {
+func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Logger) (*etcdserver.EtcdServer, error) {
 	segments()
 	cfg := serverConfig(folder, logger)
 	var snapshot uint64
@@ -124,7 +124,7 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 
 // serverConfig is the configuration of a cluster of one that nobody dials: the peer URL only gives
 // the member its identity. Values without a comment are the defaults of etcd's command line.
-func serverConfig(folder *folder, logger *zap.Logger) config.ServerConfig {
+func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 	peers := types.URLs{url.URL{Scheme: "unix", Host: memberName}}
 	snapshotCount := uint64(etcdserver.DefaultSnapshotCount)
 	if folder.holder.Temporary {

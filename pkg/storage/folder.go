@@ -57,16 +57,17 @@ func (h holder) String() string {
 	return s + " since " + h.Since.Local().Format(time.DateTime)
 }
 
-// folder is where a member keeps its files, held by this member alone until it is closed.
-type folder struct {
-	path   string
-	holder holder
-	lock   *fileutil.LockedFile
+// Folder is where a member keeps its files, held by this member alone until it is closed.
+type Folder struct {
+	path    string
+	holder  holder
+	lock    *fileutil.LockedFile
+	options Options
 }
 
 // openDataFolder takes a folder to keep data in: one that a member has used, an empty one, or one
 // that doesn't exist yet.
-func openDataFolder(path, name string) (*folder, error) {
+func openDataFolder(path, name string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
@@ -116,7 +117,7 @@ func mayHoldData(path string) error {
 }
 
 // openTemporaryFolder makes a folder in the first of the bases that allows it.
-func openTemporaryFolder(bases ...string) (*folder, error) {
+func openTemporaryFolder(bases ...string) (*Folder, error) {
 	var errs []error
 	for _, base := range bases {
 		removeAbandoned(base)
@@ -153,7 +154,7 @@ func removeAbandoned(base string) {
 }
 
 // lockFolder locks a folder and writes down for whom.
-func lockFolder(path string, h holder) (*folder, error) {
+func lockFolder(path string, h holder) (*Folder, error) {
 	name := filepath.Join(path, lockName)
 	lock, err := fileutil.TryLockFile(name, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
 	if errors.Is(err, fileutil.ErrLocked) {
@@ -172,7 +173,7 @@ func lockFolder(path string, h holder) (*folder, error) {
 	if err == nil && last.Layout > layout {
 		err = fmt.Errorf("made by a newer version (layout %d, this one knows %d)", last.Layout, layout)
 	}
-	f := &folder{path: path, holder: h, lock: lock}
+	f := &Folder{path: path, holder: h, lock: lock}
 	if err == nil {
 		f.holder.Layout, f.holder.PID, f.holder.Since = layout, os.Getpid(), time.Now()
 		f.holder.Unused = last.Layout == 0 || last.Unused
@@ -185,7 +186,7 @@ func lockFolder(path string, h holder) (*folder, error) {
 }
 
 // use writes down that something may be stored in the folder from now on.
-func (f *folder) use() error {
+func (f *Folder) use() error {
 	if !f.holder.Unused || f.holder.Temporary {
 		return nil
 	}
@@ -230,7 +231,7 @@ func readHolder(name string) (holder, error) {
 	return h, nil
 }
 
-func (f *folder) writeHolder() error {
+func (f *Folder) writeHolder() error {
 	text, err := json.Marshal(f.holder)
 	if err != nil {
 		return err
@@ -242,8 +243,8 @@ func (f *folder) writeHolder() error {
 	return err
 }
 
-// close gives the folder up, removing it if it is temporary.
-func (f *folder) close() error {
+// Close gives the folder up, removing it if it is temporary.
+func (f *Folder) Close() error {
 	err := f.lock.Close()
 	if f.holder.Temporary {
 		err = errors.Join(err, os.RemoveAll(f.path))

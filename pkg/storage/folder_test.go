@@ -262,7 +262,7 @@ func TestLocksOfForks(t *testing.T) {
 			if _, err := openDataFolder(dir, ""); err == nil || !strings.Contains(err.Error(), "in use by process") {
 				t.Errorf("want a lock that isn't given up to be respected, got %v", err)
 			}
-			if err := f.close(); err != nil {
+			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -38,7 +38,7 @@ type Options struct {
 
 // Member is a running etcd of one member. Its methods may be called concurrently.
 type Member struct {
-	folder *folder
+	folder *Folder
 	trap   *trap
 	server *etcdserver.EtcdServer
 	gate   *gate
@@ -62,20 +62,25 @@ type Member struct {
 // Start starts a member and returns when it can serve its first write. The context bounds the
 // start alone.
 func Start(ctx context.Context, o Options) (*Member, error) {
+	folder, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	return folder.Start(ctx)
+}
+
+// Open takes the folder that the options ask for, for a caller who has something to keep beside the
+// member's files. Either Start or Close follows.
+func Open(o Options) (*Folder, error) {
 	folder, err := o.open()
 	if err != nil {
 		return nil, err
 	}
-	m, err := start(ctx, folder, o)
-	if err != nil {
-		_ = folder.close()
-		return nil, fmt.Errorf("etcd in %q: %w", folder.path, err)
-	}
-	return m, nil
+	folder.options = o
+	return folder, nil
 }
 
-// open takes the folder that the options ask for.
-func (o Options) open() (*folder, error) {
+func (o Options) open() (*Folder, error) {
 	if o.DataDir != "" {
 		return openDataFolder(o.DataDir, o.Holder)
 	}
@@ -85,21 +90,31 @@ func (o Options) open() (*folder, error) {
 	return openTemporaryFolder(temporaryBases()...)
 }
 
-func start(ctx context.Context, folder *folder, o Options) (*Member, error) {
+// Start starts a member in the folder, as the function Start does, and gives the folder up if it fails.
+func (f *Folder) Start(ctx context.Context) (*Member, error) {
+	m, err := f.start(ctx)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("etcd in %q: %w", f.path, err)
+	}
+	return m, nil
+}
+
+func (f *Folder) start(ctx context.Context) (*Member, error) {
 	supportProgress()
 	trap := newTrap()
-	server, err := startServer(ctx, folder, trap, newLogger(o.LogTo, trap))
+	server, err := startServer(ctx, f, trap, newLogger(f.options.LogTo, trap))
 	if err != nil {
 		return nil, err
 	}
 	gate := &gate{}
-	yield := o.Yield
+	yield := f.options.Yield
 	if yield == nil {
 		yield = func() {}
 	}
 	client, hub := newClient(server, gate, yield)
 	return &Member{
-		folder:  folder,
+		folder:  f,
 		trap:    trap,
 		server:  server,
 		gate:    gate,
@@ -172,5 +187,5 @@ func (m *Member) stop() {
 	m.running.Wait()
 	m.gate.shut()
 	stopServer(m.server, m.trap)
-	m.stopErr = errors.Join(m.failure(), m.folder.close())
+	m.stopErr = errors.Join(m.failure(), m.folder.Close())
 }
