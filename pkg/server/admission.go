@@ -28,7 +28,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		TypeConverter:    typeConverter{},
 		Definition:       c.crdBarrier.definition,
 		Loopback:         loopback,
-		ServiceCA:        c.authority.pem,
+		ServiceCA:        c.authority.CA(),
 		Dial:             c.webhookConnections.dial,
 		Drained:          c.life.Done(),
 		TracerProvider:   c.tracer(),
@@ -39,7 +39,7 @@ func (c *Config) buildAdmission(context.Context) error {
 	c.generic.AdmissionControl = chain
 	// Webhooks that convert custom resources are reached as those of admission are.
 	c.services = admission.NewServiceResolver(c.options.Admission.Services, c.client, c.informers)
-	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.pem, loopback, c.webhookConnections.dial, c.tracer())
+	c.webhookAuth = admission.NewWebhookAuthentication(c.options.Admission.Services, c.authority.CA(), loopback, c.webhookConnections.dial, c.tracer())
 	return nil
 }
 

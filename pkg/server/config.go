@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"net"
@@ -36,6 +37,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
@@ -79,7 +81,8 @@ type Config struct {
 	dynamicClient dynamic.Interface
 	informers     *admission.Informers
 
-	authority      *authority
+	authority      *pki.Authority
+	signingKey     crypto.Signer // of service account tokens; nil for one that no flag and no folder has
 	authentication *authentication.Applied
 	escalation     registry.Escalation
 	crdBarrier     *crdBarrier
@@ -111,7 +114,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
 		// Meanwhile, etcd elects itself.
-		c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
+		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
 		c.buildStorage,
 	}
 	for _, step := range steps {
@@ -155,7 +158,15 @@ func (c *Config) startEtcd(ctx context.Context) error {
 		return c.checkEtcdServers(ctx)
 	}
 	options := storage.Options{DataDir: c.options.DataDir, Holder: c.listener.Addr().String(), LogTo: etcdLog(ctx), Yield: c.options.Yield}
-	c.start = sync.OnceValues(func() (*storage.Member, error) { return storage.Start(ctx, options) })
+	start := func(ctx context.Context) (*storage.Member, error) { return storage.Start(ctx, options) }
+	if c.options.DataDir != "" { // keys are kept in it, too
+		folder, err := storage.Open(options)
+		if err != nil {
+			return c.options.ofData(err)
+		}
+		start = folder.Start
+	}
+	c.start = sync.OnceValues(func() (*storage.Member, error) { return start(ctx) })
 	go func() { _, _ = c.start() }()
 	return nil
 }
@@ -288,19 +299,24 @@ func (c *Config) stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGet
 
 func (c *Config) listen(context.Context) error {
 	o := c.options
-	var err error
-	if c.authority, err = newAuthority("miniapi"); err != nil {
-		return fmt.Errorf("creating the certificate authority: %w", err)
-	}
 	serving := *o.Serving
 	if err := openListener(&serving); err != nil {
 		return err
 	}
 	c.listener = newListener(serving.Listener, o.Yield)
-	serving.Listener = c.listener
 	if c.generic.PublicAddress == nil || c.generic.PublicAddress.IsUnspecified() {
 		c.generic.PublicAddress = publicAddress(serving.BindAddress)
 	}
+	return nil
+}
+
+// secure provides the server's keys and certificates.
+func (c *Config) secure(context.Context) error {
+	if err := c.provideKeys(); err != nil {
+		return err
+	}
+	serving := *c.options.Serving
+	serving.Listener = c.listener
 	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
 		if err := c.provideServingCertificate(&serving); err != nil {
 			return err
@@ -309,6 +325,10 @@ func (c *Config) listen(context.Context) error {
 	if err := serving.ApplyTo(&c.generic.SecureServing); err != nil {
 		return fmt.Errorf("serving on %s: %w", serving.Listener.Addr(), err)
 	}
+	return nil
+}
+
+func (c *Config) buildClients(context.Context) error {
 	c.loopback = &loopback{life: c.life}
 	c.generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
@@ -323,10 +343,6 @@ func (c *Config) listen(context.Context) error {
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
 		},
 	}
-	return nil
-}
-
-func (c *Config) buildClients(context.Context) error {
 	client, err := kubernetes.NewForConfig(c.generic.LoopbackClientConfig)
 	if err != nil {
 		return err
@@ -345,12 +361,12 @@ func (c *Config) buildClients(context.Context) error {
 }
 
 func (c *Config) buildAuthentication(context.Context) error {
-	ca, err := dynamiccertificates.NewStaticCAContent("miniapi", c.authority.pem)
+	ca, err := dynamiccertificates.NewStaticCAContent("miniapi", c.authority.CA())
 	if err != nil {
 		return err
 	}
 	c.authentication, err = c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
-		Client: c.client.CoreV1(), ClientCA: ca, APIServerID: c.generic.APIServerID,
+		Client: c.client.CoreV1(), ClientCA: ca, SigningKey: c.signingKey, APIServerID: c.generic.APIServerID,
 	})
 	if err == nil {
 		c.follow(c.authentication.Config)

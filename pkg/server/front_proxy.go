@@ -14,6 +14,7 @@ import (
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
 // frontProxy is the name in the certificate by which other servers know this one, if no other is given.
@@ -52,26 +53,26 @@ func (c *Config) frontProxyIdentity(writer *creator) func(context.Context) (cert
 		if err := c.trust(ctx, writer, proxy); err != nil {
 			return nil, nil, fmt.Errorf("telling other servers to trust the certificate of the front proxy: %w", err)
 		}
-		return proxy.cert, proxy.key, nil
+		return proxy.Cert, proxy.Key, nil
 	}
 }
 
 // frontProxyCertificate is a certificate, and the authority that it is of.
 type frontProxyCertificate struct {
-	keyPair
+	pki.KeyPair
 	ca dynamiccertificates.CAContentProvider
 }
 
 func newFrontProxy() (*frontProxyCertificate, error) {
-	authority, err := newAuthority("miniapi-front-proxy")
+	authority, err := pki.NewAuthority("miniapi-front-proxy")
 	if err != nil {
 		return nil, err
 	}
-	pair, err := authority.client(frontProxy)
+	pair, err := authority.Client(frontProxy)
 	if err != nil {
 		return nil, err
 	}
-	ca, err := dynamiccertificates.NewStaticCAContent("front-proxy", authority.pem)
+	ca, err := dynamiccertificates.NewStaticCAContent("front-proxy", authority.CA())
 	if err != nil {
 		return nil, err
 	}

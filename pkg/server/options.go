@@ -39,9 +39,12 @@ type Options struct {
 	Authorization  *authorization.Options
 	Admission      *admission.Options
 
-	// DataDir is where an embedded etcd keeps its data. Without it, and without
-	// Etcd.StorageConfig.Transport.ServerList, data is gone when the server stops.
+	// DataDir is where an embedded etcd keeps its data, and the server its keys unless Serving.ServerCert.CertDirectory
+	// says where. Without it, and without Etcd.StorageConfig.Transport.ServerList, data is gone when the server stops.
 	DataDir string
+	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, as a
+	// kube-apiserver makes neither: Serving.ServerCert.CertDirectory has the serving certificate alone.
+	TransientKeys bool
 	// ServiceClusterIPRange is the range that cluster IPs are taken from, in CIDR
 	// notation, or two of them separated by a comma.
 	ServiceClusterIPRange string
@@ -130,6 +133,9 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.addOwnFlags(fss.FlagSet("misc"))
 	// The library serves nothing then.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
+	if !o.TransientKeys {
+		fss.FlagSet("secure serving").Lookup("cert-dir").Usage = "The folder where the server's authority, its serving certificate and the key of service account tokens are kept, across restarts. Several servers of one etcd can share it. By default, pki in --data-dir."
+	}
 	mustName(fss.FlagSet("etcd"), "etcd-servers", "an etcd server, for example http://127.0.0.1:2379")
 	mustName(fss.FlagSet("misc"), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
 }
@@ -166,7 +172,7 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder to keep the data in, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder to keep the data and the server's keys in, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange, "A CIDR notation IP range from which to assign service cluster IPs; two of them, separated by a comma, for dual stack.")
 	fs.Var(&o.ServiceNodePortRange, "service-node-port-range", "A port range to reserve for services with NodePort visibility, inclusive at both ends.")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Amount of time to retain events.")
@@ -343,5 +349,6 @@ func NewKubeAPIServerOptions() *Options {
 	o.Serving.ServerCert.CertDirectory = "/var/run/kubernetes"
 	o.AllowPrivileged = false
 	o.AdvertiseHost = true
+	o.TransientKeys = true
 	return o
 }

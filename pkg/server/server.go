@@ -15,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
 // Server is a server that can run, once.
@@ -23,7 +24,7 @@ type Server struct {
 	main   *genericapiserver.GenericAPIServer
 	groups []registry.APIGroup
 	crds   *crdserver.CustomResourceDefinitions
-	admin  keyPair
+	admin  pki.KeyPair
 	ready  chan struct{}
 	// creator creates what every cluster has, if nothing had been stored. It is set when the seeding has ended.
 	creator *creator
@@ -39,7 +40,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 		}
 	}()
 	s := &Server{config: c, ready: make(chan struct{})}
-	if s.admin, err = c.authority.client("system:admin", "system:masters"); err != nil {
+	if s.admin, err = c.authority.Client("system:admin", "system:masters"); err != nil {
 		return nil, fmt.Errorf("creating the admin's certificate: %w", err)
 	}
 	if err := s.buildCustomResources(); err != nil {
@@ -206,19 +207,19 @@ func (s *Server) AdminConfig() *rest.Config {
 	return &rest.Config{
 		Host: s.url(),
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: s.config.servingCA(), CertData: s.admin.cert, KeyData: s.admin.key,
+			CAData: s.config.servingCA(), CertData: s.admin.Cert, KeyData: s.admin.Key,
 		},
 	}
 }
 
 // UserConfig is a client configuration for a user with a certificate.
 func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
-	pair, err := s.config.authority.client(name, groups...)
+	pair, err := s.config.authority.Client(name, groups...)
 	if err != nil {
 		return nil, err
 	}
 	config := s.AdminConfig()
-	config.CertData, config.KeyData = pair.cert, pair.key
+	config.CertData, config.KeyData = pair.Cert, pair.Key
 	return config, nil
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,9 +11,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	netutils "k8s.io/utils/net"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
 // openListener takes the port, or a free one if it is 0, which the library takes to
@@ -84,36 +84,9 @@ func (c *Config) advertised() net.IP {
 	return public
 }
 
-// provideServingCertificate gives a server that was not told one a certificate of its
-// own: in --cert-dir under kube-apiserver's file names, or else in memory alone.
-func (c *Config) provideServingCertificate(serving *genericoptions.SecureServingOptions) error {
-	hosts, ips, err := c.servingNames(serving)
-	if err != nil {
-		return err
-	}
-	create := func() (keyPair, error) { return c.authority.serving(hosts, ips) }
-	if dir := serving.ServerCert.CertDirectory; dir != "" {
-		certFile, keyFile, err := servingPairIn(dir, create)
-		if err != nil {
-			return err
-		}
-		if _, err := tls.LoadX509KeyPair(certFile, keyFile); err != nil {
-			return fmt.Errorf("--cert-dir %s: apiserver.crt and apiserver.key: %w", dir, err)
-		}
-		serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = certFile, keyFile
-		return nil
-	}
-	pair, err := create()
-	if err != nil {
-		return fmt.Errorf("creating the serving certificate: %w", err)
-	}
-	serving.ServerCert.GeneratedCert, err = dynamiccertificates.NewStaticCertKeyContent("miniapi's own serving certificate", pair.cert, pair.key)
-	return err
-}
-
 // servingNames are the names and addresses that clients reach the server by, those
 // of the service "kubernetes" included.
-func (c *Config) servingNames(serving *genericoptions.SecureServingOptions) ([]string, []net.IP, error) {
+func (c *Config) servingNames(serving *genericoptions.SecureServingOptions) (pki.Names, error) {
 	hosts := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	if name, err := os.Hostname(); err == nil {
 		hosts = append(hosts, name)
@@ -121,7 +94,7 @@ func (c *Config) servingNames(serving *genericoptions.SecureServingOptions) ([]s
 	addresses := sets.New("127.0.0.1", "::1")
 	serviceIP, err := netutils.GetIndexedIP(c.options.serviceRange[0], 1)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--service-cluster-ip-range %q: %w", c.options.ServiceClusterIPRange, err)
+		return pki.Names{}, fmt.Errorf("--service-cluster-ip-range %q: %w", c.options.ServiceClusterIPRange, err)
 	}
 	addresses.Insert(serviceIP.String())
 	for _, ip := range []net.IP{serving.BindAddress, c.options.ServerRun.AdvertiseAddress, c.advertised()} {
@@ -140,12 +113,12 @@ func (c *Config) servingNames(serving *genericoptions.SecureServingOptions) ([]s
 	for _, address := range sets.List(addresses) {
 		ips = append(ips, netutils.ParseIPSloppy(address))
 	}
-	return hosts, ips, nil
+	return pki.Names{DNS: hosts, IPs: ips}, nil
 }
 
 // servingCA is what clients verify the server with: the certificate that it shows,
 // whoever signed it, and its own authority.
 func (c *Config) servingCA() []byte {
 	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
-	return append(append([]byte{}, shown...), c.authority.pem...)
+	return append(append([]byte{}, shown...), c.authority.CA()...)
 }

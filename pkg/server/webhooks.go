@@ -7,17 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
 // CA is the server's own certificate authority, in PEM.
-func (c *Config) CA() []byte { return c.authority.pem }
+func (c *Config) CA() []byte { return c.authority.CA() }
 
 // ServingCertificate issues a certificate of the server's own authority, with its key,
 // in PEM: for webhooks, which the server trusts with it where it found them by
 // Options.Admission.Services, or by CA as the caBundle.
 func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []byte, err error) {
-	pair, err := c.authority.serving(hosts, ips)
-	return pair.cert, pair.key, err
+	pair, err := c.authority.Serving(pki.Names{DNS: hosts, IPs: ips})
+	return pair.Cert, pair.Key, err
 }
 
 // WebhookClient is a client that reaches a webhook in the way in which the server does

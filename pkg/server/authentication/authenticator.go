@@ -2,6 +2,7 @@ package authentication
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +39,8 @@ type Environment struct {
 	// ClientCA are authorities for client certificates beside those of --client-ca-file, such as one of the
 	// server's own that signs its admin's certificate. May be nil.
 	ClientCA dynamiccertificates.CAContentProvider
+	// SigningKey signs service account tokens unless a file has the key. Nil: one is generated.
+	SigningKey crypto.Signer
 	// APIServerID tells apart the metrics of several servers.
 	APIServerID string
 }
@@ -79,7 +82,7 @@ func (a *Applied) Discovery(externalAddress string) (*serviceaccount.Discovery, 
 func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.AuthenticationInfo, serving *genericapiserver.SecureServingInfo, env Environment) (*Applied, error) {
 	applied := &Applied{jwksURI: o.ServiceAccounts.JWKSURI}
 	var err error
-	if applied.Tokens, applied.Keys, err = o.serviceAccountTokens(); err != nil {
+	if applied.Tokens, applied.Keys, err = o.serviceAccountTokens(env.SigningKey); err != nil {
 		return nil, err
 	}
 	if applied.clientCAs, err = o.loadClientCAs(env.ClientCA); err != nil {
@@ -223,7 +226,7 @@ func (o *Options) loadClientCAs(own dynamiccertificates.CAContentProvider) ([]dy
 
 // serviceAccountTokens is what signs tokens, and the keys that verify them: those of the key files, or the
 // signing key itself.
-func (o *Options) serviceAccountTokens() (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
+func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
 		return nil, nil, errors.New("--service-account-issuer is required")
 	}
@@ -233,6 +236,10 @@ func (o *Options) serviceAccountTokens() (*serviceaccount.TokenGenerator, servic
 		if signer, err = serviceaccount.LoadSigner(file); err != nil {
 			return nil, nil, fmt.Errorf("--service-account-signing-key-file: %w", err)
 		}
+	} else if own != nil {
+		if signer, err = serviceaccount.NewSigner(own); err != nil {
+			return nil, nil, err
+		}
 	} else if signer, err = serviceaccount.GenerateSigner(); err != nil {
 		return nil, nil, err
 	}
@@ -240,7 +247,7 @@ func (o *Options) serviceAccountTokens() (*serviceaccount.TokenGenerator, servic
 	if err != nil {
 		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
 	}
-	// A generated key is in no file.
+	// Any other key is in none of these files.
 	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
 		keys = keys.With(signer.Public())
 	}

@@ -142,7 +142,7 @@ func (o *ServiceAccountOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.KeyFiles, "service-account-key-file", o.KeyFiles,
 		"File with PEM encoded RSA or ECDSA keys, private or public, that verify service account tokens. May be given several times. By default, the signing key.")
 	fs.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", o.SigningKeyFile,
-		"File with the private key that signs service account tokens. Without it, a key is generated at each start.")
+		"File with the private key that signs service account tokens. Without it, the server has a key of its own.")
 	fs.BoolVar(&o.Lookup, "service-account-lookup", o.Lookup,
 		"Check that the Secret of a legacy service account token exists.")
 	fs.DurationVar(&o.MaxExpiration, "service-account-max-token-expiration", o.MaxExpiration,

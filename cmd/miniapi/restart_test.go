@@ -1,0 +1,203 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// whoAmI is the user that a server takes a client for.
+func whoAmI(t *testing.T, config *rest.Config) (string, error) {
+	t.Helper()
+	review, err := client(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	return review.Status.UserInfo.Username, err
+}
+
+// token is a client of a service account, of the same server.
+func token(t *testing.T, config *rest.Config) *rest.Config {
+	t.Helper()
+	accounts := client(t, config).CoreV1().ServiceAccounts(metav1.NamespaceDefault)
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	request, err := accounts.CreateToken(t.Context(), "robot", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withToken(config, request.Status.Token)
+}
+
+func withToken(config *rest.Config, token string) *rest.Config {
+	of := rest.AnonymousClientConfig(config)
+	of.BearerToken = token
+	return of
+}
+
+// at is a client of another server, with the same credentials and trust.
+func at(config *rest.Config, host string) *rest.Config {
+	other := rest.CopyConfig(config)
+	other.Host = host
+	return other
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// externalEtcd runs an etcd, and returns its address.
+func externalEtcd(t *testing.T) string {
+	t.Helper()
+	address := "http://" + freeAddress(t)
+	etcd := start(t, "etcd", "--data-dir="+t.TempDir(), "--unsafe-no-fsync", "--listen-peer-urls=http://127.0.0.1:0",
+		"--listen-client-urls="+address, "--advertise-client-urls="+address)
+	etcd.awaitSocket(t, address)
+	return address
+}
+
+// A restart keeps its clients, where its keys are kept.
+func TestRestartKeepsClients(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		flags        func(t *testing.T, dir string) []string
+		keys         string // where they are, below the folder
+		kept, tokens bool
+	}{
+		{"data folder", "the keys are in it", func(_ *testing.T, dir string) []string {
+			return []string{"--data-dir=" + dir}
+		}, "pki", true, true},
+		{"folder of certificates", "the account of the token is gone with the data", func(_ *testing.T, dir string) []string {
+			return []string{"--cert-dir=" + dir}
+		}, ".", true, false},
+		{"folder of certificates and an etcd", "the account is in etcd", func(t *testing.T, dir string) []string {
+			return []string{"--cert-dir=" + dir, "--etcd-servers=" + externalEtcd(t)}
+		}, ".", true, true},
+		{"folder of certificates and of data", "the more special flag counts", func(t *testing.T, dir string) []string {
+			return []string{"--cert-dir=" + dir, "--data-dir=" + filepath.Join(t.TempDir(), "data")}
+		}, ".", true, true},
+		{"no folder", "nothing is kept", func(*testing.T, string) []string { return nil }, "", false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "kept")
+			flags := append(test.flags(t, dir), "--secure-port="+freePort(t))
+			p, before := serve(t, flags...)
+			robot := token(t, before)
+			p.signal(t, syscall.SIGTERM)
+			p.exit(t)
+
+			serve(t, flags...)
+			if user, err := whoAmI(t, before); (err == nil) != test.kept || test.kept && user != "system:admin" {
+				t.Errorf("the kubeconfig of the first start: user %q, %v, want it to be kept %t: %s", user, err, test.kept, test.reason)
+			}
+			if user, err := whoAmI(t, robot); (err == nil) != test.tokens || test.tokens && user != "system:serviceaccount:default:robot" {
+				t.Errorf("the token of the first start: user %q, %v, want it to be kept %t: %s", user, err, test.tokens, test.reason)
+			}
+			if test.keys == "" {
+				return
+			}
+			for _, key := range []string{"ca.key", "apiserver.key", "sa.key"} {
+				if info, err := os.Stat(filepath.Join(dir, test.keys, key)); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("want %s to be for its owner alone, got %v, %v", key, info, err)
+				}
+			}
+		})
+	}
+}
+
+// Servers of one etcd that share a folder of certificates accept each other's clients.
+func TestServersShareKeys(t *testing.T) {
+	t.Parallel()
+	flags := []string{"--etcd-servers=" + externalEtcd(t), "--cert-dir=" + t.TempDir()}
+	_, first := serve(t, append(flags, "--external-hostname=first.example")...)
+	_, second := serve(t, append(flags, "--external-hostname=second.example")...)
+	for _, config := range []*rest.Config{at(first, second.Host), at(second, first.Host), at(token(t, first), second.Host)} {
+		if _, err := whoAmI(t, config); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A server with a new name shows a certificate for it, to those who know the authority.
+func TestRestartElsewhere(t *testing.T) {
+	t.Parallel()
+	data := "--data-dir=" + filepath.Join(t.TempDir(), "data")
+	p, before := serve(t, data)
+	p.signal(t, syscall.SIGTERM)
+	p.exit(t)
+	_, after := serve(t, data, "--external-hostname=elsewhere.example")
+	elsewhere := at(before, after.Host)
+	elsewhere.ServerName = "elsewhere.example"
+	if _, err := whoAmI(t, elsewhere); err != nil {
+		t.Error(err)
+	}
+}
+
+// A kube-apiserver has its serving certificate in --cert-dir, and nothing else.
+func TestStandInKeepsNoAuthority(t *testing.T) {
+	t.Parallel()
+	certificates, address := t.TempDir(), freeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := start(t, "kube-apiserver", "--etcd-servers="+externalEtcd(t), "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--cert-dir="+certificates, "--authorization-mode=RBAC")
+	server.awaitHealthy(t, "https://"+address+"/healthz")
+	files, err := os.ReadDir(certificates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	if got := strings.Join(names, " "); got != "apiserver.crt apiserver.key" {
+		t.Errorf("want the serving certificate and its key, got %s", got)
+	}
+}
+
+// A key that is damaged ends the start with where it is, and what would end with it.
+func TestDamagedKeys(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	p, _ := serve(t, "--data-dir="+data)
+	p.signal(t, syscall.SIGTERM)
+	p.exit(t)
+	for _, test := range []struct{ file, want, reason string }{
+		{"ca.key", "kubeconfigs and certificates", "whoever removes it should know"},
+		{"sa.key", "tokens", "whoever removes it should know"},
+		{"apiserver.crt", "the same key", "it can be issued again"},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			if err := os.CopyFS(dir, os.DirFS(data)); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "pki", test.file)
+			if err := os.WriteFile(path, []byte("hello\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+dir).exit(t)
+			for _, part := range []string{"Error: --data-dir " + dir, path, "damaged", test.want} {
+				if code != exitFailed || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, part) {
+					t.Errorf("want exit code %d and one line with %q, got %d and %q: %s", exitFailed, part, code, stderr, test.reason)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,240 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Files of a Store. The names are those of kubeadm and of kube-apiserver's --cert-dir.
+const (
+	AuthorityCert      = "ca.crt"
+	AuthorityKey       = "ca.key"
+	ServingCert        = "apiserver.crt"
+	ServingKey         = "apiserver.key"
+	ServiceAccountsKey = "sa.key"
+)
+
+// endsWith says what ends with a key, to the one who would remove it for a new one.
+var endsWith = map[string]string{
+	AuthorityKey:       "kubeconfigs and certificates that were issued until now end with it",
+	ServingKey:         "a new one is made",
+	ServiceAccountsKey: "the tokens of service accounts end with it",
+}
+
+// Store is a folder in which keys are kept, for their owner alone. Several servers may share it: the first one makes
+// what isn't there yet. A nil Store keeps nothing.
+type Store struct {
+	dir string
+	now func() time.Time
+}
+
+// NewStore returns the store in a folder, which is made when something is kept in it.
+func NewStore(dir string) *Store { return &Store{dir: dir, now: time.Now} }
+
+// Path is where a file of the store is.
+func (s *Store) Path(file string) string { return filepath.Join(s.dir, file) }
+
+// Authority returns the authority that is kept, and makes it if there is none yet. Its certificate is renewed when it
+// is about to end: what it has issued stays valid, as the key is the same.
+func (s *Store) Authority(name string) (*Authority, error) {
+	if s == nil {
+		return NewAuthority(name)
+	}
+	key, err := s.key(AuthorityKey, AuthorityCert)
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{key: key, now: s.now, kept: true}
+	a.certificate, err = s.certificate(AuthorityCert, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := a.certify(&x509.Certificate{Subject: pkix.Name{CommonName: name}}); err != nil {
+			return nil, err
+		}
+		if err := s.create(AuthorityCert, a.CA(), certMode); errors.Is(err, fs.ErrExist) { // another server was faster
+			return s.Authority(name)
+		} else if err != nil {
+			return nil, err
+		}
+		return a, nil
+	case err != nil:
+		return nil, err
+	case !a.certificate.IsCA:
+		return nil, fmt.Errorf("%s: not a certificate of an authority", s.Path(AuthorityCert))
+	case !s.isDue(a.certificate) || a.certificate.CheckSignatureFrom(a.certificate) != nil:
+		return a, nil
+	}
+	// OpenSSL compares the key's identifier, which is made in more than one way.
+	old := a.certificate
+	if err := a.certify(&x509.Certificate{Subject: old.Subject, SubjectKeyId: old.SubjectKeyId}); err != nil {
+		return nil, err
+	}
+	return a, s.replace(AuthorityCert, a.CA())
+}
+
+// Serving returns the serving certificate that is kept, and makes it if there is none yet. One of the authority's is
+// issued anew when it is about to end, lacks some of the names, or is of an authority that was there before; it keeps the
+// names that it has, which may be of another server that shares the store. Any other is somebody else's, and stays as
+// it is.
+func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
+	if s == nil {
+		return a.Serving(names)
+	}
+	key, err := s.key(ServingKey, ServingCert)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	certificate, err := s.certificate(ServingCert, key)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case missing:
+	case err != nil:
+		return KeyPair{}, err
+	case !a.names(certificate), a.issued(certificate) && !s.isDue(certificate) && names.coveredBy(certificate):
+		return s.read(ServingCert, ServingKey)
+	default:
+		names = names.with(certificate)
+	}
+	chain, err := a.issue(servingTemplate(names), key.Public())
+	if err != nil {
+		return KeyPair{}, err
+	}
+	if !missing {
+		err = s.replace(ServingCert, chain)
+	} else if err = s.create(ServingCert, chain, certMode); errors.Is(err, fs.ErrExist) { // another server was faster
+		return s.Serving(a, names)
+	}
+	if err != nil {
+		return KeyPair{}, err
+	}
+	return s.read(ServingCert, ServingKey)
+}
+
+// ServiceAccountKey returns the key that signs the tokens of service accounts, and makes it if there is none yet. It is
+// nil if nothing is kept.
+func (s *Store) ServiceAccountKey() (crypto.Signer, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return s.key(ServiceAccountsKey, "")
+}
+
+// key returns a key that is kept, and makes it if there is none yet, and no certificate of it either.
+func (s *Store) key(file, certFile string) (crypto.Signer, error) {
+	text, err := os.ReadFile(s.Path(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		if certFile != "" {
+			if _, err := os.Stat(s.Path(certFile)); !errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("%s is missing, and %s is there: bring it back from a copy, or remove that too: %s", s.Path(file), certFile, endsWith[file])
+			}
+		}
+		return s.makeKey(file, certFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := keyutil.ParsePrivateKeyPEM(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: damaged: %w: bring it back from a copy, or remove it: %s", s.Path(file), err, endsWith[file])
+	}
+	switch key := parsed.(type) {
+	case *ecdsa.PrivateKey:
+		return key, nil
+	case *rsa.PrivateKey:
+		return key, nil
+	}
+	return nil, fmt.Errorf("%s: a %T, and an ECDSA or RSA key is needed", s.Path(file), parsed)
+}
+
+func (s *Store) makeKey(file, certFile string) (crypto.Signer, error) {
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	text, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.create(file, text, keyMode); errors.Is(err, fs.ErrExist) { // another server was faster
+		return s.key(file, certFile)
+	} else if err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
+// certificate returns the first certificate of a file, which must be of the key.
+func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, error) {
+	text, err := os.ReadFile(s.Path(file))
+	if err != nil {
+		return nil, err
+	}
+	const advice = "bring it back from a copy, or remove it, and one is issued for the same key"
+	certificates, err := certutil.ParseCertsPEM(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: damaged: %w: %s", s.Path(file), err, advice)
+	}
+	public, ok := certificates[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(key.Public()) {
+		return nil, fmt.Errorf("%s: of another key than that beside it: %s", s.Path(file), advice)
+	}
+	return certificates[0], nil
+}
+
+func (s *Store) read(certFile, keyFile string) (pair KeyPair, err error) {
+	if pair.Cert, err = os.ReadFile(s.Path(certFile)); err != nil {
+		return KeyPair{}, err
+	}
+	if pair.Key, err = os.ReadFile(s.Path(keyFile)); err != nil {
+		return KeyPair{}, err
+	}
+	return pair, nil
+}
+
+// isDue says whether a certificate is about to end.
+func (s *Store) isDue(c *x509.Certificate) bool { return s.now().Add(renewal).After(c.NotAfter) }
+
+// coveredBy says whether a certificate is for all of the names.
+func (n Names) coveredBy(c *x509.Certificate) bool {
+	for _, name := range n.DNS {
+		if !slices.Contains(c.DNSNames, name) {
+			return false
+		}
+	}
+	for _, ip := range n.IPs {
+		if !slices.ContainsFunc(c.IPAddresses, ip.Equal) {
+			return false
+		}
+	}
+	return true
+}
+
+// with adds the names that a certificate is for.
+func (n Names) with(c *x509.Certificate) Names {
+	all := Names{DNS: slices.Clone(n.DNS), IPs: slices.Clone(n.IPs)}
+	for _, name := range c.DNSNames {
+		if !slices.Contains(all.DNS, name) {
+			all.DNS = append(all.DNS, name)
+		}
+	}
+	for _, ip := range c.IPAddresses {
+		if !slices.ContainsFunc(all.IPs, func(have net.IP) bool { return have.Equal(ip) }) {
+			all.IPs = append(all.IPs, ip)
+		}
+	}
+	return all
+}
