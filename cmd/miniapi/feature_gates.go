@@ -6,18 +6,18 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 // lenientGates passes on the feature gates that this process knows, and notes those
 // that exist in kube-apiserver alone.
 type lenientGates struct {
 	pflag.Value
-	inert     *inertFlags
-	admission *admission.Options
+	inert  *inertFlags
+	server *server.Options
 }
 
 // groupGates stand for all gates of a stage: those of kube-apiserver too.
@@ -26,7 +26,7 @@ var groupGates = map[string]bool{"AllAlpha": true, "AllBeta": true}
 // Set takes NAME=true|false pairs separated by commas, each optionally with the
 // component's name and a colon before it.
 func (g *lenientGates) Set(value string) error {
-	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	known := g.server.KnownFeatureGates()
 	var passed []string
 	for pair := range strings.SplitSeq(value, ",") {
 		if pair = strings.TrimSpace(pair); pair == "" {
@@ -42,7 +42,7 @@ func (g *lenientGates) Set(value string) error {
 			return fmt.Errorf("%q: must be %s=true or %s=false", pair, name, name)
 		}
 		if name == admission.ExcludeReviewsGate {
-			g.admission.ExcludeReviews = on
+			g.server.Admission.ExcludeReviews = on
 		}
 		_, here := known[featuregate.Feature(name)]
 		switch {

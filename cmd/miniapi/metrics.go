@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers with the process, so only a main may import it
@@ -21,13 +19,12 @@ var buildInfo = metrics.NewGaugeVec(&metrics.GaugeOpts{
 }, []string{"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"})
 
 // recordMetrics records what is known once the flags are: the build, the feature gates and the versions.
-func recordMetrics(versions basecompatibility.ComponentGlobalsRegistry) error {
+func recordMetrics(options *server.Options) error {
 	if err := legacyregistry.Register(buildInfo); err != nil {
 		return fmt.Errorf("registering kubernetes_build_info: %w", err)
 	}
 	v := server.Version()
 	buildInfo.WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion, v.Compiler, v.Platform).Set(1)
-	utilfeature.DefaultMutableFeatureGate.AddMetrics()
-	versions.AddMetrics()
+	options.AddMetrics()
 	return nil
 }

@@ -43,7 +43,7 @@ func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
 	}
 	o.inert.addTo(cmd.Flags())
 	gates := cmd.Flags().Lookup("feature-gates")
-	gates.Value = &lenientGates{gates.Value, o.inert, o.server.Admission}
+	gates.Value = &lenientGates{gates.Value, o.inert, o.server}
 	o.server.Flagz = flagz.NamedFlagSetsReader{FlagSets: sections}
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.DisableFlagsInUseLine = true
@@ -120,7 +120,7 @@ func (o serverOptions) build(ctx context.Context, errOut io.Writer) (*server.Ser
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if err := recordMetrics(o.server.ServerRun.ComponentGlobalsRegistry); err != nil {
+	if err := recordMetrics(o.server); err != nil {
 		return nil, err
 	}
 	config, err := completed.Config(ctx)

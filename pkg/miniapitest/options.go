@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -22,12 +23,13 @@ import (
 type Option func(*options) error
 
 type options struct {
-	server       *server.Options
-	featureGates map[string]bool
-	users        []user
+	server *server.Options
+	users  []user
 
 	// What is applied: see steps.
 	definitions, objects, configurations []installed
+
+	emulated string // of WithEmulatedVersion
 
 	handlers map[string]http.Handler
 	services []admission.ServicePort // of WithWebhookService
@@ -44,8 +46,9 @@ type user struct {
 }
 
 func newOptions() *options {
-	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, featureGates: map[string]bool{}, reachTimeout: reachTimeout}
+	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, reachTimeout: reachTimeout}
 	o.server.Serving.BindPort = 0
+	o.server.FeatureGates = map[string]bool{}
 	return o
 }
 
@@ -122,22 +125,40 @@ func (o *options) checkPlugins(option string, names []string) error {
 
 // WithFeatureGates turns feature gates on or off.
 //
-// Feature gates are of the process, not of a server: k8s.io/apiserver asks one set of
-// them wherever it is. So servers that run at the same time must agree; Start fails for
+// Those of k8s.io/apiserver are of the process, not of a server: it asks one set of them
+// wherever it is. So servers that run at the same time must agree; Start fails for
 // one that doesn't, this option or not. When the last one has stopped, the gates are as
 // they were.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
+		known := o.server.KnownFeatureGates()
 		for _, name := range slices.Sorted(maps.Keys(gates)) {
-			if earlier, given := o.featureGates[name]; given && earlier != gates[name] {
+			if known[featuregate.Feature(name)] == nil {
+				return fmt.Errorf("WithFeatureGates: feature gate %s is unknown here, or would do nothing", name)
+			}
+			if earlier, given := o.server.FeatureGates[name]; given && earlier != gates[name] {
 				return fmt.Errorf("feature gate %s is given as %t and as %t: a server has it one way", name, earlier, gates[name])
 			}
 		}
-		maps.Copy(o.featureGates, gates)
+		maps.Copy(o.server.FeatureGates, gates)
 		if on, set := gates[admission.ExcludeReviewsGate]; set {
 			o.server.Admission.ExcludeReviews = on
 		}
 		return nil
+	}
+}
+
+// WithEmulatedVersion makes the server behave as a version of Kubernetes, such as "1.35": it serves the kinds and
+// versions of that version, keeps the fields that it knew, and has its feature gates.
+//
+// The version is of the process, as feature gates are: see [WithFeatureGates].
+func WithEmulatedVersion(minor string) Option {
+	return func(o *options) error {
+		if o.emulated != "" && o.emulated != minor {
+			return fmt.Errorf("the server is to be as Kubernetes %s and as %s: it is as one of them", o.emulated, minor)
+		}
+		o.emulated = minor
+		return o.server.EmulateVersion(minor)
 	}
 }
 

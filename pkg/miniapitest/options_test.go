@@ -263,22 +263,22 @@ func TestFeatureGates(t *testing.T) {
 		}
 		return maps.Delete(t.Context(), "m", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: new(true)})
 	}
-	off := miniapitest.WithFeatureGates(map[string]bool{"AllowUnsafeMalformedObjectDeletion": false})
-	srv, err := miniapitest.New(t.Context(), off)
+	on := miniapitest.WithFeatureGates(map[string]bool{"AllowUnsafeMalformedObjectDeletion": true})
+	srv, err := miniapitest.New(t.Context(), on)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unsafe(srv); err != nil {
-		t.Errorf("want the option to be ignored, got %v", err)
+	if err := unsafe(srv); !apierrors.IsConflict(err) {
+		t.Errorf("want the option to be known and refused, got %v", err)
 	}
-	if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have AllowUnsafeMalformedObjectDeletion=false") {
+	if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have AllowUnsafeMalformedObjectDeletion=true") {
 		t.Errorf("want an error that names the gate, got %v", err)
 	}
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := unsafe(miniapitest.Start(t)); !apierrors.IsConflict(err) {
-		t.Errorf("want the option to be known and refused, got %v", err)
+	if err := unsafe(miniapitest.Start(t)); err != nil {
+		t.Errorf("want the option to be ignored, got %v", err)
 	}
 }
 

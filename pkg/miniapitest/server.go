@@ -73,16 +73,13 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	}
 	next := sync.OnceFunc(func() { <-starts })
 	defer next()
-	if err := processGates.acquire(o.featureGates); err != nil {
-		return nil, err
-	}
 	defer reserveHeap(&firstReserved)()
 	log := &serverLog{}
 	s, err := o.start(log.context(ctx), next)
 	if err != nil {
-		return nil, log.explain(errors.Join(ended(ctx, err), processGates.release()))
+		return nil, log.explain(ended(ctx, err))
 	}
-	s.stopOnce = sync.OnceValue(func() error { return errors.Join(s.stopAll(), processGates.release()) })
+	s.stopOnce = sync.OnceValue(s.stopAll)
 	return s, nil
 }
 

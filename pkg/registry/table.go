@@ -3,10 +3,10 @@ package registry
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
-	baseversion "k8s.io/component-base/version"
 )
 
 // Table is all that miniapi serves besides custom resources. Each call returns the same
@@ -57,26 +57,45 @@ func DefaultAPIs() *serverstorage.ResourceConfig {
 }
 
 // LegacyAPIs are the resources that "api/legacy" stands for, in each version that
-// k8s.io/api has them in and today's kube-apiserver no longer does.
-func LegacyAPIs() []schema.GroupVersionResource {
+// k8s.io/api has them in and a kube-apiserver of that version of Kubernetes doesn't.
+func LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 	var legacy []schema.GroupVersionResource
-	table := Table()
-	for i := range table {
-		for _, v := range table[i].Versions {
-			gv := schema.GroupVersion{Group: table[i].Name, Version: v.Name}
-			for _, k := range table[i].rows(table) {
-				if removed(gv.WithKind(k.kindName())) {
-					legacy = append(legacy, gv.WithResource(k.Resource))
-				}
-			}
+	each(func(gv schema.GroupVersion, k *Kind) {
+		if removed(gv.WithKind(k.kindName()), kubernetes) {
+			legacy = append(legacy, gv.WithResource(k.Resource))
 		}
-	}
+	})
 	return legacy
 }
 
-// removed says whether kube-apiserver serves a kind no longer, going by the Go type's
+// Prototypes are objects of the kinds that are enabled and that a version of Kubernetes hasn't removed, by resource.
+// Their Go types are those of the hub.
+func Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
+	prototypes := map[schema.GroupVersionResource]runtime.Object{}
+	each(func(gv schema.GroupVersion, k *Kind) {
+		gvk, gvr := gv.WithKind(k.kindName()), gv.WithResource(k.Resource)
+		if Scheme().Recognizes(gvk) && enabled.ResourceEnabled(gvr) && !removed(gvk, kubernetes) {
+			prototypes[gvr] = k.Object
+		}
+	})
+	return prototypes
+}
+
+// each calls f with each row of each version of the table, whether the version has the kind or not.
+func each(f func(schema.GroupVersion, *Kind)) {
+	table := Table()
+	for i := range table {
+		for _, v := range table[i].Versions {
+			for _, k := range table[i].rows(table) {
+				f(schema.GroupVersion{Group: table[i].Name, Version: v.Name}, k)
+			}
+		}
+	}
+}
+
+// removed says whether a version of Kubernetes serves a kind no longer, going by the Go type's
 // own word for when that was to be.
-func removed(gvk schema.GroupVersionKind) bool {
+func removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
 	obj, err := Scheme().New(gvk)
 	if err != nil {
 		return false // the version never had the kind
@@ -88,7 +107,7 @@ func removed(gvk schema.GroupVersionKind) bool {
 		return strings.Contains(gvk.Version, "alpha") // the first ones, that had v1beta1 before there was the word
 	}
 	major, minor := life.APILifecycleRemoved()
-	return version.MustParse(baseversion.DefaultKubeBinaryVersion).AtLeast(version.MajorMinor(uint(major), uint(minor)))
+	return kubernetes.AtLeast(version.MajorMinor(uint(major), uint(minor)))
 }
 
 // HasResource says whether the table has a resource in a version, served or not.

@@ -64,6 +64,8 @@ type Config struct {
 	following context.Context
 	unfollow  context.CancelFunc
 
+	// leave says that the server needs the process's globals no longer; nil if it never had them.
+	leave func() error
 	// member is the embedded etcd, and start waits until it serves; both are nil if etcd is elsewhere.
 	member *storage.Member
 	start  func() (*storage.Member, error)
@@ -108,6 +110,9 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}()
+	if c.leave, err = process.enter(o.globals.wanted); err != nil {
+		return nil, err
+	}
 	c.crdBarrier = newCRDBarrier(c.following)
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
 	checkLog(c.generic)
@@ -148,6 +153,9 @@ func (c *Config) Close(ctx context.Context) error {
 		if member, err := c.start(); err == nil {
 			errs = append(errs, c.options.ofData(member.Stop(context.WithoutCancel(ctx))))
 		}
+	}
+	if c.leave != nil {
+		errs = append(errs, c.leave())
 	}
 	return utilerrors.NewAggregate(errs)
 }

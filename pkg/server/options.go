@@ -76,6 +76,10 @@ type Options struct {
 	Yield func()
 	// Flagz is what /flagz tells of, for a program that has flags.
 	Flagz flagz.Reader
+	// FeatureGates are turned on or off, after those of --feature-gates. KnownFeatureGates has their names.
+	FeatureGates map[string]bool
+
+	globals *globals
 }
 
 // KubeletOptions are how kubelets are reached for logs, exec, attach and port-forward.
@@ -88,6 +92,7 @@ type KubeletOptions struct {
 func NewOptions() *Options {
 	globals := newGlobals()
 	o := &Options{
+		globals:                globals,
 		ServerRun:              genericoptions.NewServerRunOptionsForComponent(componentName, globals),
 		Etcd:                   genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil)),
 		Serving:                genericoptions.NewSecureServingOptions(),
@@ -207,14 +212,18 @@ func (o *completedOptions) embedded() bool {
 
 // Complete checks the options, all at once, and fills in what they leave open. The
 // error names the flags.
-func (o *Options) Complete() (CompletedOptions, error) {
+func (o *Options) Complete() (_ CompletedOptions, err error) {
 	// Before anything asks for a feature gate.
-	if err := o.ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
+	if err := o.globals.set(o.FeatureGates); err != nil {
 		return CompletedOptions{}, fmt.Errorf("--feature-gates, --emulated-version or --min-compatibility-version: %w", err)
 	}
+	leave, err := process.enter(o.globals.wanted)
+	if err != nil {
+		return CompletedOptions{}, err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
 	completed := &completedOptions{Options: *o}
 	errs := slices.DeleteFunc(o.validate(), func(err error) bool { return err == nil })
-	var err error
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}

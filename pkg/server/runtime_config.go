@@ -24,6 +24,7 @@ const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api
 // the legacy resources.
 func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	config := flag.ConfigurationMap{}
+	legacy := registry.LegacyAPIs(o.globals.versions.EmulationVersion())
 	for key, value := range o.APIs.RuntimeConfig {
 		if key != "api/legacy" {
 			config[key] = value
@@ -32,7 +33,7 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 		if value != "true" && value != "false" && value != "" {
 			return nil, fmt.Errorf("--runtime-config api/legacy=%s: must be true or false", value)
 		}
-		for _, gvr := range registry.LegacyAPIs() {
+		for _, gvr := range legacy {
 			if key := gvr.GroupVersion().String(); !explicit(o.APIs.RuntimeConfig, key, key+"/"+gvr.Resource) {
 				config[key+"/"+gvr.Resource] = value
 			}
@@ -48,17 +49,23 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	apis := registry.DefaultAPIs()
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
 	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, registry.Scheme())
+	if err == nil && o.ServerRun.EmulationForwardCompatible {
+		apis, err = resourceconfig.EmulationForwardCompatibleResourceConfig(apis, config, registry.Scheme())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
 	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
 		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.APIs.RuntimeConfig.String())
 	}
-	// "api/all" and "api/beta" mean what is served today.
-	for _, gvr := range registry.LegacyAPIs() {
+	// "api/all" and "api/beta" mean what the emulated version serves.
+	for _, gvr := range legacy {
 		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
 			apis.DisableResources(gvr)
 		}
+	}
+	if err := o.emulate(apis); err != nil {
+		return nil, fmt.Errorf("--runtime-config %s: %w", o.APIs.RuntimeConfig.String(), err)
 	}
 	return apis, nil
 }

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -14,17 +13,12 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// baseEnvironment is the CEL environment that every policy extends. It is immutable and takes
-// milliseconds to make, so that all servers of a process share it.
-var baseEnvironment = sync.OnceValue(func() *environment.EnvSet {
-	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-})
-
 // newCompiler returns a compiler that knows the policy's variables, and which declarations its
 // expressions may use.
 func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admissionregistrationv1.Variable) (*cel.CompositedCompiler, cel.OptionalVariableDeclarations, error) {
 	declarations := cel.OptionalVariableDeclarations{HasParams: paramKind != nil, HasAuthorizer: true}
-	compiler, err := cel.NewCompositedCompiler(baseEnvironment())
+	// The library makes an environment once a version, for all servers of the process.
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		return nil, declarations, err
 	}

@@ -16,11 +16,18 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
+// plainCompilers are those of plainCompiler, by the version up to which expressions may use what is new.
+var plainCompilers sync.Map
+
 // plainCompiler compiles expressions that can't use variables. It is expensive to make
 // and has no state.
-var plainCompiler = sync.OnceValue(func() plugincel.Compiler {
-	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-})
+func plainCompiler() plugincel.Compiler {
+	version := environment.DefaultCompatibilityVersion()
+	made, _ := plainCompilers.LoadOrStore(version.String(), sync.OnceValue(func() plugincel.Compiler {
+		return plugincel.NewCompiler(environment.MustBaseEnvSet(version))
+	}))
+	return made.(func() plugincel.Compiler)()
+}
 
 // expression is a CEL expression to compile.
 type expression struct {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// TestEmulatedVersion asks each command for an earlier version of Kubernetes, which is then what it serves.
+func TestEmulatedVersion(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name  string
+		start func(t *testing.T, args ...string) kubernetes.Interface
+	}{
+		{"serve", func(t *testing.T, args ...string) kubernetes.Interface {
+			_, config := serve(t, args...)
+			return client(t, config)
+		}},
+		{"kube-apiserver", func(t *testing.T, args ...string) kubernetes.Interface {
+			return startKubeAPIServer(t, append(args, "--etcd-servers="+startEtcd(t))...)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := test.start(t, "--emulated-version=1.35")
+			version, err := c.Discovery().ServerVersion()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := version.EmulationMajor + "." + version.EmulationMinor; got != "1.35" {
+				t.Errorf("want it to say that it emulates 1.35, got %s", got)
+			}
+			if _, err := c.AdmissionregistrationV1().MutatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("want no mutating policies in v1, which 1.36 brought, got %v", err)
+			}
+			if _, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{}); err != nil {
+				t.Errorf("want validating policies, which were there before: %v", err)
+			}
+		})
+	}
+}
