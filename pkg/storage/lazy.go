@@ -45,6 +45,7 @@ type lazyCache struct {
 	newFunc           func() runtime.Object
 	prefix            string
 	run               func(func()) // on a goroutine
+	failed            *atomic.Bool // see notingCodec
 
 	long      atomic.Bool // a list has been long
 	cached    atomic.Pointer[watchCache]
@@ -82,7 +83,7 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 		return c, nil
 	}
 	begin := s.begin(from, s.made)
-	made, err := s.newCache(&pastSource{s.source, begin})
+	made, err := s.newCache(&pastSource{s.source, begin, s.failed})
 	if err != nil {
 		return nil, fmt.Errorf("watch cache of %s: %w", s.resource, err)
 	}
@@ -255,7 +256,8 @@ func (c *watchCache) destroy() {
 // has it, and then what has happened since.
 type pastSource struct {
 	storage.Interface
-	begin uint64 // 0 once it has been used
+	begin  uint64       // 0 once it has been used
+	failed *atomic.Bool // see notingCodec
 }
 
 // IsWatchListSemanticsUnSupported tells the cache's reflector to list.
@@ -273,4 +275,29 @@ func (s *pastSource) GetList(ctx context.Context, key string, opts storage.ListO
 		}
 	}
 	return s.Interface.GetList(ctx, key, opts, out)
+}
+
+// Watch implements storage.Interface. Only the cache's reflector calls it. After an event that can't be decoded, as while
+// a conversion webhook doesn't answer, the reflector would watch from the same revision again, at once and for half a
+// minute. It is told to list: the cache then says what fails, and tries once a second.
+func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if s.failed.Swap(false) {
+		return nil, apierrors.NewResourceExpired("an object can't be decoded")
+	}
+	return s.Interface.Watch(ctx, key, opts)
+}
+
+// notingCodec notes that something couldn't be decoded.
+type notingCodec struct {
+	runtime.Codec
+	failed atomic.Bool
+}
+
+// Decode implements runtime.Decoder.
+func (c *notingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, kind, err := c.Codec.Decode(data, defaults, into)
+	if err != nil {
+		c.failed.Store(true)
+	}
+	return obj, kind, err
 }

@@ -120,6 +120,10 @@ func (b *backend) cachedStore(
 	triggers storage.IndexerFuncs,
 	indexers *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
+	codec := &notingCodec{Codec: c.Codec}
+	noting := *c
+	noting.Codec = codec
+	c = &noting
 	raw, destroyRaw, err := b.store(c, resourcePrefix, keyFunc, newFunc, newListFunc, attrsFunc, triggers, indexers)
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +148,7 @@ func (b *backend) cachedStore(
 	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	lazy := &lazyCache{
 		Interface: raw, resource: c.GroupResource, source: b.source(raw, key), begin: b.begin, made: b.now(),
-		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run,
+		newCache: newCache, newFunc: newFunc, prefix: resourcePrefix, run: b.run, failed: &codec.failed,
 	}
 	b.caches.add(lazy, key)
 	destroy, err := b.own(func() {

@@ -154,11 +154,7 @@ func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
-	converter := srv.Webhook("/convert", renaming(map[string]string{"v1": "size", "v1beta1": "length"})).ClientConfig()
-	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
-		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": converter, "conversionReviewVersions": []string{"v1"}},
-	}}}))(t)
-	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), "widgets.example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
+	convertBy(t, srv, "widgets", renaming(map[string]string{"v1": "size", "v1beta1": "length"}))
 	recorder := install(t, srv, mutating("m", patch(miniapitest.Replace("/spec/size", 2)), matchPolicy(equivalent), on("CREATE UPDATE", "example.com/v1", "widgets")))
 
 	old, current := resources(srv, "example.com/v1beta1", "widgets"), resources(srv, "example.com/v1", "widgets")

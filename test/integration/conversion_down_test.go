@@ -1,0 +1,129 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// converter is a conversion webhook that can be down.
+type converter struct {
+	next  http.Handler
+	down  atomic.Bool
+	calls atomic.Int64
+}
+
+// ServeHTTP implements http.Handler.
+func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	c.calls.Add(1)
+	if c.down.Load() {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	c.next.ServeHTTP(w, req)
+}
+
+// convertBy has a webhook convert a resource of example.com.
+func convertBy(t testing.TB, srv *miniapitest.Server, resource string, handler http.Handler) {
+	t.Helper()
+	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
+		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": srv.Webhook("/convert", handler).ClientConfig(), "conversionReviewVersions": []string{"v1"}},
+	}}}))(t)
+	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
+}
+
+// withConverter is a server with a widget that is stored as v1, and whose webhook, which converts it to v1beta1, is down.
+func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
+	t.Helper()
+	srv := miniapitest.Start(t)
+	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
+	webhook := &converter{next: renaming(map[string]string{"v1": "size", "v1beta1": "length"})}
+	convertBy(t, srv, "widgets", webhook)
+	must(resources(srv, "example.com/v1", "widgets").Create(t.Context(), object("example.com/v1", "Widget", "w", nil), metav1.CreateOptions{}))(t)
+	webhook.down.Store(true)
+	return srv, webhook
+}
+
+// Without the webhook that converts them, objects can't be used in the versions that they aren't stored in. They are
+// sound all the same: requests are told of the webhook, and none takes an object for corrupt and deletes it.
+func TestConversionDown(t *testing.T) {
+	t.Parallel()
+	srv, webhook := withConverter(t)
+	widget := object("example.com/v1beta1", "Widget", "w", nil)
+	for _, test := range []struct {
+		name    string
+		request func(dynamic.ResourceInterface) error
+	}{
+		{"get", func(widgets dynamic.ResourceInterface) error {
+			_, err := widgets.Get(t.Context(), "w", metav1.GetOptions{})
+			return err
+		}},
+		{"list", func(widgets dynamic.ResourceInterface) error {
+			_, err := widgets.List(t.Context(), metav1.ListOptions{})
+			return err
+		}},
+		{"update", func(widgets dynamic.ResourceInterface) error {
+			_, err := widgets.Update(t.Context(), widget, metav1.UpdateOptions{})
+			return err
+		}},
+		{"patch", func(widgets dynamic.ResourceInterface) error {
+			_, err := widgets.Patch(t.Context(), "w", types.MergePatchType, []byte(`{"spec":{}}`), metav1.PatchOptions{})
+			return err
+		}},
+		{"apply", func(widgets dynamic.ResourceInterface) error {
+			_, err := widgets.Apply(t.Context(), "w", widget, metav1.ApplyOptions{FieldManager: "m"})
+			return err
+		}},
+		{"delete", func(widgets dynamic.ResourceInterface) error {
+			return widgets.Delete(t.Context(), "w", metav1.DeleteOptions{})
+		}},
+		{"delete whatever it is", func(widgets dynamic.ResourceInterface) error {
+			return widgets.Delete(t.Context(), "w", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: new(true)})
+		}},
+		{"delete all", func(widgets dynamic.ResourceInterface) error {
+			return widgets.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.request(resources(srv, "example.com/v1beta1", "widgets"))
+			if err == nil || !strings.HasPrefix(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
+				t.Errorf("want the webhook's failure, got %v", err)
+			}
+		})
+	}
+	webhook.down.Store(false)
+	must(resources(srv, "example.com/v1beta1", "widgets").Get(t.Context(), "w", metav1.GetOptions{}))(t)
+}
+
+// A watch is told of the webhook, too. Meanwhile the server asks the webhook now and then, and watches begin once it
+// answers.
+func TestWatchWithConversionDown(t *testing.T) {
+	t.Parallel()
+	srv, webhook := withConverter(t)
+	webhook.calls.Store(0)
+	err := srv.Client().Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1beta1/namespaces/default/widgets").
+		Param("watch", "true").MaxRetries(0).Do(t.Context()).Error()
+	if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
+		t.Errorf("want the webhook's failure, got %v", err)
+	}
+	// It took seconds, of which the library would ask some hundred times each.
+	if calls := webhook.calls.Load(); calls > 50 {
+		t.Errorf("want the webhook to be left alone for a while, got %d calls", calls)
+	}
+	webhook.down.Store(false)
+	events := must(resources(srv, "example.com/v1beta1", "widgets").Watch(t.Context(), metav1.ListOptions{}))(t)
+	t.Cleanup(events.Stop)
+	if e, open := <-events.ResultChan(); !open || e.Object.(*unstructured.Unstructured).GetName() != "w" {
+		t.Errorf("want to be told of the widget, got %v", e)
+	}
+}
