@@ -1,4 +1,5 @@
-# Every target works on a machine with Go, make, gcc and git; what else it takes is built into bin/.
+# Every target works on a machine with Go, make, gcc and git; what else it takes is built into bin/. The tests also
+# run examples in Python and Node, and say which of these is missing.
 # `make help` lists them.
 
 SHELL := /bin/bash -o pipefail

@@ -54,6 +54,6 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newCertCommand(), newVersionCommand())
 	return root
 }

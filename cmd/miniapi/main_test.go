@@ -65,9 +65,16 @@ type process struct {
 // start starts the program by one of its names, in a folder of its own.
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(filepath.Join(programs, name), args...), lines: make(chan string, 1000), done: make(chan struct{})}
+	cmd := exec.Command(filepath.Join(programs, name), args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return startCommand(t, cmd)
+}
+
+// startCommand starts a program in a folder of its own.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, lines: make(chan string, 1000), done: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -1,13 +1,17 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // authorityName is the common name of the server's own authority.
@@ -31,7 +35,7 @@ func (s keyStore) failed(err error) error {
 }
 
 // servingStore is where the serving certificate is kept.
-func (o CompletedOptions) servingStore() keyStore {
+func (o *Options) servingStore() keyStore {
 	if dir := o.Serving.ServerCert.CertDirectory; dir != "" {
 		return keyStore{pki.NewStore(dir), "--cert-dir " + dir}
 	}
@@ -43,11 +47,31 @@ func (o CompletedOptions) servingStore() keyStore {
 }
 
 // ownStore is where the keys are kept that no kube-apiserver makes for itself.
-func (o CompletedOptions) ownStore() keyStore {
+func (o *Options) ownStore() keyStore {
 	if o.TransientKeys {
 		return keyStore{}
 	}
 	return o.servingStore()
+}
+
+// KeptAuthority returns the authority that is kept where the options say, for what is to be issued without a server. It
+// makes the authority, and the data folder, if there are none yet.
+func (o *Options) KeptAuthority() (_ *pki.Authority, err error) {
+	store := o.ownStore()
+	if store.Store == nil {
+		return nil, errors.New("neither --cert-dir nor --data-dir says where an authority is kept")
+	}
+	defer func() { err = store.failed(err) }()
+	if o.Serving.ServerCert.CertDirectory == "" {
+		if _, err := os.Stat(store.Path(pki.AuthorityKey)); errors.Is(err, fs.ErrNotExist) {
+			folder, err := storage.Open(storage.Options{DataDir: o.DataDir})
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = folder.Close() }()
+		}
+	}
+	return store.Authority(authorityName)
 }
 
 // provideKeys provides the server's own authority, and the key that signs service account tokens, unless a flag names

@@ -121,6 +121,7 @@ func (s *Server) buildMain() error {
 	if err := discovery.start(s.config.discovery.ResourceManager); err != nil {
 		return err
 	}
+	s.config.installServingCertificates(main)
 	return s.config.installTokenDiscovery(main)
 }
 

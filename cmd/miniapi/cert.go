@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+)
+
+// Files of a webhook's certificate. controller-runtime looks for the first two.
+const (
+	webhookCert = "tls.crt"
+	webhookKey  = "tls.key"
+	webhookCA   = "ca.crt"
+)
+
+// certOptions are the flags of "miniapi cert".
+type certOptions struct {
+	dir        string
+	kubeconfig string
+	server     *server.Options
+}
+
+func newCertCommand() *cobra.Command {
+	o := &certOptions{server: server.NewOptions()}
+	cmd := &cobra.Command{
+		Use:   "cert NAMESPACE/SERVICE|HOST... [flags]",
+		Short: "Issue a certificate for a webhook under development",
+		Long: `Issue a certificate by the server's authority, for a webhook that is a service or at a host,
+and for localhost. The command writes tls.crt, tls.key and ca.crt. A service whose address
+--webhook-service gives needs no caBundle then; elsewhere, ca.crt is the caBundle.
+
+The server that the kubeconfig names issues it. With --data-dir or --cert-dir, the authority
+that is kept there issues it, whether a server runs or not:
+
+    miniapi cert default/my-webhook --dir certs
+    miniapi cert default/my-webhook --dir certs --data-dir data`,
+		Args: usageArgs(someNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"), "Folder to write to. The default is where controller-runtime looks.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
+	flags.StringVar(&o.server.DataDir, "data-dir", "", "Data folder whose authority issues the certificate, without a server.")
+	flags.StringVar(&o.server.Serving.ServerCert.CertDirectory, "cert-dir", "", "Folder of a server's --cert-dir whose authority issues the certificate, without a server.")
+	return cmd
+}
+
+// someNames finds fault with names that aren't there.
+func someNames(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s takes what the certificate is for, as in %[1]s default/my-webhook", cmd.CommandPath())
+	}
+	return nil
+}
+
+func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) error {
+	names, err := certNames(args)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.dir == "" {
+		return usageError{errors.New("--dir must name a folder")}
+	}
+	request, key, err := pki.NewRequest(names)
+	if err != nil {
+		return err
+	}
+	chain, err := o.issue(ctx, request)
+	if err != nil {
+		return err
+	}
+	certificates, err := certutil.ParseCertsPEM(chain)
+	if err != nil {
+		return fmt.Errorf("the certificate that was issued: %w", err)
+	}
+	if err := o.checkReplaceable(certificates[0]); err != nil {
+		return fmt.Errorf("--dir %s: %w", o.dir, err)
+	}
+	ca, err := certutil.EncodeCertificates(certificates[len(certificates)-1])
+	if err != nil {
+		return err
+	}
+	if err := o.write(chain, key, ca); err != nil {
+		return fmt.Errorf("--dir %s: %w", o.dir, err)
+	}
+	_, err = fmt.Fprintf(out, "%s, %s and %s for %s are in %s\n", webhookCert, webhookKey, webhookCA, names.DNS[0], quoted(o.dir))
+	return err
+}
+
+// certNames are what clients call services and hosts by, and localhost: webhooks under development are tried there.
+func certNames(args []string) (pki.Names, error) {
+	names := pki.Names{}
+	for _, arg := range args {
+		if ip := net.ParseIP(arg); ip != nil {
+			names.IPs = append(names.IPs, ip)
+			continue
+		}
+		namespace, service, isService := strings.Cut(arg, "/")
+		host := arg
+		if isService {
+			host = service + "." + namespace + ".svc"
+			names.DNS = append(names.DNS, host, host+".cluster.local")
+		} else {
+			names.DNS = append(names.DNS, host)
+		}
+		if wrong := validation.IsDNS1123Subdomain(host); len(wrong) > 0 || isService && (strings.Contains(namespace, ".") || strings.Contains(service, ".")) {
+			return names, fmt.Errorf("%q is not of the form NAMESPACE/SERVICE, nor a host without its port", arg)
+		}
+	}
+	names.DNS = append(names.DNS, "localhost")
+	names.IPs = append(names.IPs, net.IPv4(127, 0, 0, 1), net.IPv6loopback)
+	return names, nil
+}
+
+// issue has the certificate issued by the authority that the flags name. Its chain ends with the authority.
+func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, err error) {
+	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
+		return o.ask(ctx, request)
+	}
+	if o.kubeconfig != "" {
+		return nil, usageError{errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server issues the certificate, or the folder does")}
+	}
+	authority, err := o.server.KeptAuthority()
+	if err != nil {
+		return nil, err
+	}
+	return authority.ServingFor(request)
+}
+
+// ask has the running server issue the certificate. It isn't looked for in the home folder: what is there may be of
+// another cluster.
+func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
+	file := o.kubeconfig
+	if file == "" {
+		file = os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	}
+	if file == "" {
+		file = "miniapi.kubeconfig"
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(file)}
+	if o.kubeconfig != "" {
+		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w: name that of the server by --kubeconfig, or its folder by --data-dir", file, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", file, err)
+	}
+	answer := client.Discovery().RESTClient().Post().AbsPath(server.ServingCertificatesPath).Body(request).Do(ctx)
+	err = answer.Error() // which, unlike that of Raw, says what the server says
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: it is not a miniapi, or an older one", config.Host, file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking %s of kubeconfig %s: %w", config.Host, file, err)
+	}
+	return answer.Raw()
+}
+
+// checkReplaceable lets certificates alone that are of nobody who is called like the issuer of the new one: somebody has
+// put them there.
+func (o *certOptions) checkReplaceable(issued *x509.Certificate) error {
+	text, err := os.ReadFile(filepath.Join(o.dir, webhookCert))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, keyErr := os.Lstat(filepath.Join(o.dir, webhookKey))
+	if err != nil && errors.Is(keyErr, fs.ErrNotExist) {
+		return nil
+	}
+	if there, err := certutil.ParseCertsPEM(text); err == nil && bytes.Equal(there[0].RawIssuer, issued.RawIssuer) {
+		return nil
+	}
+	return fmt.Errorf("%s or %s is there already, and not of miniapi: choose another folder, or remove them", webhookCert, webhookKey)
+}
+
+func (o *certOptions) write(chain, key, ca []byte) error {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name    string
+		content []byte
+		mode    fs.FileMode
+	}{{webhookKey, key, 0o600}, {webhookCert, chain, 0o644}, {webhookCA, ca, 0o644}} {
+		if err := pki.WriteFile(filepath.Join(o.dir, file.name), file.content, file.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

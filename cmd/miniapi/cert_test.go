@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+)
+
+// runMiniapi runs the program to its end, which must be a success, and returns what it printed.
+func runMiniapi(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := start(t, "miniapi", args...).exit(t)
+	if code != 0 {
+		t.Fatalf("miniapi %q: exit code %d: %s", args, code, stderr)
+	}
+	return stdout
+}
+
+// kubeconfig is the file that "miniapi serve" has written.
+func (p *process) kubeconfig(t *testing.T) string {
+	t.Helper()
+	for _, arg := range p.cmd.Args {
+		if file, ok := strings.CutPrefix(arg, "--write-kubeconfig="); ok {
+			return file
+		}
+	}
+	t.Fatalf("%s writes no kubeconfig", p.cmd)
+	return ""
+}
+
+// "miniapi cert" has a certificate issued by the server's authority, whether the server runs or not.
+func TestCert(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		flags        func(t *testing.T, kept string) []string // of "miniapi cert"
+
+	}{
+		{"of a running server", "it is asked", func(t *testing.T, kept string) []string {
+			p, _ := serve(t, "--data-dir="+kept)
+			return []string{"--kubeconfig=" + p.kubeconfig(t)}
+		}},
+		{"of a new data folder", "webhooks may be there before the server", func(_ *testing.T, kept string) []string {
+			return []string{"--data-dir=" + kept}
+		}},
+		{"of a data folder that is in use", "keys are only read", func(t *testing.T, kept string) []string {
+			serve(t, "--data-dir="+kept)
+			return []string{"--data-dir=" + kept}
+		}},
+		{"of a folder of certificates", "keys are kept there", func(_ *testing.T, kept string) []string {
+			return []string{"--cert-dir=" + filepath.Join(kept, "pki")}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			kept, dir := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "certs")
+			flags := test.flags(t, kept)
+			for range 2 { // the second time it is replaced
+				stdout := runMiniapi(t, append([]string{"cert", "shop/prices", "webhook.example.com", "192.0.2.7", "--dir=" + dir}, flags...)...)
+				if want := "tls.crt, tls.key and ca.crt for prices.shop.svc are in " + dir; stdout != want {
+					t.Errorf("on stdout: %q, want %q", stdout, want)
+				}
+			}
+			pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM(ca)
+			for _, host := range []string{"prices.shop.svc", "prices.shop.svc.cluster.local", "webhook.example.com", "192.0.2.7", "localhost", "127.0.0.1", "::1"} {
+				if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); err != nil {
+					t.Error(err)
+				}
+			}
+			if info, err := os.Stat(filepath.Join(dir, "tls.key")); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("want the key to be for its owner alone, got %v, %v", info, err)
+			}
+			authority, err := os.ReadFile(filepath.Join(kept, "pki", "ca.crt"))
+			if err != nil || !bytes.Equal(authority, ca) {
+				t.Errorf("the authority is another one, because %s (%v)", test.reason, err)
+			}
+		})
+	}
+}
+
+// What "miniapi cert" has made of a data folder is that of the server which starts there later.
+func TestCertBeforeServer(t *testing.T) {
+	t.Parallel()
+	data, dir := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	runMiniapi(t, "cert", "shop/prices", "--dir="+dir, "--data-dir="+data)
+	_, config := serve(t, "--data-dir="+data)
+	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.CAData = ca
+	if _, err := whoAmI(t, config); err != nil {
+		t.Error(err)
+	}
+}
+
+// Certificates are the admin's to give, and those that were given are no client's.
+func TestWhoGetsCertificates(t *testing.T) {
+	t.Parallel()
+	_, config := serve(t)
+	request, key, err := pki.NewRequest(pki.Names{DNS: []string{"prices.shop.svc"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(config *rest.Config) ([]byte, error) {
+		answer := client(t, config).Discovery().RESTClient().Post().AbsPath(server.ServingCertificatesPath).Body(request).Do(t.Context())
+		if err := answer.Error(); err != nil {
+			return nil, err
+		}
+		return answer.Raw()
+	}
+	alice := rest.CopyConfig(config)
+	alice.Impersonate = rest.ImpersonationConfig{UserName: "alice", Groups: []string{"system:authenticated"}}
+	if _, err := post(alice); !apierrors.IsForbidden(err) {
+		t.Errorf("want somebody without the right to be refused, got %v", err)
+	}
+	if _, err := post(rest.AnonymousClientConfig(config)); !apierrors.IsUnauthorized(err) {
+		t.Errorf("want strangers to be refused, got %v", err)
+	}
+	chain, err := post(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhook := rest.AnonymousClientConfig(config)
+	webhook.CertData, webhook.KeyData = chain, key
+	if user, err := whoAmI(t, webhook); err == nil {
+		t.Errorf("the certificate of a webhook makes its bearer %q", user)
+	}
+	request = []byte("hello")
+	if _, err := post(config); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "CERTIFICATE REQUEST") {
+		t.Errorf("want what is no request to be refused with what is one, got %v", err)
+	}
+	if _, err := client(t, config).Discovery().RESTClient().Get().AbsPath(server.ServingCertificatesPath).DoRaw(t.Context()); !apierrors.IsMethodNotSupported(err) {
+		t.Errorf("want other methods to be refused, got %v", err)
+	}
+}
+
+// What is wrong with a call of "miniapi cert" is said in one line, and nothing is written.
+func TestCertRefuses(t *testing.T) {
+	t.Parallel()
+	theirs := t.TempDir()
+	certificate, key := keyPairFiles(t)
+	for from, to := range map[string]string{certificate: "tls.crt", key: "tls.key"} {
+		if err := os.Link(from, filepath.Join(theirs, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, _ := serve(t, "--data-dir="+filepath.Join(t.TempDir(), "data"))
+	kubeconfig := p.kubeconfig(t)
+	gone, _ := serve(t)
+	gone.signal(t, syscall.SIGTERM)
+	gone.exit(t)
+	for _, test := range []struct {
+		name, reason string
+		args         []string
+		code         int
+		want         string
+	}{
+		{"no name", "it is for nobody", nil, exitUsage, "miniapi cert default/my-webhook"},
+		{"host with its port", "certificates are of hosts", []string{"127.0.0.1:9443"}, exitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
+		{"service with its port", "certificates are of services", []string{"shop/prices:443"}, exitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
+		{"no service", "a variable isn't set", []string{"shop/"}, exitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},
+		{"both ways", "they may be of two authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, exitUsage, "--kubeconfig can't be used together with --data-dir"},
+		{"no kubeconfig", "the server can't be found", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, exitFailed, "no such file"},
+		{"no server", "it has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, exitFailed, "refused"},
+		{"somebody's certificate", "it may be of use", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, exitFailed, "not of miniapi"},
+		{"foreign folder", "it is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, exitFailed, "it is not a data folder"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "certs")
+			code, stdout, stderr := start(t, "miniapi", append([]string{"cert", "--dir=" + dir}, test.args...)...).exit(t)
+			if code != test.code || stdout != "" || !strings.HasPrefix(stderr, "Error: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.want) {
+				t.Errorf("want exit code %d and one line with %q, got %d, %q and %q: %s", test.code, test.want, code, stdout, stderr, test.reason)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s is there", dir)
+			}
+		})
+	}
+}

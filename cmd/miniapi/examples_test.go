@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The webhooks of examples that aren't in Go run as their comments say, with a certificate of "miniapi cert" and no
+// caBundle in their configuration.
+func TestExamplesInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, program, source, debian string }{
+		{"Python", "python3", "webhook-python/webhook.py", "python3"},
+		{"Node", "node", "webhook-node/webhook.mjs", "nodejs"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(test.program)
+			if err != nil {
+				t.Fatalf("%s isn't on the PATH, so that examples/%s isn't tested: install it (on Debian, apt-get install %s)", test.program, test.source, test.debian)
+			}
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, certs := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "certs")
+			runMiniapi(t, "cert", "owners-system/owners-webhook", "--dir="+certs, "--data-dir="+data)
+			webhook := startCommand(t, exec.Command(program, filepath.Join(examples, test.source), "--port=0", "--certs="+certs))
+			_, config := serve(t, "--data-dir="+data, "--apply="+filepath.Join(examples, "webhook/config"),
+				"--webhook-service=owners-system/owners-webhook="+webhook.listening(t))
+			namespaces := client(t, config).CoreV1().Namespaces()
+			owned := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "owned", Labels: map[string]string{"owner": "me"}}}
+			if _, err := namespaces.Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
+				t.Errorf("a namespace with an owner: %v", err)
+			}
+			orphan := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "orphan"}}
+			if _, err := namespaces.Create(t.Context(), orphan, metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "set the label owner") {
+				t.Errorf("want a namespace without an owner to be refused by the webhook, got %v", err)
+			}
+		})
+	}
+}
+
+// listening is the address that the process says it listens on.
+func (p *process) listening(t *testing.T) string {
+	t.Helper()
+	select {
+	case line, running := <-p.lines:
+		address, ok := strings.CutPrefix(line, "listening on ")
+		if !running {
+			<-p.done
+		}
+		if !ok {
+			t.Fatalf("%s says %q and %s", p.cmd, line, p.stderr.String())
+		}
+		return address
+	case <-time.After(deadline):
+		t.Fatalf("%s doesn't listen", p.cmd)
+		return ""
+	}
+}

@@ -1,0 +1,50 @@
+package pki
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// NewRequest makes a key and a request for a serving certificate of it (RFC 2986), both in PEM. The key needn't leave
+// the machine.
+func NewRequest(names Names) (request, key []byte, err error) {
+	private, err := newKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	template := servingTemplate(names)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: template.Subject, DNSNames: template.DNSNames, IPAddresses: template.IPAddresses,
+	}, private)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
+	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateRequestBlockType, Bytes: der}), key, err
+}
+
+// ServingFor issues a serving certificate for a request in PEM, followed by that of the authority. Of the request, the
+// DNS names, the IP addresses and the key count: what else it asks for isn't for a server.
+func (a *Authority) ServingFor(request []byte) (chain []byte, err error) {
+	block, _ := pem.Decode(request)
+	if block == nil || block.Type != certutil.CertificateRequestBlockType {
+		return nil, errors.New("want a certificate request in PEM, which begins with -----BEGIN CERTIFICATE REQUEST-----")
+	}
+	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("certificate request: %w", err)
+	}
+	if err := parsed.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("certificate request: not signed by its key: %w", err)
+	}
+	if len(parsed.DNSNames) == 0 && len(parsed.IPAddresses) == 0 {
+		return nil, errors.New("certificate request: it names no host: want DNS names or IP addresses in subjectAltName")
+	}
+	return a.issue(servingTemplate(Names{DNS: parsed.DNSNames, IPs: parsed.IPAddresses}), parsed.PublicKey)
+}

@@ -1,0 +1,81 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestServingFor(t *testing.T) {
+	t.Parallel()
+	authority, err := NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, key, err := NewRequest(Names{DNS: []string{"a.b.svc"}, IPs: []net.IP{net.IPv6loopback}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := authority.ServingFor(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(chain, authority.CA()) {
+		t.Error("the chain doesn't end with the authority")
+	}
+	issued := leaf(t, KeyPair{Cert: chain, Key: key})
+	for _, host := range []string{"a.b.svc", "::1"} {
+		if err := verify(issued, authority.CA(), time.Now(), host, x509.ExtKeyUsageServerAuth); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := verify(issued, authority.CA(), time.Now(), "", x509.ExtKeyUsageClientAuth); err == nil {
+		t.Error("it is a client's certificate, too: the server would believe who shows it")
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	authority, err := NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := func(template *x509.CertificateRequest, damage func([]byte) []byte) []byte {
+		t.Helper()
+		key, err := newKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if damage != nil {
+			der = damage(der)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	}
+	for _, c := range []struct {
+		name, reason string
+		request      []byte
+		want         string
+	}{
+		{"nothing", "there is no key", nil, "want a certificate request"},
+		{"certificate", "it asks for nothing", authority.CA(), "want a certificate request"},
+		{"cut short", "it can't be read", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
+		{"signature of nobody", "the key may be somebody else's", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
+			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1) // another name
+		}), "not signed by its key"},
+		{"no host", "nobody could verify it", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "it names no host"},
+	} {
+		if _, err := authority.ServingFor(c.request); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q: %s", c.name, err, c.want, c.reason)
+		}
+	}
+}
