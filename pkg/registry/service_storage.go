@@ -71,7 +71,7 @@ func newServiceStorage(main *Storage, deps Dependencies) (rest.Storage, error) {
 	}
 	main.BeginCreate, main.BeginUpdate = s.beginCreate, s.beginUpdate
 	main.AfterDelete = s.afterDelete(main.AfterDelete)
-	main.Decorator = hideInternalTrafficPolicy
+	main.Decorator = s.allocator.families.completeAll
 	return s, nil
 }
 
@@ -154,6 +154,7 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 	return func(obj runtime.Object, options *metav1.DeleteOptions) {
 		if !dryrun.IsDryRun(options.DryRun) {
 			service := obj.(*corev1.Service)
+			s.allocator.families.complete(service)
 			ctx := genericapirequest.WithNamespace(beside(), service.Namespace)
 			_, _, err := s.endpoints.Delete(ctx, service.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
@@ -169,20 +170,3 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 // request, so that nothing is left half done, nor has the request's values, which are
 // not those of the IPAddresses that it leads to.
 func beside() context.Context { return context.Background() }
-
-// hideInternalTrafficPolicy leaves out of answers what ExternalNames have no use for.
-func hideInternalTrafficPolicy(obj runtime.Object) {
-	hide := func(s *corev1.Service) {
-		if s.Spec.Type == corev1.ServiceTypeExternalName {
-			s.Spec.InternalTrafficPolicy = nil
-		}
-	}
-	switch o := obj.(type) {
-	case *corev1.Service:
-		hide(o)
-	case *corev1.ServiceList:
-		for i := range o.Items {
-			hide(&o.Items[i])
-		}
-	}
-}
