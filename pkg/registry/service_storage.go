@@ -30,7 +30,9 @@ type serviceStorage struct {
 var _ rest.StandardStorage = &serviceStorage{}
 
 func newServiceStorage(main *Storage, deps Dependencies) (rest.Storage, error) {
-	s := &serviceStorage{Storage: main}
+	// Addresses and ports are allocated by this endpoint alone: status leaves the spec as it was.
+	allocating := *main.Store
+	s := &serviceStorage{Storage: &Storage{Store: &allocating, kind: main.kind, strategy: main.strategy}}
 	stores := map[schema.GroupResource]*Storage{}
 	for _, resource := range []schema.GroupResource{
 		corev1.Resource("endpoints"), networkingv1.Resource("ipaddresses"), networkingv1.Resource("servicecidrs"),
@@ -69,9 +71,12 @@ func newServiceStorage(main *Storage, deps Dependencies) (rest.Storage, error) {
 	for _, prefix := range nets {
 		s.allocator.families = append(s.allocator.families, familyOf(prefix.Addr()))
 	}
-	main.BeginCreate, main.BeginUpdate = s.beginCreate, s.beginUpdate
-	main.AfterDelete = s.afterDelete(main.AfterDelete)
-	main.Decorator = s.allocator.families.completeAll
+	allocating.BeginCreate, allocating.BeginUpdate = s.beginCreate, s.beginUpdate
+	// Whichever endpoint takes a service's last finalizer away, what it holds is released.
+	afterDelete := s.afterDelete(main.AfterDelete)
+	for _, store := range []*genericregistry.Store{main.Store, &allocating} {
+		store.AfterDelete, store.Decorator = afterDelete, s.allocator.families.completeAll
+	}
 	return s, nil
 }
 
