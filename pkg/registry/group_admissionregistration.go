@@ -60,7 +60,6 @@ var admissionregistration = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
-			StatusResets:        []string{"metadata"},
 			ConditionalUpdate:   true,
 			Printer:             &printers.ValidatingAdmissionPolicy,
 			Hooks:               withoutStaticNames(validatingPolicyHooks),
