@@ -125,7 +125,8 @@ func (o *options) checkPlugins(option string, names []string) error {
 // Feature gates are of the process, not of a server: k8s.io/apiserver asks one set of
 // them wherever it is. So servers that run at the same time must agree; Start fails for
 // one that doesn't, this option or not. When the last one has stopped, the gates are as
-// they were.
+// they were. Of the gates that kube-apiserver alone has, ServiceAccountNodeAudienceRestriction
+// is known, which is of a server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		for _, name := range slices.Sorted(maps.Keys(gates)) {
@@ -134,11 +135,19 @@ func WithFeatureGates(gates map[string]bool) Option {
 			}
 		}
 		maps.Copy(o.featureGates, gates)
-		if on, set := gates[admission.ExcludeReviewsGate]; set {
-			o.server.Admission.ExcludeReviews = on
-		}
 		return nil
 	}
+}
+
+// setGates sets the gates that are of the server, and returns those that are of the process.
+func (o *options) setGates() map[string]bool {
+	shared := map[string]bool{}
+	for name, on := range o.featureGates {
+		if !o.server.Admission.SetGate(name, on) {
+			shared[name] = on
+		}
+	}
+	return shared
 }
 
 // WithUser makes a user from the start, as Server.AddUser does later. Server.User gives

@@ -73,7 +73,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	}
 	next := sync.OnceFunc(func() { <-starts })
 	defer next()
-	if err := processGates.acquire(o.featureGates); err != nil {
+	if err := processGates.acquire(o.setGates()); err != nil {
 		return nil, err
 	}
 	defer reserveHeap(&firstReserved)()
