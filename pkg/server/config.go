@@ -343,6 +343,7 @@ func (c *Config) buildClients(context.Context) error {
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
 		},
 	}
+	c.checkLoopback()
 	client, err := kubernetes.NewForConfig(c.generic.LoopbackClientConfig)
 	if err != nil {
 		return err
