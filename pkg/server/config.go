@@ -80,6 +80,7 @@ type Config struct {
 	client        kubernetes.Interface
 	dynamicClient dynamic.Interface
 	informers     *admission.Informers
+	flowSchemas   *flowSchemas // nil if there are none
 
 	authority      *pki.Authority
 	signingKey     crypto.Signer // of service account tokens; nil for one that no flag and no folder has
@@ -139,6 +140,7 @@ func (c *Config) Close(ctx context.Context) error {
 		aggregator.Wait()
 	}
 	c.reloads.Wait()
+	c.flowSchemas.wait()
 	_ = c.seeding.Wait() // the end of the server is why it fails
 	errs = append(errs, c.customStores.wait())
 	if c.presence != nil {
@@ -358,6 +360,7 @@ func (c *Config) buildClients(context.Context) error {
 	}
 	c.client, c.dynamicClient = client, dynamicClient
 	c.informers = admission.NewInformers(client, admission.NewBarrier(c.following.Done()), c.newInformer)
+	c.flowSchemas = c.newFlowSchemas()
 	return nil
 }
 

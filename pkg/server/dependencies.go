@@ -57,6 +57,7 @@ func (c *Config) customResource(gvk schema.GroupVersionKind) (schema.GroupVersio
 // written is the registry's hook: what was written is in effect when it returns.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.informers.Barrier().Wait(c.following, resource, obj)
+	c.flowSchemas.written(resource)
 }
 
 func (c *Config) kubelet() (registry.Kubelet, error) {
