@@ -168,6 +168,10 @@ func TestRefusals(t *testing.T) {
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
 		},
 		{
+			"not allowed", "what isn't allowed is refused", ``,
+			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
+		},
+		{
 			"code and message", "the client gets both", `,"status":{"code":403,"message":"You cannot do this because it is Tuesday and your name starts with A"}`,
 			metav1.Status{Status: "Failure", Code: 403, Message: denied + ": You cannot do this because it is Tuesday and your name starts with A"},
 		},
@@ -192,7 +196,11 @@ func TestRefusals(t *testing.T) {
 	} {
 		for _, refusing := range []func(string, http.Handler, ...change) hook{mutating, validating} {
 			t.Run(tc.name, func(t *testing.T) {
-				install(t, srv, refusing("refuse", replying(200, strings.Replace(response(tc.status), "true", "false", 1)), failurePolicy("Ignore")))
+				body := strings.Replace(response(tc.status), "true", "false", 1)
+				if tc.name == "not allowed" {
+					body = strings.Replace(body, `,"allowed":false`, "", 1)
+				}
+				install(t, srv, refusing("refuse", replying(200, body), failurePolicy("Ignore")))
 				_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
 				status, refused := err.(apierrors.APIStatus)
 				if !refused {
