@@ -212,7 +212,7 @@ func TestDeleteCannotBePatched(t *testing.T) {
 	prepare(t, srv.Client(), true)
 	install(t, srv, mutating("mutate", patch(miniapitest.Add("/data/by", "webhook")), failurePolicy("Ignore")))
 	err := srv.Client().CoreV1().ConfigMaps("default").Delete(t.Context(), "thing", metav1.DeleteOptions{})
-	want := `Internal error occurred: admission webhook "mutate.example.com" attempted to modify the object, which is not supported for this operation`
+	want := `Internal error occurred: admission webhook "mutate.example.com" attempted to modify the object, which is not supported for this operation (configuration "mutate")`
 	if !apierrors.IsInternalError(err) || err.Error() != want {
 		t.Errorf("want %q, whatever the failure policy, got %v", want, err)
 	}
