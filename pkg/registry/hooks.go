@@ -23,6 +23,7 @@ type Hooks interface {
 	authorizeStatus(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	authorizesFirst() bool
 	warnings(ctx context.Context, obj, old runtime.Object) []string
+	warningsOfOthers(deps Dependencies, obj runtime.Object) []string
 	statusWarnings(ctx context.Context, obj, old runtime.Object) []string
 	specChanged(obj, old runtime.Object) bool
 	gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool
@@ -59,6 +60,8 @@ type HooksOf[T runtime.Object] struct {
 
 	// Warnings are returned to the client with the answer; old is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
+	// WarningsOfOthers are warnings about what the object names and isn't there.
+	WarningsOfOthers func(deps Dependencies, obj T) []string
 	// StatusWarnings are the same for the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string
 
@@ -157,6 +160,13 @@ func (h HooksOf[T]) warnings(ctx context.Context, obj, old runtime.Object) []str
 	}
 	o, _ := old.(T)
 	return h.Warnings(ctx, obj.(T), o)
+}
+
+func (h HooksOf[T]) warningsOfOthers(deps Dependencies, obj runtime.Object) []string {
+	if h.WarningsOfOthers == nil {
+		return nil
+	}
+	return h.WarningsOfOthers(deps, obj.(T))
 }
 
 func (h HooksOf[T]) statusWarnings(ctx context.Context, obj, old runtime.Object) []string {

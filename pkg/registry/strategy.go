@@ -101,11 +101,11 @@ func (s strategy) judge(validate, authorize func() field.ErrorList) field.ErrorL
 }
 
 func (s strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
-	return s.kind.hooks().warnings(ctx, obj, nil)
+	return append(s.kind.hooks().warnings(ctx, obj, nil), s.kind.hooks().warningsOfOthers(s.deps, obj)...)
 }
 
 func (s strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return s.kind.hooks().warnings(ctx, obj, old)
+	return append(s.kind.hooks().warnings(ctx, obj, old), s.kind.hooks().warningsOfOthers(s.deps, obj)...)
 }
 
 func (s strategy) CheckGracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {

@@ -42,6 +42,8 @@ func (c *Config) dependencies() (registry.Dependencies, error) {
 		IPAddresses:     c.client.NetworkingV1().IPAddresses(),
 		Kubelet:         kubelet,
 		CustomResource:  c.customResource,
+		ServedResources: c.servedResources,
+		ServiceWarning:  c.serviceWarning,
 	}, nil
 }
 
