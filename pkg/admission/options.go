@@ -78,8 +78,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Indicates the tolerationSeconds of the toleration for notReady:NoExecute that is added by default to every pod that does not already have such a toleration.")
 	flags.Int64Var(&o.UnreachableTolerationSeconds, "default-unreachable-toleration-seconds", o.UnreachableTolerationSeconds,
 		"Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not already have such a toleration.")
+}
+
+// AddOwnFlags adds the flags that kube-apiserver doesn't have.
+func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 	flags.Var(o.Services, "webhook-service",
-		"where a service that webhooks name is, instead of what the API says; the certificate must still be NAME.NAMESPACE.svc's, of the caBundle or, without one, of this server's own authority. May be repeated.")
+		"Call the webhooks of a service at an address, whatever the API says of it: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
 // Validate returns what is wrong with the options, each error naming its flag.

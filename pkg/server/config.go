@@ -372,10 +372,14 @@ func (c *Config) buildAuthentication(context.Context) error {
 	c.authentication, err = c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
 		Client: c.client.CoreV1(), ClientCA: ca, SigningKey: c.signingKey, APIServerID: c.generic.APIServerID,
 	})
-	if err == nil {
-		c.follow(c.authentication.Config)
+	if err != nil {
+		return err
 	}
-	return err
+	c.follow(c.authentication.Config)
+	if c.options.LogRequest != nil {
+		c.generic.Authentication.Authenticator = notingAuthenticator{c.generic.Authentication.Authenticator}
+	}
+	return nil
 }
 
 // follow reloads a configuration file when it changes, if there is one, until a stop begins.
