@@ -3,6 +3,7 @@ package miniapitest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
@@ -34,6 +35,7 @@ type options struct {
 	// reachTimeout bounds how long a webhook may take to listen.
 	reachTimeout time.Duration
 
+	logTo       io.Writer
 	auditPolicy *auditinternal.Policy
 	auditSink   audit.Backend
 }
@@ -148,6 +150,19 @@ func (o *options) setGates() map[string]bool {
 		}
 	}
 	return shared
+}
+
+// WithLog writes what the server logs as it comes, in place of the end of it when a test fails: to t.Output(), which
+// "go test -v" shows, to GinkgoWriter, or to os.Stderr. It is written to until the server has stopped. What servers that
+// run at the same time log by klog is among it.
+func WithLog(to io.Writer) Option {
+	return func(o *options) error {
+		if isNil(to) {
+			return errors.New("the writer of the log is nil: for none, leave the option out")
+		}
+		o.logTo = to
+		return nil
+	}
 }
 
 // WithUser makes a user from the start, as Server.AddUser does later. Server.User gives
