@@ -25,8 +25,8 @@ help: ## List the targets
 		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/miniapi
-	ldflags=$$(hack/ldflags.sh) && go build -ldflags "$$ldflags" -o bin/miniapi ./cmd/miniapi
+build: ## Build bin/miniapi, without the symbols that only debuggers need
+	ldflags=$$(hack/ldflags.sh) && go build -ldflags "-s -w $$ldflags" -o bin/miniapi ./cmd/miniapi
 
 .PHONY: run
 run: build ## Build and serve on 127.0.0.1:6443 (ARGS="--secure-port 0 ...")

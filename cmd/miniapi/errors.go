@@ -33,12 +33,24 @@ func report(err error, to io.Writer) int {
 	return exitFailed
 }
 
+// maxSimilar is how many flags an error names that may have been meant.
+const maxSimilar = 4
+
 // flagError makes what is wrong with a flag a usageError.
 func flagError(cmd *cobra.Command, err error) error {
-	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
-		err = fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+	unknown := (*pflag.NotExistError)(nil)
+	if !errors.As(err, &unknown) {
+		return usageError{err}
 	}
-	return usageError{err}
+	help := cmd.CommandPath() + " --help"
+	if cmd.Flags().Lookup(helpAll) != nil {
+		help += "-all"
+	}
+	similar := similarFlags(cmd.Flags(), unknown)
+	if len(similar) == 0 || len(similar) > maxSimilar {
+		return usageError{fmt.Errorf("%w: see %s", err, help)}
+	}
+	return usageError{fmt.Errorf("%w: did you mean --%s?", err, strings.Join(similar, " or --"))}
 }
 
 // usageArgs makes what a check of arguments finds a usageError.

@@ -41,9 +41,7 @@ func (g *lenientGates) Set(value string) error {
 		if err != nil {
 			return fmt.Errorf("%q: must be %s=true or %s=false", pair, name, name)
 		}
-		if name == admission.ExcludeReviewsGate {
-			g.server.Admission.ExcludeReviews = on
-		}
+		ours := g.server.Admission.SetGate(name, on)
 		_, here := known[featuregate.Feature(name)]
 		switch {
 		case here:
@@ -51,6 +49,7 @@ func (g *lenientGates) Set(value string) error {
 			if groupGates[name] {
 				g.inert.note("--feature-gates " + name + " (for gates of kube-apiserver alone)")
 			}
+		case ours:
 		case isKubeFeatureGate(name):
 			g.inert.note("--feature-gates " + name)
 		default:

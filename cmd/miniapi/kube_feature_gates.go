@@ -13,7 +13,7 @@ func isKubeFeatureGate(name string) bool {
 	return false
 }
 
-// kubeFeatureGates are the gates of kube-apiserver that no library of this process has.
+// kubeFeatureGates are the gates of kube-apiserver that no library of this process has, and that mean nothing here.
 // https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
 const kubeFeatureGates = `
 	APIServerTracing AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
@@ -64,7 +64,7 @@ const kubeFeatureGates = `
 	RotateKubeletServerCertificate RuntimeClassInImageCriApi SELinuxChangePolicy SELinuxMount
 	SELinuxMountReadWriteOncePod SchedulerAsyncAPICalls SchedulerAsyncPreemption SchedulerPopFromBackoffQ
 	SchedulerPreQueueingHints SchedulerQueueingHints SeparateTaintEvictionController
-	ServiceAccountNodeAudienceRestriction ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
+	ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
 	ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo ServiceTrafficDistribution
 	SidecarContainers StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
 	StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet

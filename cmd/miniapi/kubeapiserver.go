@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -25,7 +26,7 @@ that is already there. A link of the name kube-apiserver does the same.`,
 			return runKubeAPIServer(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.addTo(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
+	cliflag.SetUsageAndHelpFunc(cmd, o.addTo(cmd, pflag.NewFlagSet("", pflag.ContinueOnError)), columns())
 	return cmd
 }
 

@@ -53,7 +53,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newCertCommand(), newVersionCommand())
+	addCompletion(root)
 	return root
 }

@@ -166,6 +166,35 @@ func TestReadyLineIsQuoted(t *testing.T) {
 	p.exit(t)
 }
 
+// What the ready line says works in another terminal, wherever that is.
+func TestReadyLineHasAbsolutePath(t *testing.T) {
+	t.Parallel()
+	p := start(t, "miniapi", "serve", "--secure-port=0")
+	folder, err := filepath.EvalSymlinks(p.cmd.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, want := <-p.lines, ": export KUBECONFIG="+filepath.Join(folder, "miniapi.kubeconfig"); !strings.HasSuffix(line, want) {
+		t.Errorf("want the line to end in %q, got %q", want, line)
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.exit(t)
+}
+
+// A kubeconfig that can't be written is told of before anything is made.
+func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	kubeconfig := filepath.Join(t.TempDir(), "missing", "kubeconfig")
+	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+data, "--write-kubeconfig="+kubeconfig).exit(t)
+	if want := "--write-kubeconfig " + kubeconfig + ": there is no folder "; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %q", exitUsage, want, code, stderr)
+	}
+	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want no data folder, got %v", err)
+	}
+}
+
 // The admin's key is in the kubeconfig, whatever was in the file and whoever could read that.
 func TestKubeconfigIsForItsOwner(t *testing.T) {
 	t.Parallel()

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
@@ -22,7 +18,13 @@ type serveOptions struct {
 	serverOptions
 	kubeconfig string
 	apply      []string
+	// skipUnknown passes over manifests of kinds that nothing serves.
+	skipUnknown bool
+	helpAll     bool
 }
+
+// helpAll is the flag that prints the flags that --help leaves out.
+const helpAll = "help-all"
 
 func newServeCommand() *cobra.Command {
 	o := &serveOptions{serverOptions: newServerOptions(server.NewOptions())}
@@ -31,17 +33,36 @@ func newServeCommand() *cobra.Command {
 		Short: "Serve a Kubernetes API over an embedded etcd",
 		Long: `Serve a Kubernetes API on 127.0.0.1:6443 over an embedded etcd.
 
-It writes a kubeconfig for the admin, and prints one line when it is ready. Flags
-have kube-apiserver's names wherever miniapi has the feature.`,
+It writes a kubeconfig for the admin, and prints one line when it is ready.
+Flags have kube-apiserver's names wherever miniapi has the feature.`,
+		Example: `  # Serve, and use it from another terminal
+  miniapi serve
+  kubectl --kubeconfig miniapi.kubeconfig get namespaces
+
+  # Keep the data, and take a free port
+  miniapi serve --data-dir data --secure-port 0
+
+  # Begin with an operator's definitions and objects
+  miniapi serve --apply config/crd --apply config/samples
+
+  # Call a webhook that runs on this machine, by the service in its configuration
+  miniapi serve --apply config/webhook \
+    --webhook-service system/webhook-service=127.0.0.1:9443`,
 		Args: usageArgs(flagsAlone),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
 	}
 	own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Where the admin's kubeconfig is written.")
-	own.StringArrayVar(&o.apply, "apply", nil, "File or folder of manifests to apply, in order, before the server says that it is ready. May be repeated.")
-	o.addTo(cmd, own)
+	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Write the admin's kubeconfig to this `file`.")
+	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path`, a file, a folder or a glob, in order, before the server says that it is ready. May be repeated.")
+	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Pass over manifests of kinds that nothing serves, with a line for each, instead of failing.")
+	own.BoolVar(&o.helpAll, helpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
+	printAll := setShortHelp(cmd, o.addTo(cmd, own), columns())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.helpAll {
+			printAll()
+			return nil
+		}
+		return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
 	return cmd
 }
 
@@ -57,8 +78,9 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	if err := o.begin(errOut, logTo); err != nil {
 		return err
 	}
-	if o.kubeconfig == "" {
-		return usageError{errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")}
+	kubeconfig, err := kubeconfigPath(o.kubeconfig)
+	if err != nil {
+		return usageError{err}
 	}
 	objects, err := manifests.Load(o.apply...)
 	if err != nil {
@@ -68,29 +90,31 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	defer cancel()
 	context.AfterFunc(ctx, log.close)
 	return o.runServer(ctx, errOut, func(ctx context.Context, s *server.Server) error {
-		if err := manifests.Apply(ctx, s.AdminConfig(), objects); err != nil {
+		if err := o.applyObjects(ctx, s, objects, errOut); err != nil {
 			return fmt.Errorf("--apply: %w", err)
 		}
-		if err := writeKubeconfig(s.Kubeconfig(), o.kubeconfig); err != nil {
+		if err := writeKubeconfig(s.Kubeconfig(), kubeconfig); err != nil {
 			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
 		}
 		log.open()
-		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), quoted(o.kubeconfig))
+		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), quoted(kubeconfig))
 		return err
 	})
 }
 
-// writeKubeconfig writes for the owner alone. A file that is there would keep its mode, and others might
-// read the admin's key in it; one that is somebody else's, or where modes are fixed, gives way to a new one.
-func writeKubeconfig(config *clientcmdapi.Config, file string) error {
-	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		err := os.Chmod(file, 0o600)
-		if errors.Is(err, fs.ErrPermission) {
-			err = os.Remove(file)
-		}
-		if err != nil {
-			return err
+// applyObjects applies what --apply names.
+func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objects []manifests.Object, errOut io.Writer) error {
+	applier := manifests.Applier{Config: s.AdminConfig(), Warn: func(object manifests.Object, text string) {
+		fmt.Fprintf(errOut, "Warning: %s: %s %s: %s\n", object.Source, object.GetKind(), object.GetName(), text)
+	}}
+	if o.skipUnknown {
+		applier.SkipUnknown = func(object manifests.Object) {
+			fmt.Fprintf(errOut, "Skipped: %s: %s %s: nothing serves the kind in %s\n", object.Source, object.GetKind(), object.GetName(), object.GetAPIVersion())
 		}
 	}
-	return clientcmd.WriteToFile(*config, file)
+	err := applier.Apply(ctx, objects)
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("%w: --apply-skip-unknown passes over such objects", err)
+	}
+	return err
 }

@@ -13,7 +13,6 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/term"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -24,17 +23,20 @@ type serverOptions struct {
 	logs    *logs.Options
 	inert   *inertFlags
 	version *versionFlag
+	// logRequests writes a line for each request.
+	logRequests *bool
 }
 
 func newServerOptions(options *server.Options) serverOptions {
-	return serverOptions{server: options, logs: logs.NewOptions(), inert: &inertFlags{}, version: new(versionFlag)}
+	return serverOptions{server: options, logs: logs.NewOptions(), inert: &inertFlags{}, version: new(versionFlag), logRequests: new(bool)}
 }
 
-// addTo adds the command's own flags, the server's by section, and those of
-// kube-apiserver that mean nothing here.
-func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
+// addTo adds the command's own flags, the server's, and those of kube-apiserver that mean nothing here. It returns
+// the sections that help has of them.
+func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
-	sections.FlagSet(cmd.Name()).AddFlagSet(own)
+	sections.FlagSet(server.OwnFlags).AddFlagSet(own)
+	sections.FlagSet(server.OwnFlags).BoolVar(o.logRequests, "log-requests", false, "Write a line for each request to standard error, when it is answered.")
 	o.server.AddFlags(&sections)
 	logsapi.AddFlags(o.logs, sections.FlagSet("logs"))
 	sections.FlagSet("global").VarPF(o.version, "version", "", "Print the version and exit; raw for all of it.").NoOptDefVal = "true"
@@ -47,14 +49,18 @@ func (o serverOptions) addTo(cmd *cobra.Command, own *pflag.FlagSet) {
 	o.server.Flagz = flagz.NamedFlagSetsReader{FlagSets: sections}
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.DisableFlagsInUseLine = true
-	width, _, _ := term.TerminalSize(os.Stdout)
-	cliflag.SetUsageAndHelpFunc(cmd, sections, width)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	completeFiles(cmd.Flags())
+	return sections
 }
 
 // begin is the first step of a command: its warnings, and where its log goes.
 func (o serverOptions) begin(errOut, log io.Writer) error {
 	dropKubeAPIs(o.server.APIs.RuntimeConfig, o.inert)
 	o.inert.warn(errOut)
+	if *o.logRequests {
+		o.server.LogRequest = requestLog(o.logs, errOut)
+	}
 	return applyLogs(o.logs, log)
 }
 

@@ -1,26 +1,56 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
+	var format string
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  usageArgs(cobra.NoArgs),
+		Example: `  miniapi version
+  miniapi version -o json`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), server.Version().GitVersion)
+			text, err := versionText(format)
+			if err != nil {
+				return usageError{err}
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			return err
 		},
 	}
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Print all that is known of the build, as `json or yaml`.")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	// The flag is there, and once: the error can't occur.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// versionText is the version in a format, which is a line if it is "".
+func versionText(format string) (string, error) {
+	version := server.Version()
+	switch format {
+	case "":
+		return version.GitVersion + "\n", nil
+	case "json":
+		text, err := json.MarshalIndent(version, "", "  ")
+		return string(text) + "\n", err
+	case "yaml":
+		text, err := yaml.Marshal(version)
+		return string(text), err
+	}
+	return "", fmt.Errorf("--output %q: must be json or yaml", format)
 }
 
 // versionFlag is --version of kube-apiserver: true, false, or raw for all that is known.

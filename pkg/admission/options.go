@@ -23,6 +23,9 @@ type Options struct {
 	// ExcludeReviews keeps webhooks away from reviews of who somebody is and what they may do, as policies
 	// are. It is what the feature gate [ExcludeReviewsGate] says when it is set.
 	ExcludeReviews bool
+	// AnyNodeAudience has plugin NodeRestriction allow tokens for audiences that a node's pods don't need
+	// (KEP-4412), as feature gate ServiceAccountNodeAudienceRestriction does when it is off.
+	AnyNodeAudience bool
 	// Services says where services are that webhooks name, whatever the API says of them.
 	Services ServiceAddresses
 
@@ -34,6 +37,19 @@ type Options struct {
 // ExcludeReviewsGate is the feature gate that counts for [Options.ExcludeReviews] alone if somebody sets it:
 // on by default since 1.37, it would take from webhooks what they were always sent.
 const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
+
+// SetGate sets the option that a feature gate stands for, if there is one. It says whether the gate means
+// nothing else: a gate of a library must be set in the process as well.
+func (o *Options) SetGate(name string, on bool) (ours bool) {
+	switch name {
+	case ExcludeReviewsGate:
+		o.ExcludeReviews = on
+	case "ServiceAccountNodeAudienceRestriction":
+		o.AnyNodeAudience = !on
+		return true
+	}
+	return false
+}
 
 // NewOptions returns the options that kube-apiserver has by default.
 func NewOptions() *Options {
@@ -62,8 +78,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Indicates the tolerationSeconds of the toleration for notReady:NoExecute that is added by default to every pod that does not already have such a toleration.")
 	flags.Int64Var(&o.UnreachableTolerationSeconds, "default-unreachable-toleration-seconds", o.UnreachableTolerationSeconds,
 		"Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not already have such a toleration.")
+}
+
+// AddOwnFlags adds the flags that kube-apiserver doesn't have.
+func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 	flags.Var(o.Services, "webhook-service",
-		"where a service that webhooks name is, instead of what the API says; the certificate must still be NAME.NAMESPACE.svc's, of the caBundle or, without one, of this server's own authority. May be repeated.")
+		"Call the webhooks of a service at an address, whatever the API says of it: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
 // Validate returns what is wrong with the options, each error naming its flag.

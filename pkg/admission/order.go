@@ -75,7 +75,7 @@ var order = []plugin{
 	{limitpodhardantiaffinitytopology.Name, off, unconfigured(limitpodhardantiaffinitytopology.New)},
 	{limitranger.Name, on, unconfigured(limitranger.New)},
 	{serviceaccount.Name, off, unconfigured(serviceaccount.New)},
-	{noderestriction.Name, off, unconfigured(noderestriction.New)},
+	{noderestriction.Name, off, newNodeRestriction},
 	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
 	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New)},
 	{imagepolicy.Name, off, configured(imagepolicy.New)},
@@ -126,6 +126,10 @@ func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, e
 
 func newNamespaceLifecycle(*chain, io.Reader) (admission.Interface, error) {
 	return lifecycle.NewLifecycle(sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic))
+}
+
+func newNodeRestriction(c *chain, _ io.Reader) (admission.Interface, error) {
+	return noderestriction.New(c.options.AnyNodeAudience), nil
 }
 
 func newMutatingPolicy(c *chain, config io.Reader) (admission.Interface, error) {

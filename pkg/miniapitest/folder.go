@@ -13,6 +13,8 @@ const (
 	folderPrefix   = "miniapitest-"
 	folderLock     = "lock"
 	kubeconfigName = "kubeconfig"
+	// folderOrigin is what is to be reported of the server if it wasn't stopped.
+	folderOrigin = "origin"
 )
 
 // folder is where a server's files are. The lock tells other processes that it is in use.
@@ -24,7 +26,8 @@ type folder struct {
 // removeOnce removes what others have left, once a process: they die with theirs.
 var removeOnce sync.Once
 
-func newFolder() (*folder, error) {
+// newFolder makes a folder. Without an origin, nothing is reported of what is left of it.
+func newFolder(origin *origin) (*folder, error) {
 	removeOnce.Do(removeAbandoned)
 	path, err := os.MkdirTemp("", folderPrefix)
 	if err != nil {
@@ -42,7 +45,13 @@ func newFolder() (*folder, error) {
 		}
 		lock = nil
 	}
-	return &folder{path, lock}, nil
+	f := &folder{path, lock}
+	if origin != nil {
+		if err := os.WriteFile(filepath.Join(path, folderOrigin), []byte(origin.last()), 0o600); err != nil {
+			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), f.remove())
+		}
+	}
+	return f, nil
 }
 
 func (f *folder) kubeconfig() string { return filepath.Join(f.path, kubeconfigName) }
@@ -73,6 +82,9 @@ func removeAbandoned() {
 			continue
 		}
 		if tryLock(lock) {
+			if last, err := os.ReadFile(filepath.Join(path, folderOrigin)); err == nil {
+				reportUnstopped(string(last))
+			}
 			_ = os.RemoveAll(path) // the next process tries again
 		}
 		_ = lock.Close()

@@ -101,7 +101,7 @@ func (o *options) isLate(webhook utilwebhook.ClientConfig) bool {
 func (s *Server) install(ctx context.Context, o *options) error {
 	reached := map[string]bool{}
 	for _, step := range o.steps() {
-		if err := manifests.Apply(ctx, s.config, step.objects); err != nil {
+		if err := (manifests.Applier{Config: s.config}).Apply(ctx, step.objects); err != nil {
 			return explainUnknown(err)
 		}
 		for _, webhook := range step.webhooks {

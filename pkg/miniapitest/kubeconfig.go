@@ -32,7 +32,7 @@ func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 
 // writeKubeconfig makes the folder of the server's files.
 func (s *Server) writeKubeconfig() error {
-	folder, err := newFolder()
+	folder, err := newFolder(s.origin)
 	if err != nil {
 		return err
 	}

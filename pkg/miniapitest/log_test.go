@@ -33,10 +33,11 @@ func TestServerLog(t *testing.T) {
 			text  string
 			there bool
 		}{
-			{fmt.Sprintf(`"msg"="happened" "server"=%d "line"=%d`, i, 2*logLines-1), true},
-			{fmt.Sprintf(`"server"=%d "line"=%d`, i, logLines), true},
-			{fmt.Sprintf(`"server"=%d "line"=%d`+"\n", i, logLines-1), false},
-			{fmt.Sprintf(`"server"=%d`, 1-i), false},
+			{fmt.Sprintf(`"happened" logger="part" server=%d line=%d`, i, 2*logLines-1), true},
+			{fmt.Sprintf(`server=%d line=%d`, i, logLines), true},
+			{fmt.Sprintf(`server=%d line=%d`+"\n", i, logLines-1), false},
+			{fmt.Sprintf("(%d lines before)\n", logLines), true},
+			{fmt.Sprintf(`server=%d`, 1-i), false},
 		} {
 			if strings.Contains(err.Error(), want.text) != want.there {
 				t.Errorf("server %d: want %s there %t, got:\n%v", i, want.text, want.there, err)

@@ -14,6 +14,8 @@ import (
 //		os.Exit(miniapitest.Main(m, &srv, miniapitest.WithCRDs("config/crd")))
 //	}
 //
+// What the server has logged last goes to standard error if a test fails.
+//
 // It saves tests that don't disturb each other the start of a server. Those that do
 // better Start their own, or call Reset, one after the other.
 func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
@@ -21,7 +23,7 @@ func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 		fmt.Fprintln(os.Stderr, "miniapitest: Main needs the tests and a variable for their server, as Main(m, &srv) has: one is nil")
 		return 1
 	}
-	s, err := New(context.Background(), opts...)
+	s, err := start(context.Background(), nil, opts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "miniapitest:", err)
 		return 1
@@ -30,6 +32,9 @@ func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 		if err := s.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "miniapitest: stopping:", err)
 			code = max(code, 1)
+		}
+		if log := s.log.unread(); code != 0 && log != "" {
+			fmt.Fprintf(os.Stderr, "miniapitest: the server's log:\n%s\n", log)
 		}
 	}()
 	*srv = s

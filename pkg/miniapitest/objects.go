@@ -118,7 +118,7 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	if err != nil {
 		return fmt.Errorf("manifests: %w", err)
 	}
-	return explainUnknown(manifests.Apply(ctx, s.config, objects))
+	return explainUnknown((manifests.Applier{Config: s.config}).Apply(ctx, objects))
 }
 
 // explainUnknown says what to do when a kind isn't served.
@@ -130,7 +130,7 @@ func explainUnknown(err error) error {
 	if errors.As(err, &unknown) && manifests.IsDefinition(unknown.GroupKind.WithVersion("")) {
 		return fmt.Errorf("%w: definitions are %s alone", err, apiextensionsv1.SchemeGroupVersion)
 	}
-	return fmt.Errorf("%w: the definition of a custom resource must come before it, and WithCRDs installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
+	return fmt.Errorf("%w: the definition of a custom resource must be among what is applied with it or before it, and WithCRDs installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 
 // checkWholeDefinition tells a definition from kustomize's patch of one, as envtest does.

@@ -3,6 +3,7 @@ package miniapitest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
@@ -29,13 +30,15 @@ type options struct {
 	// What is applied: see steps.
 	definitions, objects, configurations []installed
 
-	emulated string // of WithEmulatedVersion
+	emulated string          // of WithEmulatedVersion
+	gates    map[string]bool // of WithFeatureGates
 
 	handlers map[string]http.Handler
 	services []admission.ServicePort // of WithWebhookService
 	// reachTimeout bounds how long a webhook may take to listen.
 	reachTimeout time.Duration
 
+	logTo       io.Writer
 	auditPolicy *auditinternal.Policy
 	auditSink   audit.Backend
 }
@@ -46,7 +49,7 @@ type user struct {
 }
 
 func newOptions() *options {
-	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, reachTimeout: reachTimeout}
+	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, gates: map[string]bool{}, reachTimeout: reachTimeout}
 	o.server.Serving.BindPort = 0
 	o.server.FeatureGates = map[string]bool{}
 	return o
@@ -128,22 +131,38 @@ func (o *options) checkPlugins(option string, names []string) error {
 // Those of k8s.io/apiserver are of the process, not of a server: it asks one set of them
 // wherever it is. So servers that run at the same time must agree; Start fails for
 // one that doesn't, this option or not. When the last one has stopped, the gates are as
-// they were.
+// they were. Of the gates that kube-apiserver alone has, ServiceAccountNodeAudienceRestriction
+// is known, which is of a server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		known := o.server.KnownFeatureGates()
 		for _, name := range slices.Sorted(maps.Keys(gates)) {
+			on := gates[name]
+			if earlier, given := o.gates[name]; given && earlier != on {
+				return fmt.Errorf("feature gate %s is given as %t and as %t: a server has it one way", name, earlier, on)
+			}
+			o.gates[name] = on
+			if o.server.Admission.SetGate(name, on) {
+				continue
+			}
 			if known[featuregate.Feature(name)] == nil {
 				return fmt.Errorf("WithFeatureGates: feature gate %s is unknown here, or would do nothing", name)
 			}
-			if earlier, given := o.server.FeatureGates[name]; given && earlier != gates[name] {
-				return fmt.Errorf("feature gate %s is given as %t and as %t: a server has it one way", name, earlier, gates[name])
-			}
+			o.server.FeatureGates[name] = on
 		}
-		maps.Copy(o.server.FeatureGates, gates)
-		if on, set := gates[admission.ExcludeReviewsGate]; set {
-			o.server.Admission.ExcludeReviews = on
+		return nil
+	}
+}
+
+// WithLog writes what the server logs as it comes, in place of the end of it when a test fails: to t.Output(), which
+// "go test -v" shows, to GinkgoWriter, or to os.Stderr. It is written to until the server has stopped. What servers that
+// run at the same time log by klog is among it.
+func WithLog(to io.Writer) Option {
+	return func(o *options) error {
+		if isNil(to) {
+			return errors.New("the writer of the log is nil: for none, leave the option out")
 		}
+		o.logTo = to
 		return nil
 	}
 }

@@ -23,27 +23,37 @@ type Server struct {
 	started  *Snapshot // for Reset; nil with an external etcd
 
 	stop     context.CancelFunc
-	ended    chan struct{} // closed when the server has
-	runErr   error         // set before ended is closed
+	running  *run
+	log      *serverLog
+	origin   *origin // nil if the fixture itself stops the server
 	stopOnce func() error
 
 	mu    sync.Mutex
 	users map[string]*rest.Config
 }
 
+// run is the running of a server. It doesn't refer to the Server, which may be lost meanwhile.
+type run struct {
+	ended chan struct{} // closed when the server has
+	err   error         // set before ended is closed
+}
+
 // Start starts a server for a test, and stops it when the test and its subtests have
-// ended. A server that can't start fails the test at once, with why. Where there is no
-// test, as in TestMain, it is Main, or New and Stop.
+// ended. A server that can't start fails the test at once, with why. What the server has logged last is in the output
+// of a test that fails. Where there is no test, as in TestMain, it is Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	// Not t.Context(): that ends before cleanup, when clients may still be at work.
-	s, err := New(context.WithoutCancel(t.Context()), opts...)
+	s, err := start(context.WithoutCancel(t.Context()), nil, opts)
 	if err != nil {
 		t.Fatalf("miniapitest: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Errorf("miniapitest: stopping: %v", err)
+		}
+		if log := s.log.unread(); t.Failed() && log != "" {
+			t.Logf("miniapitest: the server's log:\n%s", log)
 		}
 	})
 	return s
@@ -55,8 +65,18 @@ func Start(t testing.TB, opts ...Option) *Server {
 var starts = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 
 // New starts a server, which the caller must Stop: for Ginkgo's BeforeSuite, and wherever
-// else there is no testing.TB. The context bounds the start alone.
+// else there is no testing.TB. The context bounds the start alone. A server that is not stopped is reported on standard
+// error: when nothing refers to it any more, or by the next process that starts one.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
+	o := newOrigin()
+	s, err := start(ctx, o, opts)
+	if err == nil {
+		o.watch(s)
+	}
+	return s, err
+}
+
+func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) {
 	o := newOptions()
 	for i, opt := range opts {
 		if opt == nil {
@@ -74,12 +94,21 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	next := sync.OnceFunc(func() { <-starts })
 	defer next()
 	defer reserveHeap(&firstReserved)()
-	log := &serverLog{}
-	s, err := o.start(log.context(ctx), next)
+	log := &serverLog{to: o.logTo}
+	processKlog.attach(log)
+	s, err := o.start(log.context(ctx), origin, next)
 	if err != nil {
+		processKlog.detach(log)
 		return nil, log.explain(ended(ctx, err))
 	}
-	s.stopOnce = sync.OnceValue(s.stopAll)
+	s.log = log
+	s.stopOnce = sync.OnceValue(func() error {
+		if origin != nil {
+			origin.stopped.Store(true)
+		}
+		defer processKlog.detach(log)
+		return s.stopAll()
+	})
 	return s, nil
 }
 
@@ -93,7 +122,7 @@ func ended(ctx context.Context, err error) error {
 
 // start starts a server, or leaves nothing. It calls ready when what is left to do may take time, as
 // waiting for a webhook does, but isn't work.
-func (o *options) start(ctx context.Context, ready func()) (*Server, error) {
+func (o *options) start(ctx context.Context, origin *origin, ready func()) (*Server, error) {
 	if err := errors.Join(o.checkCalled(), o.checkReplaced()); err != nil {
 		return nil, err
 	}
@@ -105,10 +134,10 @@ func (o *options) start(ctx context.Context, ready func()) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, webhooks.close())
 	}
-	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), ended: make(chan struct{}), users: map[string]*rest.Config{}}
+	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), origin: origin, users: map[string]*rest.Config{}}
 	// A test's client shouldn't wait for its turn.
 	s.config.QPS = -1
-	s.run(ctx)
+	s.begin(ctx)
 	if err := s.awaitReady(ctx); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
@@ -137,11 +166,13 @@ func (o *options) build(ctx context.Context, webhooks *webhookServer) (*server.S
 	return config.New(ctx)
 }
 
-func (s *Server) run(ctx context.Context) {
+func (s *Server) begin(ctx context.Context) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	run, server := &run{ended: make(chan struct{})}, s.server
+	s.running = run
 	go func() {
-		defer close(s.ended)
-		s.runErr = s.server.Run(ctx)
+		defer close(run.ended)
+		run.err = server.Run(ctx)
 	}()
 }
 
@@ -149,7 +180,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	select {
 	case <-s.server.Ready():
 		return nil
-	case <-s.ended:
+	case <-s.running.ended:
 		return errors.New("the server has ended before it was ready") // stopAll says why
 	case <-ctx.Done():
 		return errors.New("the server wasn't ready yet")
@@ -184,9 +215,9 @@ func (s *Server) Stop() error { return s.stopOnce() }
 func (s *Server) stopAll() error {
 	s.stop()
 	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close has the error
-	<-s.ended
+	<-s.running.ended
 	calls.Stop()
-	err := errors.Join(s.runErr, s.webhooks.close())
+	err := errors.Join(s.running.err, s.webhooks.close())
 	if s.folder != nil {
 		err = errors.Join(err, s.folder.remove())
 	}

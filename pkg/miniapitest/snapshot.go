@@ -55,12 +55,12 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 // checkRunning is an error once the server has ended: etcd wouldn't answer.
 func (s *Server) checkRunning() error {
 	select {
-	case <-s.ended:
+	case <-s.running.ended:
 	default:
 		return nil
 	}
-	if s.runErr != nil {
-		return fmt.Errorf("the server has ended: %w", s.runErr)
+	if s.running.err != nil {
+		return fmt.Errorf("the server has ended: %w", s.running.err)
 	}
 	return errors.New("the server has been stopped")
 }

@@ -123,6 +123,14 @@ func (b *builder) kind(k *Kind) (map[string]rest.Storage, error) {
 		}
 		storages[k.Resource] = main
 	}
+	if k.Storage != nil {
+		// It comes before the subresources: these copy what it sets in the store.
+		s, err := k.Storage(main, b.deps)
+		if err != nil {
+			return nil, fmt.Errorf("storage of %s: %w", k.Resource, err)
+		}
+		storages[k.Resource] = s
+	}
 	if k.Status {
 		storages[k.Resource+"/status"] = newStatus(main)
 	}
@@ -135,13 +143,6 @@ func (b *builder) kind(k *Kind) (map[string]rest.Storage, error) {
 	}
 	if k.Answer != nil {
 		storages[k.Resource] = &answer{kind: k, to: k.Answer(b.deps)}
-	}
-	if k.Storage != nil {
-		s, err := k.Storage(main, b.deps)
-		if err != nil {
-			return nil, fmt.Errorf("storage of %s: %w", k.Resource, err)
-		}
-		storages[k.Resource] = s
 	}
 	b.built[k] = storages
 	return storages, nil

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"iter"
 	"net"
 	"net/http"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // Dependencies are what the storages need of the server around them.
@@ -58,6 +61,11 @@ type Dependencies struct {
 	// CustomResource is the resource of a kind that the table doesn't have, if one is
 	// served. Without it none is.
 	CustomResource func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
+
+	// ServedResources are what requests can be made for now, and ServiceWarning says why webhooks of a service can't be
+	// called, "" if they may be. Webhook configurations are warned about by them; without them they aren't.
+	ServedResources iter.Seq[warnings.ServedResource]
+	ServiceWarning  func(namespace, name string, port int32) string
 
 	// storeOf finds the storage of another row. Build sets it.
 	storeOf func(schema.GroupResource) (*Storage, error)

@@ -27,8 +27,9 @@ var admissionregistration = Group{
 			ConditionalUpdate: true,
 			Printer:           &printers.ValidatingWebhookConfiguration,
 			Hooks: withoutStaticNames(HooksOf[*admissionregistrationv1.ValidatingWebhookConfiguration]{
-				Validate:       validation.ValidatingWebhookConfiguration,
-				ValidateUpdate: validation.ValidatingWebhookConfigurationUpdate,
+				Validate:         validation.ValidatingWebhookConfiguration,
+				ValidateUpdate:   validation.ValidatingWebhookConfigurationUpdate,
+				WarningsOfOthers: validatingWebhookWarnings,
 				Through: map[schema.GroupVersion]Validation[*admissionregistrationv1.ValidatingWebhookConfiguration]{
 					admissionregistrationv1beta1.SchemeGroupVersion: {
 						Create: validation.ValidatingWebhookConfigurationV1beta1, Update: validation.ValidatingWebhookConfigurationV1beta1Update,
@@ -44,8 +45,9 @@ var admissionregistration = Group{
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingWebhookConfiguration,
 			Hooks: withoutStaticNames(HooksOf[*admissionregistrationv1.MutatingWebhookConfiguration]{
-				Validate:       validation.MutatingWebhookConfiguration,
-				ValidateUpdate: validation.MutatingWebhookConfigurationUpdate,
+				Validate:         validation.MutatingWebhookConfiguration,
+				ValidateUpdate:   validation.MutatingWebhookConfigurationUpdate,
+				WarningsOfOthers: mutatingWebhookWarnings,
 				Through: map[schema.GroupVersion]Validation[*admissionregistrationv1.MutatingWebhookConfiguration]{
 					admissionregistrationv1beta1.SchemeGroupVersion: {
 						Create: validation.MutatingWebhookConfigurationV1beta1, Update: validation.MutatingWebhookConfigurationV1beta1Update,
@@ -60,7 +62,6 @@ var admissionregistration = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
-			StatusResets:        []string{"metadata"},
 			ConditionalUpdate:   true,
 			Printer:             &printers.ValidatingAdmissionPolicy,
 			Hooks:               withoutStaticNames(validatingPolicyHooks),

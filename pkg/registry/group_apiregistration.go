@@ -24,7 +24,6 @@ var apiregistration = Group{
 			StoragePrefix:       apiregistrationv1.GroupName + "/apiservices",
 			Status:              true,
 			StatusKeepsMetadata: true,
-			StatusResets:        []string{"metadata"},
 			ConditionalUpdate:   true,
 			Printer:             &printers.APIService,
 			Hooks: HooksOf[*apiregistrationv1.APIService]{

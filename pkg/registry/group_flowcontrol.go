@@ -26,7 +26,6 @@ var flowcontrol = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
-			StatusResets:        []string{"metadata"},
 			Printer:             &printers.FlowSchema,
 			Hooks: HooksOf[*flowcontrolv1.FlowSchema]{
 				Validate:             validation.FlowSchema,
@@ -40,7 +39,6 @@ var flowcontrol = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
-			StatusResets:        []string{"metadata"},
 			Printer:             &printers.PriorityLevelConfiguration,
 			Hooks: HooksOf[*flowcontrolv1.PriorityLevelConfiguration]{
 				Validate:             validation.PriorityLevelConfiguration,

@@ -71,8 +71,6 @@ var networking = Group{
 			Resource: "servicecidrs",
 			Object:   &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
 			Status:              true,
-			StatusOnCreate:      true,
-			StatusOnUpdate:      true,
 			StatusKeepsMetadata: true,
 			Printer:             &printers.ServiceCIDR,
 			Hooks: HooksOf[*networkingv1.ServiceCIDR]{

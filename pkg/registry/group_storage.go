@@ -35,6 +35,7 @@ var storageGroup = Group{
 		{
 			Resource: "csinodes",
 			Object:   &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
+			Resets:            []string{"status"},
 			ReturnDeleted:     true,
 			ConditionalUpdate: true,
 			Printer:           &printers.CSINode,
@@ -69,7 +70,6 @@ var storageGroup = Group{
 			Status:              true,
 			StatusKeepsMetadata: true,
 			ReturnDeleted:       true,
-			StatusResets:        []string{"metadata"},
 			ConditionalUpdate:   true,
 			Printer:             &printers.VolumeAttachment,
 			Hooks: HooksOf[*storagev1.VolumeAttachment]{

@@ -21,7 +21,9 @@ type Hooks interface {
 	validateStatusUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	authorize(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
 	authorizeStatus(ctx context.Context, deps Dependencies, obj, old runtime.Object) field.ErrorList
+	authorizesFirst() bool
 	warnings(ctx context.Context, obj, old runtime.Object) []string
+	warningsOfOthers(deps Dependencies, obj runtime.Object) []string
 	statusWarnings(ctx context.Context, obj, old runtime.Object) []string
 	specChanged(obj, old runtime.Object) bool
 	gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool
@@ -47,14 +49,19 @@ type HooksOf[T runtime.Object] struct {
 	// Through has the validation of requests through group versions that differ in it.
 	Through map[schema.GroupVersion]Validation[T]
 
-	// Authorize checks a valid object against others, or against who sends it; old is
-	// nil on create.
+	// Authorize checks a valid object against others, or against the request's user; old
+	// is nil on create.
 	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
 	// AuthorizeStatus is the same for the status subresource.
 	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
+	// AuthorizeFirst makes both run before validation, whose findings follow theirs. They
+	// see objects that may be invalid.
+	AuthorizeFirst bool
 
 	// Warnings are returned to the client with the answer; old is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
+	// WarningsOfOthers are warnings about what the object names and isn't there.
+	WarningsOfOthers func(deps Dependencies, obj T) []string
 	// StatusWarnings are the same for the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string
 
@@ -145,12 +152,21 @@ func (h HooksOf[T]) authorizeStatus(ctx context.Context, deps Dependencies, obj,
 	return h.AuthorizeStatus(ctx, deps, obj.(T), old.(T))
 }
 
+func (h HooksOf[T]) authorizesFirst() bool { return h.AuthorizeFirst }
+
 func (h HooksOf[T]) warnings(ctx context.Context, obj, old runtime.Object) []string {
 	if h.Warnings == nil {
 		return nil
 	}
 	o, _ := old.(T)
 	return h.Warnings(ctx, obj.(T), o)
+}
+
+func (h HooksOf[T]) warningsOfOthers(deps Dependencies, obj runtime.Object) []string {
+	if h.WarningsOfOthers == nil {
+		return nil
+	}
+	return h.WarningsOfOthers(deps, obj.(T))
 }
 
 func (h HooksOf[T]) statusWarnings(ctx context.Context, obj, old runtime.Object) []string {

@@ -68,11 +68,11 @@ type Kind struct {
 	Status bool
 	// StatusKeepsMetadata makes the status endpoint leave metadata as it was, too.
 	StatusKeepsMetadata bool
-	// StatusOnCreate lets objects be created with a status, as nodes register with
-	// theirs; StatusOnUpdate lets the main endpoint change it later, too.
-	StatusOnCreate, StatusOnUpdate bool
-	// Resets are fields besides status that an apply on the main endpoint never owns,
-	// as dotted paths; StatusResets are the same for the status endpoint, besides spec.
+	// StatusOnCreate lets objects be created with a status, as nodes register with theirs.
+	StatusOnCreate bool
+	// Resets are fields besides status that the main endpoint leaves as they were and
+	// an apply on it never owns, as dotted paths; StatusResets are the same for the
+	// status endpoint, besides spec and what StatusKeepsMetadata says.
 	Resets, StatusResets []string
 	// Generation counts changes of the object's desired state in metadata.generation.
 	Generation bool
@@ -95,7 +95,8 @@ type Kind struct {
 	Subresources []Subresource
 	// Answer, for a kind that is never stored, makes an object of it a question.
 	Answer func(Dependencies) answerFunc
-	// Storage, where the kind needs more than the one storage, builds it.
+	// Storage, where the kind needs more than the one storage, builds it. What it sets in the
+	// given storage holds for the status subresource, and for Subresources, as well.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 

@@ -139,16 +139,16 @@ func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Precond
 
 // propagationFinalizers is what a deletion makes of an object's finalizers: those of
 // the garbage collector follow the options, which may be the deprecated
-// orphanDependents or propagationPolicy.
+// orphanDependents or propagationPolicy. For a namespace, not to orphan is to delete in
+// the foreground.
 func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	want := map[string]bool{}
 	for _, f := range finalizers {
 		want[f] = true
 	}
 	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // clients of old still send it
-		want[metav1.FinalizerOrphanDependents] = *orphan
-	}
-	if policy := options.PropagationPolicy; policy != nil {
+		want[metav1.FinalizerOrphanDependents], want[metav1.FinalizerDeleteDependents] = *orphan, !*orphan
+	} else if policy := options.PropagationPolicy; policy != nil {
 		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan
 		want[metav1.FinalizerDeleteDependents] = *policy == metav1.DeletePropagationForeground
 	}

@@ -20,13 +20,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// mayChangeClaim refuses an allocation, and what is said about allocated devices, by
-// somebody who may write the claim's status but not that part of it, see
+// mayChangeClaim refuses a change of an allocation, and of the status of allocated devices, by
+// a user who may write the claim's status but not that part of it, see
 // https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/.
+// A driver is permitted in the claim's namespace; a scheduler must be permitted in all of them.
 func mayChangeClaim(ctx context.Context, deps Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
-	drivers := driversWithChanges(c, old)
 	binds := !apiequality.Semantic.DeepEqual(c.Status.Allocation, old.Status.Allocation) ||
 		!apiequality.Semantic.DeepEqual(c.Status.ReservedFor, old.Status.ReservedFor)
+	var drivers []string
+	if c.Status.Allocation != nil { // a deallocation takes the status of the devices along
+		drivers = driversWithChanges(c, old)
+	}
 	if !binds && len(drivers) == 0 {
 		return nil
 	}
@@ -36,16 +40,14 @@ func mayChangeClaim(ctx context.Context, deps Dependencies, c, old *resourcev1.R
 	if !haveUser || !haveInfo {
 		return field.ErrorList{field.InternalError(path, errors.New("the request has no user or no verb"))}
 	}
-	ask := func(subresource, name string) authorizer.AttributesRecord {
-		return authorizer.AttributesRecord{
-			User: u, Verb: info.Verb, Namespace: c.Namespace, APIGroup: resourcev1.GroupName, APIVersion: info.APIVersion,
-			Resource: "resourceclaims", Subresource: subresource, Name: name, ResourceRequest: true,
-		}
+	asked := authorizer.AttributesRecord{
+		User: u, APIGroup: resourcev1.GroupName, APIVersion: info.APIVersion, Resource: "resourceclaims", ResourceRequest: true,
 	}
 	var errs field.ErrorList
 	if binds {
-		if err := permitted(ctx, deps.Authorizer, ask(resourcev1.SubresourceBinding, c.Name), info.Verb); err != nil {
-			errs = append(errs, field.Forbidden(path, fmt.Sprintf(
+		asked.Subresource = resourcev1.SubresourceBinding
+		if err := permitted(ctx, deps.Authorizer, asked, info.Verb); err != nil {
+			errs = append(errs, field.Forbidden(path.Child("allocation"), fmt.Sprintf(
 				`changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="%s" permission: %s`, info.Verb, err)))
 		}
 	}
@@ -53,8 +55,9 @@ func mayChangeClaim(ctx context.Context, deps Dependencies, c, old *resourcev1.R
 	if onAllocatedNode(u, c) {
 		verbs = slices.Insert(verbs, 0, resourcev1.VerbPrefixAssociatedNode+info.Verb)
 	}
-	for _, driver := range drivers {
-		if err := permitted(ctx, deps.Authorizer, ask(resourcev1.SubresourceDriver, driver), verbs...); err != nil {
+	asked.Subresource, asked.Namespace = resourcev1.SubresourceDriver, c.Namespace
+	for _, asked.Name = range drivers {
+		if err := permitted(ctx, deps.Authorizer, asked, verbs...); err != nil {
 			errs = append(errs, field.Forbidden(path.Child("devices"), fmt.Sprintf(
 				`changing status.devices requires resource="resourceclaims/driver", verb="%s" permission: %s`, verbs, err)))
 		}
@@ -62,24 +65,20 @@ func mayChangeClaim(ctx context.Context, deps Dependencies, c, old *resourcev1.R
 	return errs
 }
 
-// driversWithChanges are the drivers of which the update changes what is said about their
-// devices, sorted. What goes with its allocation doesn't count: nobody took it away.
+// driversWithChanges are the drivers of which the update changes the status of a device, sorted.
 func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
-	allocated := allocatedDevices(c)
 	type share struct {
 		device
 		id string
 	}
-	said := func(c *resourcev1.ResourceClaim) map[share]resourcev1.AllocatedDeviceStatus {
-		statuses := map[share]resourcev1.AllocatedDeviceStatus{}
+	statuses := func(c *resourcev1.ResourceClaim) map[share]resourcev1.AllocatedDeviceStatus {
+		byShare := map[share]resourcev1.AllocatedDeviceStatus{}
 		for _, s := range c.Status.Devices {
-			if d := (device{s.Driver, s.Pool, s.Device}); allocated[d] {
-				statuses[share{d, ptr.Deref(s.ShareID, "")}] = s
-			}
+			byShare[share{device{s.Driver, s.Pool, s.Device}, ptr.Deref(s.ShareID, "")}] = s
 		}
-		return statuses
+		return byShare
 	}
-	now, was := said(c), said(old)
+	now, was := statuses(c), statuses(old)
 	drivers := sets.New[string]()
 	for _, statuses := range []map[share]resourcev1.AllocatedDeviceStatus{now, was} {
 		for s := range statuses {
@@ -109,20 +108,25 @@ func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
 	return r.Key == metav1.ObjectNameField && r.Operator == corev1.NodeSelectorOpIn && slices.Equal(r.Values, node)
 }
 
-// permitted is nil if the request is allowed with one of the verbs, and else says what the
-// user can't do.
+// permitted is nil if the request is allowed with one of the verbs, and else the refusal of
+// the first one.
 func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.AttributesRecord, verbs ...string) error {
-	var refused error
+	var refusal error
 	for _, asked.Verb = range verbs {
 		decision, reason, err := a.Authorize(ctx, asked)
-		switch {
-		case decision == authorizer.DecisionAllow:
+		if decision == authorizer.DecisionAllow {
 			return nil
-		case err != nil:
-			refused = err
-		default:
-			refused = responsewriters.ForbiddenStatusError(asked, reason)
 		}
+		if refusal != nil {
+			continue
+		}
+		switch {
+		case err != nil && reason != "":
+			reason = fmt.Sprintf("%v: %s", err, reason)
+		case err != nil:
+			reason = err.Error()
+		}
+		refusal = responsewriters.ForbiddenStatusError(asked, reason)
 	}
-	return refused
+	return refusal
 }

@@ -19,10 +19,10 @@ import (
 func TestWhoChangesClaims(t *testing.T) {
 	t.Parallel()
 	const (
-		binding     = "update resourceclaims/binding claim"
-		local       = "associated-node:update resourceclaims/driver a.example.com"
-		anywhere    = "arbitrary-node:update resourceclaims/driver a.example.com"
-		otherDriver = "arbitrary-node:update resourceclaims/driver b.example.com"
+		binding     = "update resourceclaims/binding" // of all claims in all namespaces
+		local       = "associated-node:update resourceclaims/driver ns/a.example.com"
+		anywhere    = "arbitrary-node:update resourceclaims/driver ns/a.example.com"
+		otherDriver = "arbitrary-node:update resourceclaims/driver ns/b.example.com"
 	)
 	on := func(node string) *resourcev1.AllocationResult {
 		return &resourcev1.AllocationResult{
@@ -59,7 +59,7 @@ func TestWhoChangesClaims(t *testing.T) {
 		{"allocated", "that is for schedulers", someone, []string{binding},
 			claim(on("n")), claim(nil), []string{binding}, nil},
 		{"allocated by a driver", "its permission is for devices", someone, []string{anywhere},
-			claim(on("n")), claim(nil), []string{binding}, []string{"status"}},
+			claim(on("n")), claim(nil), []string{binding}, []string{"status.allocation"}},
 		{"deallocated", "what was said of the devices goes by itself", someone, []string{binding},
 			claim(nil), claim(on("n"), "a.example.com"), []string{binding}, nil},
 		{"on its node", "the driver's token is bound to the node of the devices", pluginOn("n"), []string{local},
@@ -79,9 +79,12 @@ func TestWhoChangesClaims(t *testing.T) {
 			t.Parallel()
 			var asked []string
 			deps := Dependencies{Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-				question := a.GetVerb() + " " + a.GetResource() + "/" + a.GetSubresource() + " " + a.GetName()
+				question := a.GetVerb() + " " + a.GetResource() + "/" + a.GetSubresource()
+				if a.GetNamespace() != "" || a.GetName() != "" {
+					question += " " + a.GetNamespace() + "/" + a.GetName()
+				}
 				asked = append(asked, question)
-				if a.GetNamespace() == "ns" && slices.Contains(test.may, question) {
+				if slices.Contains(test.may, question) {
 					return authorizer.DecisionAllow, "", nil
 				}
 				return authorizer.DecisionNoOpinion, "", nil

@@ -67,6 +67,7 @@ func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun
 // update allocates what a service needs beyond what it had, and gives up what it needs
 // no longer.
 func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, dryRun bool) (*allocation, error) {
+	a.families.complete(old) // the store reads the object for an update without its decorator
 	carryOver(s, old)
 	alignClusterIPs(s, old)
 	if err := a.families.settle(s, old); err != nil {

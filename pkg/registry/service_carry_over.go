@@ -17,7 +17,8 @@ func carryOver(s, old *corev1.Service) {
 			s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
 		}
 	}
-	if hasNodePorts(s) && hasNodePorts(old) {
+	// A service that turns allocation off leaves out the node ports that it gives up.
+	if allocatesNodePorts(s) && allocatesNodePorts(old) {
 		carryOverNodePorts(s, old)
 	}
 	if needsHealthCheckPort(s) && needsHealthCheckPort(old) && s.Spec.HealthCheckNodePort == 0 {

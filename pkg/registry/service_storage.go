@@ -30,7 +30,9 @@ type serviceStorage struct {
 var _ rest.StandardStorage = &serviceStorage{}
 
 func newServiceStorage(main *Storage, deps Dependencies) (rest.Storage, error) {
-	s := &serviceStorage{Storage: main}
+	// Addresses and ports are allocated by this endpoint alone: status leaves the spec as it was.
+	allocating := *main.Store
+	s := &serviceStorage{Storage: &Storage{Store: &allocating, kind: main.kind, strategy: main.strategy}}
 	stores := map[schema.GroupResource]*Storage{}
 	for _, resource := range []schema.GroupResource{
 		corev1.Resource("endpoints"), networkingv1.Resource("ipaddresses"), networkingv1.Resource("servicecidrs"),
@@ -69,9 +71,12 @@ func newServiceStorage(main *Storage, deps Dependencies) (rest.Storage, error) {
 	for _, prefix := range nets {
 		s.allocator.families = append(s.allocator.families, familyOf(prefix.Addr()))
 	}
-	main.BeginCreate, main.BeginUpdate = s.beginCreate, s.beginUpdate
-	main.AfterDelete = s.afterDelete(main.AfterDelete)
-	main.Decorator = hideInternalTrafficPolicy
+	allocating.BeginCreate, allocating.BeginUpdate = s.beginCreate, s.beginUpdate
+	// Whichever endpoint takes a service's last finalizer away, what it holds is released.
+	afterDelete := s.afterDelete(main.AfterDelete)
+	for _, store := range []*genericregistry.Store{main.Store, &allocating} {
+		store.AfterDelete, store.Decorator = afterDelete, s.allocator.families.completeAll
+	}
 	return s, nil
 }
 
@@ -154,6 +159,7 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 	return func(obj runtime.Object, options *metav1.DeleteOptions) {
 		if !dryrun.IsDryRun(options.DryRun) {
 			service := obj.(*corev1.Service)
+			s.allocator.families.complete(service)
 			ctx := genericapirequest.WithNamespace(beside(), service.Namespace)
 			_, _, err := s.endpoints.Delete(ctx, service.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
@@ -169,20 +175,3 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 // request, so that nothing is left half done, nor has the request's values, which are
 // not those of the IPAddresses that it leads to.
 func beside() context.Context { return context.Background() }
-
-// hideInternalTrafficPolicy leaves out of answers what ExternalNames have no use for.
-func hideInternalTrafficPolicy(obj runtime.Object) {
-	hide := func(s *corev1.Service) {
-		if s.Spec.Type == corev1.ServiceTypeExternalName {
-			s.Spec.InternalTrafficPolicy = nil
-		}
-	}
-	switch o := obj.(type) {
-	case *corev1.Service:
-		hide(o)
-	case *corev1.ServiceList:
-		for i := range o.Items {
-			hide(&o.Items[i])
-		}
-	}
-}

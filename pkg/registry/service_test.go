@@ -249,6 +249,14 @@ func TestServiceTypes(t *testing.T) {
 		{"LoadBalancer without ports", "it asks for none", func(spec *corev1.ServiceSpec) {
 			spec.Type, spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeLoadBalancer, ptr.To(false)
 		}, 1, 0, 1},
+		{"ports after all", "allocation gives each port a node port", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
+		{"allocation off", "what the service has stays", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(false) }, 1, 2, 3},
+		{"ports left out", "a service without allocation gives up what it leaves out", func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0 }, 1, 0, 1},
+		{"allocation on", "the ports come back", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
+		{"off, without ports", "one update turns allocation off and gives up the ports", func(spec *corev1.ServiceSpec) {
+			spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+			spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0
+		}, 1, 0, 1},
 	} {
 		updated, err := s.update("a", func(service *corev1.Service) { step.change(&service.Spec) }, rest.ValidateAllObjectUpdateFunc)
 		if err != nil {
@@ -268,6 +276,69 @@ func TestServiceTypes(t *testing.T) {
 	}
 	s.delete("a")
 	s.wantHeld("a deleted service holds nothing")
+}
+
+func TestServiceOfAnOlderServer(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		cidrs        []string
+		change       func(*corev1.ServiceSpec)
+		want         string
+	}{
+		{"an address", "the address says the family", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = "10.0.0.9" },
+			"[10.0.0.9] SingleStack [IPv4]"},
+		{"an address of the second family", "the family isn't that of the server", []string{"10.0.0.0/24", "fd00::/112"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = "fd00::9" },
+			"[fd00::9] SingleStack [IPv6]"},
+		{"headless", "selected endpoints are of the server's family", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) {
+			spec.ClusterIP, spec.Selector = corev1.ClusterIPNone, map[string]string{"a": "b"}
+		}, "[None] SingleStack [IPv4]"},
+		{"headless without selector", "endpoints may be of both", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = corev1.ClusterIPNone },
+			"[None] RequireDualStack [IPv4 IPv6]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newServices(t, newMember(t), test.cidrs...)
+			stored := service("old", corev1.ServiceTypeClusterIP, test.change)
+			Scheme().Default(stored)
+			stored.Namespace, stored.UID = "ns", "an-uid"
+			key, err := s.Store.KeyFunc(s.ctx, stored.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Store.Storage.Create(s.ctx, key, stored, &corev1.Service{}, 0, false); err != nil {
+				t.Fatal(err)
+			}
+			want := func(what string, obj runtime.Object) {
+				t.Helper()
+				spec := obj.(*corev1.Service).Spec
+				if got := fmt.Sprint(spec.ClusterIPs, " ", ptr.Deref(spec.IPFamilyPolicy, "none"), " ", spec.IPFamilies); got != test.want {
+					t.Errorf("%s: %s: %s, want %s", what, test.reason, got, test.want)
+				}
+			}
+			read, err := s.Get(s.ctx, "old", &metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want("read", read)
+			list, err := s.List(s.ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want("listed", &list.(*corev1.ServiceList).Items[0])
+			// A client of that time knows none of the fields.
+			updated, err := s.update("old", func(o *corev1.Service) {
+				o.Spec.ClusterIPs, o.Spec.IPFamilies, o.Spec.IPFamilyPolicy = nil, nil, nil
+				o.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+			}, rest.ValidateAllObjectUpdateFunc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want("updated", updated)
+			s.delete("old")
+			s.wantHeld("a deleted service holds nothing")
+		})
+	}
 }
 
 func TestServiceFamilies(t *testing.T) {

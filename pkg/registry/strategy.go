@@ -60,7 +60,7 @@ func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 }
 
 func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	if s.kind.Status && !s.kind.StatusOnUpdate {
+	if s.kind.Status {
 		copyField(obj, old, statusField)
 	}
 	dropGatedPodFields(obj, old)
@@ -76,25 +76,36 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 }
 
 func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
-	if errs := append(s.kind.hooks().validate(ctx, obj), s.privileged(obj)...); len(errs) > 0 {
-		return errs
-	}
-	return s.kind.hooks().authorize(ctx, s.deps, obj, nil)
+	return s.judge(
+		func() field.ErrorList { return append(s.kind.hooks().validate(ctx, obj), s.privileged(obj)...) },
+		func() field.ErrorList { return s.kind.hooks().authorize(ctx, s.deps, obj, nil) })
 }
 
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	if errs := append(s.kind.hooks().validateUpdate(ctx, obj, old), s.privileged(obj)...); len(errs) > 0 {
+	return s.judge(
+		func() field.ErrorList {
+			return append(s.kind.hooks().validateUpdate(ctx, obj, old), s.privileged(obj)...)
+		},
+		func() field.ErrorList { return s.kind.hooks().authorize(ctx, s.deps, obj, old) })
+}
+
+// judge is what validation and authorization find, in the order that the row says.
+func (s strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
+	if s.kind.hooks().authorizesFirst() {
+		return append(authorize(), validate()...)
+	}
+	if errs := validate(); len(errs) > 0 {
 		return errs
 	}
-	return s.kind.hooks().authorize(ctx, s.deps, obj, old)
+	return authorize()
 }
 
 func (s strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
-	return s.kind.hooks().warnings(ctx, obj, nil)
+	return append(s.kind.hooks().warnings(ctx, obj, nil), s.kind.hooks().warningsOfOthers(s.deps, obj)...)
 }
 
 func (s strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return s.kind.hooks().warnings(ctx, obj, old)
+	return append(s.kind.hooks().warnings(ctx, obj, old), s.kind.hooks().warningsOfOthers(s.deps, obj)...)
 }
 
 func (s strategy) CheckGracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
@@ -113,10 +124,14 @@ func (s strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garba
 
 // GetResetFields names the fields that an apply on the main endpoint never owns.
 func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	if !s.kind.Status {
+	fields := slices.Clone(s.kind.Resets)
+	if s.kind.Status {
+		fields = append(fields, "status")
+	}
+	if len(fields) == 0 {
 		return nil
 	}
-	return s.resetFields(append([]string{"status"}, s.kind.Resets...))
+	return s.resetFields(fields)
 }
 
 // resetFields is the set of fields at the dotted paths, for every version.
@@ -151,18 +166,22 @@ func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 }
 
 func (s statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	if errs := s.kind.hooks().validateStatusUpdate(ctx, obj, old); len(errs) > 0 {
-		return errs
-	}
-	return s.kind.hooks().authorizeStatus(ctx, s.deps, obj, old)
+	return s.judge(
+		func() field.ErrorList { return s.kind.hooks().validateStatusUpdate(ctx, obj, old) },
+		func() field.ErrorList { return s.kind.hooks().authorizeStatus(ctx, s.deps, obj, old) })
 }
 
 func (s statusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	return s.kind.hooks().statusWarnings(ctx, obj, old)
 }
 
+// GetResetFields names the fields that an apply on the status endpoint never owns.
 func (s statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return s.resetFields(append([]string{"spec"}, s.kind.StatusResets...))
+	fields := append([]string{"spec"}, s.kind.StatusResets...)
+	if s.kind.StatusKeepsMetadata {
+		fields = append(fields, "metadata")
+	}
+	return s.resetFields(fields)
 }
 
 // The fields that every kind of k8s.io/api has under the same Go names.

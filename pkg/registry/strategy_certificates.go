@@ -7,6 +7,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,8 +104,11 @@ var podCertificateRequestHooks = HooksOf[*certificatesv1beta1.PodCertificateRequ
 	AuthorizeStatus:      maySign,
 }
 
-// maySign refuses a signer's answer by somebody who may not sign for it (KEP-4317).
-func maySign(ctx context.Context, deps Dependencies, _, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
+// maySign refuses a changed answer by a user who may not sign for the signer (KEP-4317).
+func maySign(ctx context.Context, deps Dependencies, r, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(r.Status, old.Status) {
+		return nil
+	}
 	path, signer := field.NewPath("spec", "signerName"), old.Spec.SignerName
 	user, ok := genericapirequest.UserFrom(ctx)
 	if !ok {

@@ -29,11 +29,13 @@ var resourceClaimHooks = HooksOf[*resourcev1.ResourceClaim]{
 		return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
 	},
 	AuthorizeStatus: func(ctx context.Context, deps Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
-		if errs := mayChangeClaim(ctx, deps, c, old); len(errs) > 0 || allocatedAdminAccess(old) != nil {
-			return errs
+		var errs field.ErrorList
+		if allocatedAdminAccess(old) == nil {
+			errs = allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
 		}
-		return allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
+		return append(errs, mayChangeClaim(ctx, deps, c, old)...)
 	},
+	AuthorizeFirst: true,
 }
 
 var resourceClaimTemplateHooks = HooksOf[*resourcev1.ResourceClaimTemplate]{
@@ -45,6 +47,7 @@ var resourceClaimTemplateHooks = HooksOf[*resourcev1.ResourceClaimTemplate]{
 		}
 		return allowAdminAccess(ctx, deps, t.Namespace, requestedAdminAccess(t.Spec.Spec.Devices.Requests))
 	},
+	AuthorizeFirst: true,
 }
 
 // requestedAdminAccess is where administrative access is asked for first, or nil.

@@ -32,7 +32,6 @@ func TestPrepareForCreate(t *testing.T) {
 	t.Parallel()
 	ctx := genericapirequest.WithUser(through(corev1.SchemeGroupVersion),
 		&user.DefaultInfo{Name: "jane", UID: "u", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}}})
-	pendingClaim := corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending} // whatever was sent
 	for _, test := range []struct {
 		name, reason    string
 		group, resource string
@@ -181,7 +180,7 @@ func TestPrepareForCreate(t *testing.T) {
 			want: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
 				DataSource:    &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
 				DataSourceRef: &corev1.TypedObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
-			}, Status: pendingClaim},
+			}},
 		},
 		{
 			name: "claim from something else", reason: "dataSource never took it, and dropped it in silence",
@@ -189,13 +188,13 @@ func TestPrepareForCreate(t *testing.T) {
 			obj: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
 				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("example.com"), Kind: "Populator", Name: "p"},
 			}},
-			want: &corev1.PersistentVolumeClaim{Status: pendingClaim},
+			want: &corev1.PersistentVolumeClaim{},
 		},
 		{
-			name: "claim that is bound", reason: "only a controller knows that it is; and what is stored is what was answered",
+			name: "claim that is bound", reason: "only a controller knows that it is; Pending is the default of a claim that is read",
 			resource: "persistentvolumeclaims",
 			obj:      &corev1.PersistentVolumeClaim{Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}},
-			want:     &corev1.PersistentVolumeClaim{Status: pendingClaim},
+			want:     &corev1.PersistentVolumeClaim{},
 		},
 		{
 			name: "claim from another namespace", reason: "the gate CrossNamespaceVolumeDataSource is off",
@@ -203,7 +202,7 @@ func TestPrepareForCreate(t *testing.T) {
 			obj: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
 				DataSourceRef: &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "c", Namespace: ptr.To("other")},
 			}},
-			want: &corev1.PersistentVolumeClaim{Status: pendingClaim},
+			want: &corev1.PersistentVolumeClaim{},
 		},
 		{
 			name: "coordinated lease", reason: "the gate CoordinatedLeaderElection is off",

@@ -19,8 +19,11 @@ var persistentVolumeHooks = HooksOf[*corev1.PersistentVolume]{
 		v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 	},
 	PrepareForStatusUpdate: func(_ context.Context, v, old *corev1.PersistentVolume) {
-		given := v.Status.LastPhaseTransitionTime
-		if v.Status.Phase != old.Status.Phase && (given == nil || given.Equal(old.Status.LastPhaseTransitionTime)) {
+		given, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime
+		switch samePhase := v.Status.Phase == old.Status.Phase; {
+		case samePhase && given == nil:
+			v.Status.LastPhaseTransitionTime = was
+		case !samePhase && (given == nil || given.Equal(was)):
 			now := metav1.Now()
 			v.Status.LastPhaseTransitionTime = &now
 		}
@@ -33,7 +36,6 @@ var persistentVolumeHooks = HooksOf[*corev1.PersistentVolume]{
 
 var persistentVolumeClaimHooks = HooksOf[*corev1.PersistentVolumeClaim]{
 	PrepareForCreate: func(_ context.Context, c *corev1.PersistentVolumeClaim) {
-		c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 		dropUnknownDataSource(&c.Spec)
 		dropOtherNamespace(&c.Spec)
 		sameDataSources(&c.Spec)

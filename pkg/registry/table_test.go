@@ -67,7 +67,7 @@ func TestTableTypes(t *testing.T) {
 		if k.List == nil && k.Answer == nil && k.Storage == nil {
 			t.Error("nothing serves the row")
 		}
-		if !k.Status && (k.StatusKeepsMetadata || k.StatusOnCreate || k.StatusOnUpdate || k.StatusResets != nil) {
+		if !k.Status && (k.StatusKeepsMetadata || k.StatusOnCreate || k.StatusResets != nil) {
 			t.Error("a row without a status says what becomes of it")
 		}
 		gvks := served(k)

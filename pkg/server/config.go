@@ -82,6 +82,7 @@ type Config struct {
 	client        kubernetes.Interface
 	dynamicClient dynamic.Interface
 	informers     *admission.Informers
+	flowSchemas   *flowSchemas // nil if there are none
 
 	authority      *pki.Authority
 	signingKey     crypto.Signer // of service account tokens; nil for one that no flag and no folder has
@@ -144,6 +145,7 @@ func (c *Config) Close(ctx context.Context) error {
 		aggregator.Wait()
 	}
 	c.reloads.Wait()
+	c.flowSchemas.wait()
 	_ = c.seeding.Wait() // the end of the server is why it fails
 	errs = append(errs, c.customStores.wait())
 	if c.presence != nil {
@@ -351,6 +353,7 @@ func (c *Config) buildClients(context.Context) error {
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
 		},
 	}
+	c.checkLoopback()
 	client, err := kubernetes.NewForConfig(c.generic.LoopbackClientConfig)
 	if err != nil {
 		return err
@@ -365,6 +368,7 @@ func (c *Config) buildClients(context.Context) error {
 	}
 	c.client, c.dynamicClient = client, dynamicClient
 	c.informers = admission.NewInformers(client, admission.NewBarrier(c.following.Done()), c.newInformer)
+	c.flowSchemas = c.newFlowSchemas()
 	return nil
 }
 
@@ -376,10 +380,14 @@ func (c *Config) buildAuthentication(context.Context) error {
 	c.authentication, err = c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
 		Client: c.client.CoreV1(), ClientCA: ca, SigningKey: c.signingKey, APIServerID: c.generic.APIServerID,
 	})
-	if err == nil {
-		c.follow(c.authentication.Config)
+	if err != nil {
+		return err
 	}
-	return err
+	c.follow(c.authentication.Config)
+	if c.options.LogRequest != nil {
+		c.generic.Authentication.Authenticator = notingAuthenticator{c.generic.Authentication.Authenticator}
+	}
+	return nil
 }
 
 // follow reloads a configuration file when it changes, if there is one, until a stop begins.

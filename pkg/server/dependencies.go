@@ -42,6 +42,8 @@ func (c *Config) dependencies() (registry.Dependencies, error) {
 		IPAddresses:     c.client.NetworkingV1().IPAddresses(),
 		Kubelet:         kubelet,
 		CustomResource:  c.customResource,
+		ServedResources: c.servedResources,
+		ServiceWarning:  c.serviceWarning,
 	}, nil
 }
 
@@ -57,6 +59,7 @@ func (c *Config) customResource(gvk schema.GroupVersionKind) (schema.GroupVersio
 // written is the registry's hook: what was written is in effect when it returns.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.informers.Barrier().Wait(c.following, resource, obj)
+	c.flowSchemas.written(resource)
 }
 
 func (c *Config) kubelet() (registry.Kubelet, error) {

@@ -30,7 +30,7 @@ func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.C
 		info, err := config.RequestInfoResolver.NewRequestInfo(req)
 		return err == nil && config.LongRunningFunc(req, info)
 	}
-	return c.listener.serving(genericapiserver.DefaultBuildHandlerChain(served, config))
+	return c.logRequests(c.listener.serving(genericapiserver.DefaultBuildHandlerChain(served, config)), config)
 }
 
 func (g *groupHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {

@@ -30,16 +30,24 @@ var errLoopbackClosed = errors.New("the server has stopped")
 // serve sets the handler; requests that come before are refused.
 func (l *loopback) serve(h http.Handler) { l.handler.Store(&h) }
 
+// check says why requests can't be served.
+func (l *loopback) check() error {
+	switch {
+	case l.handler.Load() == nil:
+		return errors.New("the server isn't serving yet")
+	case l.life.Err() != nil:
+		return errLoopbackClosed
+	}
+	return nil
+}
+
 // RoundTrip implements http.RoundTripper. The response is returned with its header,
 // and the body follows as the handler writes it, so watches stream.
 func (l *loopback) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
 	handler := l.handler.Load()
-	if handler == nil {
-		return nil, errors.New("the server isn't serving yet")
-	}
-	if l.life.Err() != nil {
-		return nil, errLoopbackClosed
-	}
 
 	// As on a connection, nothing but the end of the client's context comes along: the chain takes what it
 	// finds in a request's context for that request's own, such as the audit event and the user.

@@ -74,6 +74,9 @@ type Options struct {
 	// Yield, if there is one, is called before answers and events are sent. A program that has nothing else to
 	// do can let its goroutines run first: what they have to send goes with it.
 	Yield func()
+	// LogRequest, if there is one, is told of each request of a client when it is answered. It is called by many
+	// goroutines.
+	LogRequest func(Request)
 	// Flagz is what /flagz tells of, for a program that has flags.
 	Flagz flagz.Reader
 	// FeatureGates are turned on or off, after those of --feature-gates. KnownFeatureGates has their names.
@@ -123,8 +126,13 @@ func NewOptions() *Options {
 	return o
 }
 
+// OwnFlags is the section of the flags that kube-apiserver doesn't have.
+const OwnFlags = "miniapi's own"
+
 // AddFlags adds the flags by section.
 func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
+	o.addOwnFlags(fss.FlagSet(OwnFlags))
+	o.Admission.AddOwnFlags(fss.FlagSet(OwnFlags))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("generic"))
 	o.Etcd.AddFlags(fss.FlagSet("etcd"))
 	o.Serving.AddFlags(fss.FlagSet("secure serving"))
@@ -135,14 +143,14 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Authentication.AddFlags(fss.FlagSet("authentication"))
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
-	o.addOwnFlags(fss.FlagSet("misc"))
+	o.addMiscFlags(fss.FlagSet("misc"))
 	// The library serves nothing then.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	if !o.TransientKeys {
 		fss.FlagSet("secure serving").Lookup("cert-dir").Usage = "The folder where the server's authority, its serving certificate and the key of service account tokens are kept, across restarts. Several servers of one etcd can share it. By default, pki in --data-dir."
 	}
 	mustName(fss.FlagSet("etcd"), "etcd-servers", "an etcd server, for example http://127.0.0.1:2379")
-	mustName(fss.FlagSet("misc"), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
+	mustName(fss.FlagSet(OwnFlags), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
 }
 
 // mustName refuses an empty value of a flag, as a script has it whose variable isn't set: it would mean that the data
@@ -177,7 +185,10 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder to keep the data and the server's keys in, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Keep the data and the server's keys in this `folder`, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
+}
+
+func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange, "A CIDR notation IP range from which to assign service cluster IPs; two of them, separated by a comma, for dual stack.")
 	fs.Var(&o.ServiceNodePortRange, "service-node-port-range", "A port range to reserve for services with NodePort visibility, inclusive at both ends.")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Amount of time to retain events.")

@@ -1,10 +1,12 @@
 package integration_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -154,6 +156,46 @@ func TestResourceQuotaComesLast(t *testing.T) {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// Each plugin that users extend the chain by is turned off alone: the others are asked as before.
+func TestEachWayToExtendTheChainIsTurnedOff(t *testing.T) {
+	t.Parallel()
+	extensions := []string{mutatingPolicies, mutatingWebhooks, validatingPolicies, validatingWebhooks}
+	for _, off := range append(extensions, "none of them") {
+		t.Run(off, func(t *testing.T) {
+			t.Parallel()
+			var options []miniapitest.Option
+			if slices.Contains(extensions, off) {
+				options = append(options, miniapitest.WithoutAdmissionPlugins(off))
+			}
+			srv := miniapitest.Start(t, options...)
+			mutate(t, srv, "policy", mutations(applies(`Object{data: {"policy": "seen"}}`)), nil)
+			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("policy"), Spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "seen"})},
+				binding(admissionregistrationv1.Warn))
+			recorder := install(t, srv, mutating("mutate", allow()), validating("validate", allow()))
+			client, warnings := warned(t, srv)
+			created := must(client.CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+
+			var got []string
+			if created.Data["policy"] == "seen" {
+				got = append(got, mutatingPolicies)
+			}
+			if slices.Contains(called(recorder), "mutate") {
+				got = append(got, mutatingWebhooks)
+			}
+			if strings.Contains(strings.Join(warnings.take(), "\n"), "Validation failed for ValidatingAdmissionPolicy 'policy'") {
+				got = append(got, validatingPolicies)
+			}
+			if slices.Contains(called(recorder), "validate") {
+				got = append(got, validatingWebhooks)
+			}
+			want := slices.DeleteFunc(slices.Clone(extensions), func(name string) bool { return name == off })
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("plugins that were asked (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // Plugins that are turned off or on take or lose their place.

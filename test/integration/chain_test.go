@@ -2,6 +2,8 @@ package integration_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,12 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
@@ -236,8 +241,51 @@ func TestDefaultsFollowEachMutation(t *testing.T) {
 	}
 }
 
-// The API validates the object between the two phases: mutating webhooks may make it valid or
-// spoil it, validating webhooks never see one that isn't valid.
+// writes are the requests that store an object, here the thing with other data.
+var writes = []struct {
+	name, reason string
+	exists       bool // the thing, before the request
+	do           func(context.Context, corev1client.ConfigMapInterface, map[string]string) error
+}{
+	{"create", "a new object", false, func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
+		_, err := maps.Create(ctx, thingWith(data), metav1.CreateOptions{})
+		return err
+	}},
+	{"apply to create", "apply makes what isn't there", false, applyData},
+	{"update", "the whole object is sent", true, func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
+		_, err := maps.Update(ctx, thingWith(data), metav1.UpdateOptions{})
+		return err
+	}},
+	{"json patch", "the object is what the operations make of it", true, patchData(types.JSONPatchType, `[{"op":"replace","path":"/data","value":%s}]`)},
+	{"merge patch", "the object is what the part makes of it", true, patchData(types.MergePatchType, `{"data":%s}`)},
+	{"strategic merge patch", "the object is what the part makes of it", true, patchData(types.StrategicMergePatchType, `{"data":%s}`)},
+	{"apply", "the object is what the part makes of it", true, applyData},
+}
+
+func thingWith(data map[string]string) *corev1.ConfigMap {
+	o := thing()
+	o.Data = data
+	return o
+}
+
+func applyData(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
+	_, err := maps.Apply(ctx, corev1ac.ConfigMap("thing", "default").WithData(data), metav1.ApplyOptions{FieldManager: "test", Force: true})
+	return err
+}
+
+// patchData is a patch with %s where the data belong.
+func patchData(patchType types.PatchType, patch string) func(context.Context, corev1client.ConfigMapInterface, map[string]string) error {
+	return func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
+		encoded, err := json.Marshal(data)
+		if err == nil {
+			_, err = maps.Patch(ctx, "thing", patchType, fmt.Appendf(nil, patch, encoded), metav1.PatchOptions{})
+		}
+		return err
+	}
+}
+
+// Whatever writes an object, the API validates it between the two phases: mutating webhooks may make it valid or spoil it,
+// validating webhooks never see one that isn't valid.
 func TestValidationIsBetweenThePhases(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -251,22 +299,30 @@ func TestValidationIsBetweenThePhases(t *testing.T) {
 		{"made valid", "a webhook may complete what the API would refuse", "not valid", patch(miniapitest.Remove("/data/not valid")), []string{"mutate", "validate"}, true},
 		{"made invalid", "a webhook can't get around the API's rules", "valid", patch(miniapitest.Add("/data/not valid", "")), []string{"mutate"}, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			prepare(t, srv.Client(), false)
-			recorder := install(t, srv, mutating("mutate", tc.patch), validating("validate", allow()))
-			sent := thing()
-			sent.Data[tc.key] = ""
-			_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), sent, metav1.CreateOptions{})
-			if tc.valid && err != nil || !tc.valid && !apierrors.IsInvalid(err) {
-				t.Errorf("%s: valid is %t, got %v", tc.reason, tc.valid, err)
-			}
-			if diff := cmp.Diff(tc.calls, called(recorder)); diff != "" {
-				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
-			}
-			if found := stored(t, srv.Client()); (found != nil) != tc.valid {
-				t.Errorf("%s: what is stored is %v", tc.reason, found)
-			}
-		})
+		for _, write := range writes {
+			t.Run(tc.name+" "+write.name, func(t *testing.T) {
+				prepare(t, srv.Client(), write.exists)
+				before := stored(t, srv.Client())
+				recorder := install(t, srv, mutating("mutate", tc.patch), validating("validate", allow()))
+				err := write.do(t.Context(), srv.Client().CoreV1().ConfigMaps("default"), map[string]string{"made": "second", tc.key: ""})
+				if tc.valid && err != nil || !tc.valid && !apierrors.IsInvalid(err) {
+					t.Errorf("%s, and %s: valid is %t, got %v", write.reason, tc.reason, tc.valid, err)
+				}
+				if diff := cmp.Diff(tc.calls, called(recorder)); diff != "" {
+					t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+				}
+				after := stored(t, srv.Client())
+				if !tc.valid {
+					if diff := cmp.Diff(before, after); diff != "" {
+						t.Errorf("%s: what is stored has changed (-before +after):\n%s", tc.reason, diff)
+					}
+					return
+				}
+				if diff := cmp.Diff(map[string]string{"made": "second"}, after.Data); diff != "" {
+					t.Errorf("%s: data that are stored (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
 	}
 }
 
@@ -288,6 +344,65 @@ func TestPreparationIsBetweenThePhases(t *testing.T) {
 	}
 	if after.UID != created.UID || after.CreationTimestamp.IsZero() || after.Status.Phase != corev1.PodPending || after.Status.QOSClass != corev1.PodQOSBestEffort {
 		t.Errorf("a validating webhook sees what is stored, but uid %q, created %s, status %+v", after.UID, after.CreationTimestamp, after.Status)
+	}
+}
+
+// What replaces an object is prepared between the two phases, too: a change of the spec is of the next generation, the
+// status stays that of the object before, and mutating webhooks have no say in either.
+func TestPreparationOfChanges(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	deployments := srv.Client().AppsV1().Deployments("default")
+	const two = `{"spec":{"replicas":2}}`
+	patched := func(patchType types.PatchType, patch string) func(context.Context, string) error {
+		return func(ctx context.Context, name string) error {
+			_, err := deployments.Patch(ctx, name, patchType, []byte(patch), metav1.PatchOptions{})
+			return err
+		}
+	}
+	for _, change := range []struct {
+		name, reason string
+		do           func(context.Context, string) error
+		sent         int64 // the generation that the mutating webhook sees
+	}{
+		{"update", "the object is sent without a generation", func(ctx context.Context, name string) error {
+			changed := appsDeployment(name)
+			changed.Spec.Replicas = new(int32(2))
+			_, err := deployments.Update(ctx, changed, metav1.UpdateOptions{})
+			return err
+		}, 0},
+		{"json-patch", "the stored object is patched", patched(types.JSONPatchType, `[{"op":"replace","path":"/spec/replicas","value":2}]`), 1},
+		{"merge-patch", "the stored object is patched", patched(types.MergePatchType, two), 1},
+		{"strategic-merge-patch", "the stored object is patched", patched(types.StrategicMergePatchType, two), 1},
+		{"apply", "the stored object is patched", func(ctx context.Context, name string) error {
+			_, err := deployments.Apply(ctx, appsv1ac.Deployment(name, "default").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2)),
+				metav1.ApplyOptions{FieldManager: "test", Force: true})
+			return err
+		}, 1},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			created := must(deployments.Create(t.Context(), appsDeployment(change.name), metav1.CreateOptions{}))(t)
+			created.Status.Replicas = 1
+			must(deployments.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}))(t)
+			onUpdate := on("UPDATE", "apps/v1", "deployments")
+			recorder := install(t, srv,
+				mutating("mutate", patch(miniapitest.Add("/metadata/generation", 77), miniapitest.Add("/status", map[string]any{"replicas": 7})), onUpdate),
+				validating("validate", allow(), onUpdate))
+			ok(t, change.do(t.Context(), change.name))
+
+			type prepared struct{ Generation, Replicas int64 }
+			var seen []prepared
+			for _, review := range recorder.Reviews() {
+				o := decode[appsv1.Deployment](t, review.Request.Object.Raw)
+				seen = append(seen, prepared{o.Generation, int64(o.Status.Replicas)})
+			}
+			changed := must(deployments.Get(t.Context(), change.name, metav1.GetOptions{}))(t)
+			seen = append(seen, prepared{changed.Generation, int64(changed.Status.Replicas)})
+			want := []prepared{{change.sent, change.sent}, {2, 1}, {2, 1}}
+			if diff := cmp.Diff(want, seen); diff != "" {
+				t.Errorf("%s: generation, and replicas of the status, that the webhooks and the store have (-want +got):\n%s", change.reason, diff)
+			}
+		})
 	}
 }
 

@@ -1,18 +1,21 @@
 package integration_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -128,8 +131,7 @@ func request(t testing.TB, config *rest.Config, verb, path string, header http.H
 func TestConnectGoesThroughTheChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
-	asked := runOnKubelet(t, srv, "web")
-	upgrade := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}}
+	_, asked := standIn(t, srv)
 	const exec = "/api/v1/namespaces/default/pods/web/exec?command=sh&container=main&stdout=true"
 
 	t.Run("admitted", func(t *testing.T) {
@@ -146,13 +148,8 @@ func TestConnectGoesThroughTheChain(t *testing.T) {
 		if diff := cmp.Diff([]string{"ls", "-l"}, seen); diff != "" {
 			t.Errorf("the command that the validating webhook sees (-want +got):\n%s", diff)
 		}
-		select {
-		case got := <-asked:
-			if diff := cmp.Diff([]string{"ls", "-l"}, got["command"]); diff != "" {
-				t.Errorf("the command that the kubelet gets (-want +got):\n%s", diff)
-			}
-		default:
-			t.Error("the kubelet wasn't asked")
+		if diff := cmp.Diff([]string{"/exec/default/web/main?command=ls&command=-l&output=1"}, asked()); diff != "" {
+			t.Errorf("what the kubelet is asked for (-want +got):\n%s", diff)
 		}
 	})
 	for _, refusing := range []hook{
@@ -163,37 +160,112 @@ func TestConnectGoesThroughTheChain(t *testing.T) {
 			if response := request(t, srv.Config(), http.MethodPost, exec, upgrade); response.StatusCode != http.StatusForbidden {
 				t.Errorf("want the webhook's refusal, got %d", response.StatusCode)
 			}
-			select {
-			case got := <-asked:
+			if got := asked(); got != nil {
 				t.Errorf("the kubelet was asked for %v", got)
-			default:
 			}
 		})
 	}
 }
 
-// runOnKubelet makes a pod, on a node whose kubelet refuses every session after it has said
-// what it was asked for.
-func runOnKubelet(t testing.TB, srv *miniapitest.Server, name string) <-chan url.Values {
+// upgrade is the header of a request for a session.
+var upgrade = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}}
+
+// Whatever a connection leads to, it is made with the options that mutating webhooks and policies have changed.
+func TestConnectOptionsAreMutated(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	port, asked := standIn(t, srv)
+	const pods = "/api/v1/namespaces/default/pods/"
+	for _, tc := range []struct {
+		name, reason  string
+		resource      string
+		path          string
+		header        http.Header
+		as, by, using string // the operation, the path and the value of a JSON patch
+		want          string
+	}{
+		{"exec", "another command is run", "pods/exec", pods + "web/exec?command=sh&container=main&stdout=true", upgrade,
+			"replace", "/command/0", `"ls"`, "/exec/default/web/main?command=ls&output=1"},
+		{"attach", "another container is attached to", "pods/attach", pods + "web/attach?container=main&stdout=true", upgrade,
+			"replace", "/container", `"side"`, "/attach/default/web/side?output=1"},
+		{"portforward", "another port is forwarded to", "pods/portforward", pods + "web/portforward?ports=80", upgrade,
+			"replace", "/ports/0", "81", "/portForward/default/web?port=81"},
+		{"pod proxy", "another path is asked for", "pods/proxy", fmt.Sprintf("%shttps:web:%d/proxy/a", pods, port), nil,
+			"replace", "/path", `"/b"`, "/b"},
+		{"service proxy", "another path is asked for", "services/proxy", "/api/v1/namespaces/default/services/https:web:443/proxy/a", nil,
+			"replace", "/path", `"/b"`, "/b"},
+		{"node proxy", "another path is asked for", "nodes/proxy", "/api/v1/nodes/node/proxy/a", nil,
+			"replace", "/path", `"/b"`, "/b"},
+		{"proxy without a path", "an option is added", "nodes/proxy", "/api/v1/nodes/node/proxy", nil,
+			"add", "/path", `"/b"`, "/b"},
+	} {
+		onConnect := on("CONNECT", "v1", tc.resource)
+		for _, by := range []struct {
+			name   string
+			mutate func(*testing.T)
+		}{
+			{"webhook", func(t *testing.T) {
+				install(t, srv, mutating("mutate", patch(miniapitest.PatchOperation{Op: tc.as, Path: tc.by, Value: json.RawMessage(tc.using)}), onConnect))
+			}},
+			{"policy", func(t *testing.T) {
+				mutate(t, srv, "mutate", admissionregistrationv1.MutatingAdmissionPolicySpec{
+					MatchConstraints: matchResources("CONNECT", "v1", tc.resource),
+					Mutations:        []admissionregistrationv1.Mutation{patches(fmt.Sprintf("[JSONPatch{op: %q, path: %q, value: %s}]", tc.as, tc.by, tc.using))},
+				}, nil)
+			}},
+		} {
+			t.Run(tc.name+" by a "+by.name, func(t *testing.T) {
+				by.mutate(t)
+				recorder := install(t, srv, validating("validate", allow(), onConnect))
+				request(t, srv.Config(), http.MethodPost, tc.path, tc.header)
+				if diff := cmp.Diff([]string{tc.want}, asked()); diff != "" {
+					t.Errorf("%s: where the connection leads (-want +got):\n%s", tc.reason, diff)
+				}
+				if calls := called(recorder); len(calls) != 1 {
+					t.Errorf("want one review, got %v", calls)
+				}
+			})
+		}
+	}
+}
+
+// standIn makes the node "node", and the pod and the service "web", for all of which one server stands in at a port. It
+// refuses sessions after it has noted what it is asked for, which asked gives, since the last time.
+func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []string) {
 	t.Helper()
-	asked := make(chan url.Values, 1)
-	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.URL.Query()
+	var mu sync.Mutex
+	var seen []string
+	backend := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.URL.RequestURI())
 		http.Error(w, "no sessions here", http.StatusServiceUnavailable)
 	}))
-	t.Cleanup(kubelet.Close)
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(kubelet.URL, "https://"))
+	t.Cleanup(backend.Close)
+	host, text, err := net.SplitHostPort(strings.TrimPrefix(backend.URL, "https://"))
 	ok(t, err)
+	port = must(strconv.Atoi(text))(t)
 
 	core := srv.Client().CoreV1()
-	node := must(core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{}))(t)
+	node := must(core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: named("node")}, metav1.CreateOptions{}))(t)
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
-	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(must(strconv.Atoi(port))(t))
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(port)
 	must(core.Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}))(t)
-	running := pod(name)
+	running := pod("web")
 	running.Spec.NodeName = node.Name
-	must(core.Pods("default").Create(t.Context(), running, metav1.CreateOptions{}))(t)
-	return asked
+	running.Spec.Containers = append(running.Spec.Containers, corev1.Container{Name: "side", Image: "side:1"})
+	running = must(core.Pods("default").Create(t.Context(), running, metav1.CreateOptions{}))(t)
+	running.Status.PodIPs, running.Status.PodIP = []corev1.PodIP{{IP: host}}, host
+	must(core.Pods("default").UpdateStatus(t.Context(), running, metav1.UpdateOptions{}))(t)
+	must(core.Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: named("web"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}, metav1.CreateOptions{}))(t)
+	must(srv.Client().DiscoveryV1().EndpointSlices("default").Create(t.Context(), endpointSlice("web", port), metav1.CreateOptions{}))(t)
+	return port, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		taken := seen
+		seen = nil
+		return taken
+	}
 }
 
 // There is no dry run of a connection.

@@ -2,12 +2,15 @@ package integration_test
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -125,28 +128,87 @@ func TestConnectionsFollowTheService(t *testing.T) {
 	ok(t, err)
 	before, after := &miniapitest.Recorder{}, &miniapitest.Recorder{}
 	const name = "hook.default.svc"
-	slice := func(serving int) *discoveryv1.EndpointSlice {
-		return &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Name: "hook", Labels: map[string]string{discoveryv1.LabelServiceName: "hook"}},
-			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
-			Ports: []discoveryv1.EndpointPort{{Port: port(serving)}},
-		}
-	}
 	srv := miniapitest.Start(t)
 	must(srv.Client().CoreV1().Services("default").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 	}, metav1.CreateOptions{}))(t)
-	slices := srv.Client().DiscoveryV1().EndpointSlices("default")
-	must(slices.Create(t.Context(), slice(own.serve(t, before.Handler(allow()), name)), metav1.CreateOptions{}))(t)
+	endpointSlices := srv.Client().DiscoveryV1().EndpointSlices("default")
+	must(endpointSlices.Create(t.Context(), endpointSlice("hook", own.serve(t, before.Handler(allow()), name)), metav1.CreateOptions{}))(t)
 	install(t, srv, validating("hook", nil, at(admissionregistrationv1.WebhookClientConfig{
 		CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "hook"},
 	})))
 	ok(t, createThing(t, srv))
 
-	must(slices.Patch(t.Context(), "hook", types.JSONPatchType, fmt.Appendf(nil, `[{"op":"replace","path":"/ports/0/port","value":%d}]`,
+	must(endpointSlices.Patch(t.Context(), "hook", types.JSONPatchType, fmt.Appendf(nil, `[{"op":"replace","path":"/ports/0/port","value":%d}]`,
 		own.serve(t, after.Handler(allow()), name)), metav1.PatchOptions{}))(t)
 	ok(t, createThing(t, srv))
 	if was, is := len(before.Reviews()), len(after.Reviews()); was != 1 || is != 1 {
 		t.Errorf("want one call at each address, got %d before and %d after", was, is)
+	}
+}
+
+// Each call goes to one of the service's endpoints that are ready, whichever: all of them share the calls, and one that is
+// ready no longer gets none.
+func TestConnectionsToSeveralEndpoints(t *testing.T) {
+	t.Parallel()
+	own, err := newAuthority()
+	ok(t, err)
+	srv := miniapitest.Start(t)
+	must(srv.Client().CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+		ObjectMeta: named("hook"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
+	}, metav1.CreateOptions{}))(t)
+	endpointSlices := srv.Client().DiscoveryV1().EndpointSlices("default")
+	backends := map[string]*atomic.Int32{"a": {}, "b": {}, "c": {}}
+	for name, calls := range backends {
+		slice := endpointSlice("hook", own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			allow().ServeHTTP(w, r)
+		}), "hook.default.svc"))
+		slice.Name, slice.Endpoints[0].Conditions.Ready = name, new(name != "c")
+		must(endpointSlices.Create(t.Context(), slice, metav1.CreateOptions{}))(t)
+	}
+	install(t, srv, validating("hook", nil, at(admissionregistrationv1.WebhookClientConfig{
+		CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "hook"},
+	})))
+	ready := func(name string, is bool) {
+		must(endpointSlices.Patch(t.Context(), name, types.JSONPatchType, fmt.Appendf(nil, `[{"op":"add","path":"/endpoints/0/conditions/ready","value":%t}]`, is), metav1.PatchOptions{}))(t)
+	}
+	for _, step := range []struct {
+		name, reason string
+		change       func()
+		want         []string
+	}{
+		{"two of three are ready", "the calls are shared", func() {}, []string{"a", "b"}},
+		{"one is ready no longer", "the other gets all calls, over connections that are there or new ones", func() { ready("a", false) }, []string{"b"}},
+		{"another becomes ready", "the calls are shared again", func() { ready("c", true) }, []string{"b", "c"}},
+		{"a slice goes", "its endpoints go with it", func() { ok(t, endpointSlices.Delete(t.Context(), "b", metav1.DeleteOptions{})) }, []string{"c"}},
+	} {
+		step.change()
+		for _, calls := range backends {
+			calls.Store(0)
+		}
+		const calls = 40 // that no endpoint is left out by chance
+		for range calls {
+			ok(t, createThing(t, srv))
+		}
+		var got []string
+		sum := int32(0)
+		for _, name := range slices.Sorted(maps.Keys(backends)) {
+			if n := backends[name].Load(); n > 0 {
+				got, sum = append(got, name), sum+n
+			}
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" || sum != calls {
+			t.Errorf("%s: %s: endpoints that got the %d of %d calls (-want +got):\n%s", step.name, step.reason, sum, calls, diff)
+		}
+	}
+}
+
+// endpointSlice is the one endpoint of a service, at a port of this machine.
+func endpointSlice(service string, serving int) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
+		Ports: []discoveryv1.EndpointPort{{Port: port(serving)}},
 	}
 }

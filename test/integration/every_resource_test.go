@@ -70,35 +70,11 @@ type walk struct {
 
 const walker = "walker"
 
+// newWalk is a walk that is reviewed.
 func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
-	w := &walk{
-		client:  must(dynamic.NewForConfig(srv.AddUser(walker, "system:masters")))(t),
-		objects: map[string]map[string]any{}, served: map[schema.GroupVersionResource]metav1.APIResource{},
-		equivalent: map[string]schema.GroupVersionResource{},
-	}
-	ok(t, yaml.UnmarshalStrict(objectsYAML, &w.objects))
-	own := must(newAuthority())(t)
-	request := must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: walker}}, own.key))(t)
-	spec := func(resource string) map[string]any { return w.objects[resource]["spec"].(map[string]any) }
-	spec("certificatesigningrequests")["request"] = base64.StdEncoding.EncodeToString(
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}))
-	spec("podcertificaterequests")["stubPKCS10Request"] = base64.StdEncoding.EncodeToString(request)
-	spec("clustertrustbundles")["trustBundle"] = string(own.pem)
-	_, lists, err := srv.Client().Discovery().ServerGroupsAndResources()
-	ok(t, err)
+	w := unreviewed(t, srv)
 	var rules []admissionregistrationv1.RuleWithOperations
-	for _, list := range lists {
-		gv := groupVersionOf(list.GroupVersion)
-		for _, resource := range list.APIResources {
-			if resource.Version == "" { // a subresource may be of another group
-				resource.Group, resource.Version = gv.Group, gv.Version
-			}
-			w.served[gv.WithResource(resource.Name)] = resource
-			w.order = append(w.order, gv.WithResource(resource.Name))
-		}
-	}
-	slices.SortFunc(w.order, func(a, b schema.GroupVersionResource) int { return strings.Compare(w.name(a), w.name(b)) })
 	for _, gvr := range w.order {
 		if _, known := w.equivalent[gvr.Resource]; !known {
 			w.equivalent[gvr.Resource] = gvr
@@ -118,6 +94,38 @@ func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	w.recorder = install(t, srv,
 		mutating("mutating-exact", unknownField, exactly), mutating("mutating-equivalent", unknownField, converted),
 		validating("validating-exact", allow(), exactly), validating("validating-equivalent", allow(), converted))
+	return w
+}
+
+// unreviewed is a walk without webhooks.
+func unreviewed(t *testing.T, srv *miniapitest.Server) *walk {
+	t.Helper()
+	w := &walk{
+		client:  must(dynamic.NewForConfig(srv.AddUser(walker, "system:masters")))(t),
+		objects: map[string]map[string]any{}, served: map[schema.GroupVersionResource]metav1.APIResource{},
+		equivalent: map[string]schema.GroupVersionResource{},
+	}
+	ok(t, yaml.UnmarshalStrict(objectsYAML, &w.objects))
+	own := must(newAuthority())(t)
+	request := must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: walker}}, own.key))(t)
+	spec := func(resource string) map[string]any { return w.objects[resource]["spec"].(map[string]any) }
+	spec("certificatesigningrequests")["request"] = base64.StdEncoding.EncodeToString(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}))
+	spec("podcertificaterequests")["stubPKCS10Request"] = base64.StdEncoding.EncodeToString(request)
+	spec("clustertrustbundles")["trustBundle"] = string(own.pem)
+	_, lists, err := srv.Client().Discovery().ServerGroupsAndResources()
+	ok(t, err)
+	for _, list := range lists {
+		gv := groupVersionOf(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if resource.Version == "" { // a subresource may be of another group
+				resource.Group, resource.Version = gv.Group, gv.Version
+			}
+			w.served[gv.WithResource(resource.Name)] = resource
+			w.order = append(w.order, gv.WithResource(resource.Name))
+		}
+	}
+	slices.SortFunc(w.order, func(a, b schema.GroupVersionResource) int { return strings.Compare(w.name(a), w.name(b)) })
 	return w
 }
 
@@ -146,8 +154,30 @@ func (w *walk) verbs(gvr schema.GroupVersionResource) []verb {
 
 func (w *walk) create(t *testing.T, gvr schema.GroupVersionResource) error {
 	w.recorder.Reset()
-	_, err := w.resource(gvr).Create(t.Context(), w.object(t, gvr), metav1.CreateOptions{})
+	o, err := w.resource(gvr).Create(t.Context(), w.object(t, gvr), metav1.CreateOptions{})
+	if err == nil {
+		w.settle(t, gvr, o.GetName())
+	}
 	return err
+}
+
+// settle waits until the server has written to a new object what it writes by itself: another write at the same
+// time would be reviewed twice.
+func (w *walk) settle(t *testing.T, gvr schema.GroupVersionResource, name string) {
+	t.Helper()
+	if gvr.Resource != "flowschemas" {
+		return
+	}
+	eventually(t, func(ctx context.Context) error {
+		o, err := w.resource(gvr).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions"); len(conditions) == 0 {
+			return fmt.Errorf("%s has no condition yet: %w", name, err)
+		}
+		return nil
+	})
 }
 
 func (w *walk) update(t *testing.T, gvr schema.GroupVersionResource) error {
@@ -205,7 +235,10 @@ func (w *walk) existing(t *testing.T, gvr schema.GroupVersionResource) *unstruct
 	o := w.object(t, gvr)
 	found, err := w.resource(gvr).Get(t.Context(), o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		found, err = w.resource(gvr).Create(t.Context(), o, metav1.CreateOptions{})
+		if found, err = w.resource(gvr).Create(t.Context(), o, metav1.CreateOptions{}); err == nil {
+			w.settle(t, gvr, o.GetName())
+			found, err = w.resource(gvr).Get(t.Context(), o.GetName(), metav1.GetOptions{})
+		}
 	}
 	ok(t, err)
 	return found

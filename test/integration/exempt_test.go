@@ -1,6 +1,8 @@
 package integration_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +35,7 @@ func policySpec(mutates bool, match map[string]any) map[string]any {
 	if mutates {
 		spec["reinvocationPolicy"] = "Never"
 		spec["mutations"] = []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{
-			"expression": `[JSONPatch{op: "test", path: "/kind", value: "None"}]`,
+			"expression": `[JSONPatch{op: "remove", path: "/nothing"}]`, // which fails
 		}}}
 	} else {
 		spec["validations"] = []any{map[string]any{"expression": "false"}}
@@ -49,14 +51,15 @@ func bindingSpec(policy string, mutates bool) map[string]any {
 	return map[string]any{"spec": spec}
 }
 
-// refuseByPolicies has a policy of each kind refuse what matches.
-func refuseByPolicies(t *testing.T, srv *miniapitest.Server, match map[string]any) {
+// refuseByPolicy has a policy, which mutates or validates, refuse what matches.
+func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match map[string]any) {
 	t.Helper()
+	kind := "ValidatingAdmissionPolicy"
+	if mutates {
+		kind = "MutatingAdmissionPolicy"
+	}
 	for _, o := range []*unstructured.Unstructured{
-		object(configurationAPI, "ValidatingAdmissionPolicy", "deny", policySpec(false, match)),
-		object(configurationAPI, "ValidatingAdmissionPolicyBinding", "deny", bindingSpec("deny", false)),
-		object(configurationAPI, "MutatingAdmissionPolicy", "deny", policySpec(true, match)),
-		object(configurationAPI, "MutatingAdmissionPolicyBinding", "deny", bindingSpec("deny", true)),
+		object(configurationAPI, kind, "deny", policySpec(mutates, match)), object(configurationAPI, kind+"Binding", "deny", bindingSpec("deny", mutates)),
 	} {
 		must(clusterResources(srv, configurationAPI, resourceOf(o.GetKind())).Create(t.Context(), o, metav1.CreateOptions{}))(t)
 	}
@@ -92,9 +95,16 @@ func TestExemptConfiguration(t *testing.T) {
 			return install(t, srv, mutating("m", deny("no"), everything), validating("v", deny("no"), everything))
 		},
 	}, {
-		name: "policies", reason: "a policy can't judge itself",
+		name: "validating policies", reason: "a policy can't judge itself",
 		refuse: func(t *testing.T, srv *miniapitest.Server) *miniapitest.Recorder {
-			refuseByPolicies(t, srv, matching("*"))
+			refuseByPolicy(t, srv, false, matching("*"))
+			return &miniapitest.Recorder{}
+		},
+		policies: true,
+	}, {
+		name: "mutating policies", reason: "a policy can't change itself",
+		refuse: func(t *testing.T, srv *miniapitest.Server) *miniapitest.Recorder {
+			refuseByPolicy(t, srv, true, matching("*"))
 			return &miniapitest.Recorder{}
 		},
 		policies: true,
@@ -151,7 +161,8 @@ func TestExemptReviews(t *testing.T) {
 // exemptReviews asks every question, for which the webhooks are called that it wants.
 func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 	t.Helper()
-	refuseByPolicies(t, srv, matching("authentication.k8s.io", "authorization.k8s.io"))
+	refuseByPolicy(t, srv, false, matching("authentication.k8s.io", "authorization.k8s.io", ""))
+	refuseByPolicy(t, srv, true, matching("authentication.k8s.io", "authorization.k8s.io", "apps"))
 	recorder := install(t, srv, mutating("m", allow(), everything), validating("v", allow(), everything))
 	attributes := &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Verb: "get", Resource: "pods"}
 	spec := authorizationv1.SubjectAccessReviewSpec{User: "somebody", ResourceAttributes: attributes}
@@ -197,5 +208,11 @@ func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 		if diff := cmp.Diff(want, called(recorder)); diff != "" {
 			t.Errorf("%s: %s: calls (-want +got):\n%s", review.name, review.reason, diff)
 		}
+	}
+	if err := createThing(t, srv); !strings.Contains(fmt.Sprint(err), "ValidatingAdmissionPolicy 'deny'") {
+		t.Errorf("a ConfigMap isn't refused by the validating policy, so that nothing is proven: %v", err)
+	}
+	if _, err := srv.Client().AppsV1().Deployments("default").Create(t.Context(), appsDeployment("web"), metav1.CreateOptions{DryRun: dry}); !strings.Contains(fmt.Sprint(err), "policy 'deny'") {
+		t.Errorf("a Deployment isn't refused by the mutating policy, so that nothing is proven: %v", err)
 	}
 }

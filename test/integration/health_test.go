@@ -2,13 +2,15 @@ package integration_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Who waits for a part of what every cluster has, by the name that kube-apiserver gives to its creation, finds it.
+// A client that waits for a part of what every cluster has, by the name that kube-apiserver gives to its creation,
+// finds it.
 func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 	t.Parallel()
 	all := miniapitest.Start(t)
@@ -24,6 +26,11 @@ func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 		{"roles", "scripts wait for this one", all, "rbac/bootstrap-roles", http.StatusOK},
 		{"priority classes", "system pods need them", all, "scheduling/bootstrap-system-priority-classes", http.StatusOK},
 		{"flow schemas", "they are created, if not applied", all, "priority-and-fairness-config-producer", http.StatusOK},
+		{"namespaces", "objects need theirs", all, "start-system-namespaces-controller", http.StatusOK},
+		{"trust", "extension API servers read whom to trust", all, "start-cluster-authentication-info-controller", http.StatusOK},
+		{"token tracking", "its date is written", all, "start-legacy-token-tracking-controller", http.StatusOK},
+		{"service", "pods reach the API by it", all, "bootstrap-controller", http.StatusOK},
+		{"addresses", "services are given them", all, "start-kubernetes-service-cidr-controller", http.StatusOK},
 		{"not served", "what isn't served isn't created", some, "scheduling/bootstrap-system-priority-classes", http.StatusNotFound},
 		{"the others", "they are created all the same", some, "rbac/bootstrap-roles", http.StatusOK},
 		{"nobody's", "a misspelt name mustn't be healthy", all, "rbac/bootstrap-rules", http.StatusNotFound},
@@ -39,5 +46,17 @@ func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The server's own client is checked by kube-apiserver's name for it, where kube-apiserver checks it.
+func TestHealthOfTheServersOwnClient(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t).Client().Discovery().RESTClient()
+	for path, want := range map[string]bool{"/healthz": true, "/livez": true, "/readyz": false} {
+		body := must(client.Get().AbsPath(path).Param("verbose", "").Do(t.Context()).Raw())(t)
+		if listed := strings.Contains(string(body), "[+]loopback-serving-certificate ok\n"); listed != want {
+			t.Errorf("%s lists loopback-serving-certificate: want %t, got:\n%s", path, want, body)
+		}
 	}
 }

@@ -3,11 +3,13 @@ package integration_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -182,6 +184,104 @@ func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	if diff := cmp.Diff([]sizes{{int64(1), nil}, {int64(3), int64(2)}}, got); diff != "" {
 		t.Errorf("sizes that the webhook was sent (-want +got):\n%s", diff)
 	}
+}
+
+// A webhook that can't be sent its version of an object isn't called: the request fails, whatever the failure policy of the
+// webhook. Requests that need no conversion go on.
+func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
+	widgets := resources(srv, "example.com/v1", "widgets")
+	widget := func(name string) *unstructured.Unstructured {
+		return object("example.com/v1", "Widget", name, map[string]any{"spec": map[string]any{"size": int64(1)}})
+	}
+	must(widgets.Create(t.Context(), widget("there"), metav1.CreateOptions{}))(t)
+	works := renaming(map[string]string{"v1": "size", "v1beta1": "length"})
+	const converter = "conversion webhook for example.com/v1, Kind=Widget "
+	for _, tc := range []struct {
+		name, reason string
+		converter    http.Handler
+		want         string // part of the refusal, nothing if there is none
+	}{
+		{"it works", "the webhook gets its version", works, ""},
+		{"it says so", "its message is passed on", converting(works, func(r *apiextensionsv1.ConversionResponse) {
+			r.Result, r.ConvertedObjects = metav1.Status{Status: metav1.StatusFailure, Message: "no length is known"}, nil
+		}), converter + "failed: no length is known"},
+		{"it breaks", "it answers with an error", replying(http.StatusInternalServerError, ""), converter + `failed: an error on the server ("unknown") has prevented the request from succeeding`},
+		{"it answers another review", "the uid is another", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.UID = "another" }),
+			converter + `failed: expected response.uid="`},
+		{"it loses an object", "there are fewer objects than were sent", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = nil }),
+			converter + "returned 0 objects, expected 1"},
+	} {
+		for _, kind := range []struct {
+			name string
+			hook func(string, http.Handler, ...change) hook
+		}{{"mutating", mutating}, {"validating", validating}} {
+			t.Run(tc.name+" "+kind.name, func(t *testing.T) {
+				convertBy(t, srv, "widgets", tc.converter)
+				recorder := install(t, srv,
+					kind.hook("converted", allow(), matchPolicy(equivalent), failurePolicy("Ignore"), on("*", "example.com/v1beta1", "widgets")),
+					kind.hook("exact", allow(), matchPolicy(exact), on("*", "example.com/v1beta1", "widgets")))
+				for _, request := range []struct {
+					name string
+					do   func() error
+				}{
+					{"create", func() error {
+						_, err := widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{DryRun: dry})
+						return err
+					}},
+					{"patch", func() error {
+						_, err := widgets.Patch(t.Context(), "there", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{DryRun: dry})
+						return err
+					}},
+					{"delete", func() error { return widgets.Delete(t.Context(), "there", metav1.DeleteOptions{DryRun: dry}) }},
+				} {
+					recorder.Reset()
+					err := request.do()
+					if tc.want == "" {
+						ok(t, err)
+						if diff := cmp.Diff([]string{"converted"}, called(recorder)); diff != "" {
+							t.Errorf("%s: %s: calls (-want +got):\n%s", request.name, tc.reason, diff)
+						}
+						continue
+					}
+					if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.want) {
+						t.Errorf("%s: %s: want %q, got %v", request.name, tc.reason, tc.want, err)
+					}
+					if calls := called(recorder); calls != nil {
+						t.Errorf("%s: %s: calls: %v", request.name, tc.reason, calls)
+					}
+				}
+			})
+		}
+	}
+	// Without a webhook for another version, nothing is converted.
+	must(widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{}))(t)
+}
+
+// convertBy has a definition of example.com convert its objects by a webhook.
+func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter http.Handler) {
+	t.Helper()
+	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
+		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": srv.Webhook("/convert", converter).ClientConfig(), "conversionReviewVersions": []string{"v1"}},
+	}}}))(t)
+	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
+}
+
+// converting changes what a conversion webhook responds.
+func converting(converter http.Handler, change func(*apiextensionsv1.ConversionResponse)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		converter.ServeHTTP(answer, r)
+		review := apiextensionsv1.ConversionReview{}
+		if err := json.Unmarshal(answer.Body.Bytes(), &review); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		change(review.Response)
+		_ = json.NewEncoder(w).Encode(review) // a client that is gone
+	})
 }
 
 // renaming converts between versions that differ in the name of the one field of the spec.

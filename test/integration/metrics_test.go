@@ -2,6 +2,8 @@ package integration_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,12 +13,14 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// samples are the lines of /metrics that begin with one of the prefixes. Metrics are of the
-// process: tests tell theirs by the names of their webhooks and policies.
+// samples are the lines of /metrics of some metrics that have a text. Metrics are of the process: tests tell theirs by the
+// names of their webhooks and policies.
 func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...string) []string {
 	t.Helper()
 	content := must(srv.Client().Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context()))(t)
@@ -28,6 +32,21 @@ func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...stri
 		}
 	}
 	slices.Sort(lines)
+	return lines
+}
+
+// run is a prefix for the names of webhooks and policies that no other run of a test has in the same process.
+type run string
+
+func newRun() run { return run("run-" + string(uuid.NewUUID())[:8] + "-") }
+
+// samples are those of a name with the prefix, without the prefix.
+func (r run) samples(t testing.TB, srv *miniapitest.Server, name string, metrics ...string) []string {
+	t.Helper()
+	lines := samples(t, srv, string(r)+name, metrics...)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], string(r), "")
+	}
 	return lines
 }
 
@@ -43,6 +62,7 @@ func coded(code int32) http.Handler {
 func TestMetricsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
+	run := newRun()
 	broken := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusBadGateway) })
 	const (
 		rejections = "apiserver_admission_webhook_rejection_count"
@@ -112,13 +132,81 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			name := test.hook.Name
+			test.hook.Name = string(run) + name
 			install(t, srv, test.hook)
 			// Whether it is refused is for other tests.
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
-			if diff := cmp.Diff(test.want, samples(t, srv, test.hook.Name, rejections, failedOpen, requests, durations)); diff != "" {
+			if diff := cmp.Diff(test.want, run.samples(t, srv, name, rejections, failedOpen, requests, durations)); diff != "" {
 				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// Rejections are counted by operation, whichever plugin has called the webhook and whatever kept the request from
+// passing. A call that isn't answered in time has the code of a service that isn't there.
+func TestMetricsOfRejections(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	run := newRun()
+	const rejections = "apiserver_admission_webhook_rejection_count"
+	maps := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	operations := []struct {
+		name, reason, operation string
+		do                      func(context.Context) error
+	}{
+		{"create", "an object comes", "CREATE", func(ctx context.Context) error {
+			_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: named("new")}, metav1.CreateOptions{})
+			return err
+		}},
+		{"update", "an object changes", "UPDATE", func(ctx context.Context) error {
+			_, err := maps.Update(ctx, thing(), metav1.UpdateOptions{})
+			return err
+		}},
+		{"patch", "a patch is an update", "UPDATE", func(ctx context.Context) error {
+			return patchThing(types.MergePatchType, `{"data":{"by":"patch"}}`)(ctx, srv.Client())
+		}},
+		{"delete", "an object goes", "DELETE", func(ctx context.Context) error {
+			return maps.Delete(ctx, "thing", metav1.DeleteOptions{})
+		}},
+		{"deletecollection", "one object is rejected, and no other is there", "DELETE", func(ctx context.Context) error {
+			return maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
+		}},
+		{"connect", "a connection is asked for", "CONNECT", func(ctx context.Context) error {
+			return srv.Client().CoreV1().RESTClient().Post().AbsPath("/api/v1/namespaces/default/pods/missing/attach").Do(ctx).Error()
+		}},
+	}
+	outcomes := []struct {
+		name, reason, errorType, code string
+		handler                       http.Handler
+		changes                       []change
+	}{
+		{"refused", "the webhook decides", "no_error", "403", deny("no"), nil},
+		{"broken", "the webhook answers with an error", "calling_webhook_error", "500", replying(http.StatusInternalServerError, ""), nil},
+		{"late", "the webhook doesn't answer", "calling_webhook_error", "503", silent(), []change{timeoutSeconds(1)}},
+	}
+	prepare(t, srv.Client(), true)
+	for _, kind := range []struct {
+		name string
+		hook func(string, http.Handler, ...change) hook
+	}{{"admit", mutating}, {"validating", validating}} {
+		for _, outcome := range outcomes {
+			for _, operation := range operations {
+				name := kind.name + "-" + outcome.name + "-" + operation.name
+				t.Run(name, func(t *testing.T) {
+					h := kind.hook(string(run)+name, outcome.handler, append([]change{on("*", "v1", "configmaps", "pods/attach")}, outcome.changes...)...)
+					install(t, srv, h)
+					if err := operation.do(t.Context()); err == nil {
+						t.Errorf("%s, and %s: want the request rejected", operation.reason, outcome.reason)
+					}
+					want := []string{fmt.Sprintf(`%s{error_type=%q,name=%q,operation=%q,rejection_code=%q,type=%q} 1`, rejections, outcome.errorType, name+".example.com", operation.operation, outcome.code, kind.name)}
+					if diff := cmp.Diff(want, run.samples(t, srv, name, rejections)); diff != "" {
+						t.Errorf("%s, and %s: metrics (-want +got):\n%s", operation.reason, outcome.reason, diff)
+					}
+				})
+			}
+		}
 	}
 }
 
@@ -126,6 +214,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 func TestMetricsOfMatchConditions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
+	run := newRun()
 	const (
 		exclusions = "apiserver_admission_match_condition_exclusions_total"
 		failures   = "apiserver_admission_match_condition_evaluation_errors_total"
@@ -139,11 +228,11 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h := validating(test.name+"-condition", allow())
+			h := validating(string(run)+test.name+"-condition", allow())
 			h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: test.expression}}
 			install(t, srv, h)
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
-			if diff := cmp.Diff(test.want, samples(t, srv, h.Name, exclusions, failures)); diff != "" {
+			if diff := cmp.Diff(test.want, run.samples(t, srv, test.name+"-condition.example.com", exclusions, failures)); diff != "" {
 				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
 			}
 		})
@@ -172,19 +261,20 @@ func TestMetricsOfPlugins(t *testing.T) {
 func TestMetricsOfPolicies(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
+	run := newRun()
 	const checks = "apiserver_validating_admission_policy_check_total"
 	for action, enforced := range map[admissionregistrationv1.ValidationAction]string{
 		admissionregistrationv1.Deny: "deny", admissionregistrationv1.Audit: "audit", admissionregistrationv1.Warn: "warn",
 	} {
 		t.Run(enforced, func(t *testing.T) {
-			name := enforced + "-metrics"
+			name := string(run) + enforced + "-metrics"
 			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec:       admissionregistrationv1.ValidatingAdmissionPolicySpec{Validations: []admissionregistrationv1.Validation{{Expression: "false"}}},
 			}, binding(action))
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-			want := []string{checks + `{enforcement_action="` + enforced + `",error_type="invalid_error",policy="` + name + `",policy_binding="` + name + `"} 1`}
-			if diff := cmp.Diff(want, samples(t, srv, name, checks)); diff != "" {
+			want := []string{checks + `{enforcement_action="` + enforced + `",error_type="invalid_error",policy="` + enforced + `-metrics",policy_binding="` + enforced + `-metrics"} 1`}
+			if diff := cmp.Diff(want, run.samples(t, srv, enforced+"-metrics", checks)); diff != "" {
 				t.Errorf("metrics (-want +got):\n%s", diff)
 			}
 		})

@@ -248,18 +248,22 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	}
 }
 
-// A deletion has no object to change, and a connection none that is kept: policies that
-// mutate see neither.
+// Policies that mutate see what creates and changes objects. A deletion has no object to change: no policy sees one, and
+// none can be made for deletions. TestConnectOptionsAreMutated has connections.
 func TestMutatingPoliciesOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	mutate(t, srv, "all", admissionregistrationv1.MutatingAdmissionPolicySpec{
 		MatchConstraints: matchResources("*", "v1", "configmaps"),
-		Mutations:        []admissionregistrationv1.Mutation{applies(`Object{metadata: Object.metadata{labels: {"seen": request.operation}}}`)},
+		// The condition can't be evaluated for a deletion, so that a policy which sees one refuses it.
+		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "named", Expression: "object.metadata.name == 'thing'"}},
+		Mutations:       []admissionregistrationv1.Mutation{applies(`Object{metadata: Object.metadata{labels: {"seen": request.operation}}}`)},
 	}, nil)
 	for _, request := range requests {
 		prepare(t, srv.Client(), !request.creates)
-		ok(t, request.do(t.Context(), srv.Client()))
+		if err := request.do(t.Context(), srv.Client()); err != nil {
+			t.Errorf("%s: %s: %v", request.name, request.reason, err)
+		}
 		if request.deletes {
 			continue
 		}
@@ -270,5 +274,20 @@ func TestMutatingPoliciesOperations(t *testing.T) {
 		if got := stored(t, srv.Client()).Labels["seen"]; got != want {
 			t.Errorf("%s: want it seen as %s, got %q", request.name, want, got)
 		}
+	}
+
+	registration := srv.Client().AdmissionregistrationV1()
+	const unsupported = `.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`
+	spec := mutations(applies("Object{}"))
+	spec.MatchConstraints, spec.ReinvocationPolicy = matchResources("CREATE DELETE", "v1", "configmaps"), admissionregistrationv1.NeverReinvocationPolicy
+	_, err := registration.MutatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: named("deletions"), Spec: spec}, metav1.CreateOptions{})
+	if want := `MutatingAdmissionPolicy.admissionregistration.k8s.io "deletions" is invalid: spec.matchConstraints` + unsupported; statusOf(err).Message != want {
+		t.Errorf("a policy for deletions: want %s\ngot %v", want, err)
+	}
+	_, err = registration.MutatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: named("deletions"), Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "all", MatchResources: matchResources("DELETE", "v1", "configmaps")},
+	}, metav1.CreateOptions{})
+	if want := `MutatingAdmissionPolicyBinding.admissionregistration.k8s.io "deletions" is invalid: spec.matchResources` + unsupported; statusOf(err).Message != want {
+		t.Errorf("a binding for deletions: want %s\ngot %v", want, err)
 	}
 }

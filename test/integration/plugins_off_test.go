@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,12 +81,6 @@ func TestPluginsThatAreOff(t *testing.T) {
 		try            attempt
 		off, on        string // what comes of it, in part
 	}{{
-		plugin: "AlwaysAdmit", reason: "it admits, as everybody else does",
-		try: func(t *testing.T, srv *miniapitest.Server) string {
-			return fmt.Sprint(createConfigMap(t.Context(), srv.Client(), "m", nil))
-		},
-		off: admitted, on: admitted,
-	}, {
 		plugin: "AlwaysPullImages", reason: "an image on a node is for whoever may pull it",
 		try: podShows("default", func(p *corev1.Pod) any { return p.Spec.Containers[0].ImagePullPolicy }),
 		off: "IfNotPresent", on: "Always",
@@ -178,9 +175,9 @@ func TestPluginsThatAreOff(t *testing.T) {
 		off: admitted, on: "limit reached on type Namespace for key default",
 	}, {
 		plugin: "ImagePolicyWebhook", reason: "a backend says which images may run",
-		options: []miniapitest.Option{configured(t, "ImagePolicyWebhook", fmt.Sprintf(`{"imagePolicy": {"kubeConfigFile": %q}}`, imagePolicy(t)))},
+		options: []miniapitest.Option{configured(t, "ImagePolicyWebhook", fmt.Sprintf(`{"imagePolicy": {"kubeConfigFile": %q}}`, imagePolicy(t, "main:1")))},
 		try:     podShows("default", func(*corev1.Pod) any { return nil }),
-		off:     "<nil>", on: `pods "p" is forbidden: image policy webhook backend denied one or more images: none is signed`,
+		off:     "<nil>", on: `pods "p" is forbidden: image policy webhook backend denied one or more images: it isn't signed`,
 	}}
 	for _, test := range tests {
 		for _, state := range []struct {
@@ -201,12 +198,23 @@ func TestPluginsThatAreOff(t *testing.T) {
 	}
 }
 
-// imagePolicy returns the kubeconfig of a backend that refuses every image.
-func imagePolicy(t testing.TB) string {
+// imagePolicy returns the kubeconfig of a backend that refuses an image, and no other.
+func imagePolicy(t testing.TB, unsigned string) string {
 	t.Helper()
-	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review imagepolicyv1alpha1.ImageReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		review.Status.Allowed = true
+		for _, container := range review.Spec.Containers {
+			if container.Image == unsigned {
+				review.Status = imagepolicyv1alpha1.ImageReviewStatus{Reason: "it isn't signed"}
+			}
+		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, `{"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview", "status": {"reason": "none is signed"}}`)
+		_ = json.NewEncoder(w).Encode(review) // a client that is gone
 	}), "images.default.svc")
 	config := clientcmdapi.NewConfig()
 	config.Clusters["images"] = &clientcmdapi.Cluster{
@@ -214,6 +222,35 @@ func imagePolicy(t testing.TB) string {
 	}
 	config.Contexts["images"], config.CurrentContext = &clientcmdapi.Context{Cluster: "images"}, "images"
 	return write(t, "images.kubeconfig", string(must(clientcmd.Write(*config))(t)))
+}
+
+// AlwaysAdmit has no objections. Its one trace is in the metrics, which are of the process, and no other test turns it on.
+func TestAlwaysAdmit(t *testing.T) {
+	t.Parallel()
+	for _, state := range []struct {
+		name, reason string
+		options      []miniapitest.Option
+		want         []string // the phases in which the plugin is asked
+	}{
+		{"off", "nobody asks for the plugin", nil, nil},
+		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")}, []string{"admit", "validate"}},
+	} {
+		srv := miniapitest.Start(t, state.options...)
+		admissions := func(phase string) []string {
+			return samples(t, srv, `{name="AlwaysAdmit",operation="CREATE",rejected="false",type="`+phase+`"}`, "apiserver_admission_controller_admission_duration_seconds_count")
+		}
+		before := map[string][]string{"admit": admissions("admit"), "validate": admissions("validate")}
+		ok(t, createConfigMap(t.Context(), srv.Client(), "m", nil))
+		var got []string
+		for _, phase := range []string{"admit", "validate"} {
+			if !slices.Equal(before[phase], admissions(phase)) {
+				got = append(got, phase)
+			}
+		}
+		if diff := cmp.Diff(state.want, got); diff != "" {
+			t.Errorf("%s: %s: phases (-want +got):\n%s", state.name, state.reason, diff)
+		}
+	}
 }
 
 // AlwaysDeny lets nobody write, not even the server what every cluster has. It starts all the same.
@@ -225,4 +262,40 @@ func TestAlwaysDeny(t *testing.T) {
 		t.Errorf("refusal (-want +got):\n%s", diff)
 	}
 	must(client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{}))(t)
+}
+
+// AlwaysDeny comes last: each mutating webhook is asked before it, and no validating one.
+func TestAlwaysDenyComesLast(t *testing.T) {
+	t.Parallel()
+	own := must(newAuthority())(t)
+	recorder := &miniapitest.Recorder{}
+	port := own.serve(t, recorder.Handler(allow()), "localhost")
+	served := func(h *hook) {
+		h.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d/%s", port, h.shortName())), CABundle: own.pem}
+		h.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceDefault}}
+	}
+	data := miniapitest.WithDataDir(t.TempDir())
+	before := miniapitest.Start(t, data)
+	mutates, validates := mutating("m", nil, served), validating("v", nil, served)
+	registration := before.Client().AdmissionregistrationV1()
+	must(registration.MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: named("m"), Webhooks: []admissionregistrationv1.MutatingWebhook{mutates.MutatingWebhook},
+	}, metav1.CreateOptions{}))(t)
+	must(registration.ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: named("v"), Webhooks: []admissionregistrationv1.ValidatingWebhook{validates.validating()},
+	}, metav1.CreateOptions{}))(t)
+	ok(t, createConfigMap(t.Context(), before.Client(), "m", nil))
+	if diff := cmp.Diff([]string{"m", "v"}, called(recorder)); diff != "" {
+		t.Fatalf("calls without the plugin (-want +got):\n%s", diff)
+	}
+	ok(t, before.Stop())
+
+	client := miniapitest.Start(t, data, miniapitest.WithAdmissionPlugins("AlwaysDeny")).Client()
+	recorder.Reset()
+	if err := createConfigMap(t.Context(), client, "n", nil); !strings.Contains(fmt.Sprint(err), "admission control is denying all modifications") {
+		t.Errorf("want the plugin's refusal, got %v", err)
+	}
+	if diff := cmp.Diff([]string{"m"}, called(recorder)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
 }

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -267,6 +269,62 @@ func TestPluginsOfVolumes(t *testing.T) {
 		if refused := err != nil; refused != (refusal != "") || !strings.Contains(fmt.Sprint(err), refusal) {
 			t.Errorf("a claim of class %s: want the refusal %q, got %v", class, refusal, err)
 		}
+	}
+}
+
+// Quotas count the storage and the devices that claims ask for, and refuse a claim that asks for more than is left.
+func TestQuotasOfClaims(t *testing.T) {
+	t.Parallel()
+	client := miniapitest.Start(t, miniapitest.WithObjects(&storagev1.StorageClass{ObjectMeta: named("fast"), Provisioner: "example.com/p"})).Client()
+	volume := func(class string) func(context.Context, string, string) error {
+		return func(ctx context.Context, namespace, name string) error {
+			c := claim(name)
+			c.Spec.StorageClassName = &class
+			_, err := client.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, c, metav1.CreateOptions{})
+			return err
+		}
+	}
+	devices := func(ctx context.Context, namespace, name string) error {
+		_, err := client.ResourceV1().ResourceClaims(namespace).Create(ctx, &resourcev1.ResourceClaim{ObjectMeta: named(name), Spec: resourcev1.ResourceClaimSpec{
+			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+				Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
+			}}},
+		}}, metav1.CreateOptions{})
+		return err
+	}
+	for _, tc := range []struct {
+		name, reason string
+		counted      corev1.ResourceName
+		hard         string
+		first        string // what the first claim uses
+		create       func(ctx context.Context, namespace, name string) error
+		refused      bool // the second claim
+	}{
+		{"storage", "two claims ask for twice as much", "requests.storage", "1Gi", "1Gi", volume("fast"), true},
+		{"claims", "each claim is one", "persistentvolumeclaims", "1", "1", volume("fast"), true},
+		{"class", "a class has a quota of its own", "fast.storageclass.storage.k8s.io/requests.storage", "1Gi", "1Gi", volume("fast"), true},
+		{"other-class", "the quota is of another class", "slow.storageclass.storage.k8s.io/requests.storage", "0", "0", volume("fast"), false},
+		{"devices", "a claim asks for two devices", "gpu.deviceclass.resource.k8s.io/devices", "3", "2", devices, true},
+		{"other-devices", "the quota is of another class", "nic.deviceclass.resource.k8s.io/devices", "0", "0", devices, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			must(client.CoreV1().Namespaces().Create(t.Context(), namespaceWith(tc.name, nil), metav1.CreateOptions{}))(t)
+			hard := corev1.ResourceList{tc.counted: resource.MustParse(tc.hard)}
+			quotas := client.CoreV1().ResourceQuotas(tc.name)
+			quota := must(quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: named("q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{}))(t)
+			// As the quota's controller would.
+			quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{tc.counted: resource.MustParse("0")}}
+			must(quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
+			ok(t, tc.create(t.Context(), tc.name, "first"))
+			used := must(quotas.Get(t.Context(), "q", metav1.GetOptions{}))(t).Status.Used[tc.counted]
+			if used.String() != tc.first {
+				t.Errorf("%s: want %s used, got %s", tc.reason, tc.first, used.String())
+			}
+			err := tc.create(t.Context(), tc.name, "second")
+			if refused := strings.Contains(fmt.Sprint(err), "exceeded quota: q"); refused != tc.refused || !refused && err != nil {
+				t.Errorf("%s: refused: want %t, got %v", tc.reason, tc.refused, err)
+			}
+		})
 	}
 }
 

@@ -208,12 +208,20 @@ func TestPolicyExpressions(t *testing.T) {
 	}
 }
 
-// A policy has no effect by itself: bindings say whether a failure refuses the request or is
-// only told, and for which requests.
+// auditedFailure is what the audit log says of a validation that failed.
+type auditedFailure struct {
+	Binding           string
+	Message           string
+	ValidationActions []string
+}
+
+// A policy has no effect by itself: bindings say whether a failure refuses the request, is told to the client, or is
+// told to the audit log, and for which requests.
 func TestPolicyBindings(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t)
+	srv, log := audited(t)
 	client, seen := warned(t, srv)
+	const namespace = "metadata" // which is audited at that level
 	const (
 		deny  = admissionregistrationv1.Deny
 		warn  = admissionregistrationv1.Warn
@@ -232,6 +240,7 @@ func TestPolicyBindings(t *testing.T) {
 		bindings     []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec
 		refusedBy    string // the binding
 		warnedBy     []string
+		audited      []auditedFailure
 	}{{
 		name: "unbound", reason: "no binding, no effect",
 	}, {
@@ -241,11 +250,14 @@ func TestPolicyBindings(t *testing.T) {
 		name: "warn", reason: "Warn tells the client", warnedBy: []string{"warn"},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(warn)},
 	}, {
-		name: "audit", reason: "Audit tells the operator alone",
+		name: "audit", reason: "Audit tells the operator alone", audited: []auditedFailure{{"audit", "no", []string{"Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(audit)},
 	}, {
-		name: "warn-and-audit", reason: "both", warnedBy: []string{"warn-and-audit"},
+		name: "warn-and-audit", reason: "both", warnedBy: []string{"warn-and-audit"}, audited: []auditedFailure{{"warn-and-audit", "no", []string{"Warn", "Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(warn, audit)},
+	}, {
+		name: "deny-and-audit", reason: "what is refused is told, too", refusedBy: "deny-and-audit", audited: []auditedFailure{{"deny-and-audit", "no", []string{"Deny", "Audit"}}},
+		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny, audit)},
 	}, {
 		name: "several", reason: "each binding has its own say", refusedBy: "several-b", warnedBy: []string{"several"},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(warn), binding(deny)},
@@ -257,7 +269,7 @@ func TestPolicyBindings(t *testing.T) {
 	}, {
 		name: "here", reason: "by the labels of namespaces", refusedBy: "here",
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			selecting([]admissionregistrationv1.ValidationAction{deny}, metav1.NamespaceDefault),
+			selecting([]admissionregistrationv1.ValidationAction{deny}, namespace),
 		},
 	}}
 	for _, test := range tests {
@@ -266,7 +278,7 @@ func TestPolicyBindings(t *testing.T) {
 				ObjectMeta: named(test.name), Spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "no"}),
 			}, test.bindings...)
 			seen.take()
-			err := createConfigMap(t.Context(), client, test.name, nil)
+			_, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named(test.name)}, metav1.CreateOptions{})
 			var want string
 			if test.refusedBy != "" {
 				want = `configmaps "` + test.name + `" is forbidden: ValidatingAdmissionPolicy '` + test.name + `' with binding '` + test.refusedBy + `' denied request: no`
@@ -281,6 +293,13 @@ func TestPolicyBindings(t *testing.T) {
 			if diff := cmp.Diff(wantWarnings, seen.take()); diff != "" {
 				t.Errorf("%s: warnings (-want +got):\n%s", test.reason, diff)
 			}
+			var gotAudited []auditedFailure
+			if annotation, found := log.event(t, namespace, test.name).Annotations["validation.policy.admission.k8s.io/validation_failure"]; found {
+				gotAudited = *decode[[]auditedFailure](t, []byte(annotation))
+			}
+			if diff := cmp.Diff(test.audited, gotAudited); diff != "" {
+				t.Errorf("%s: failures in the audit log (-want +got):\n%s", test.reason, diff)
+			}
 		})
 	}
 }
@@ -289,27 +308,40 @@ func TestPolicyBindings(t *testing.T) {
 func TestPolicyOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
-	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("operations"), Spec: validations(admissionregistrationv1.Validation{
-		Expression:        "false",
-		MessageExpression: "request.operation + (object == null ? ', no object' : '') + (oldObject == null ? ', no oldObject' : '') + ', ' + request.options.kind",
-	})}, binding(admissionregistrationv1.Warn))
+	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("operations"), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: matchResources("*", "v1", "configmaps", "pods/attach"),
+		Validations: []admissionregistrationv1.Validation{{
+			Expression: "false",
+			MessageExpression: "request.operation + (object == null ? ', no object' : ', ' + object.kind) + (oldObject == null ? ', no oldObject' : ', ' + oldObject.kind)" +
+				" + (has(request.options) && request.options != null ? ', ' + request.options.kind : ', no options')",
+		}},
+	}}, binding(admissionregistrationv1.Warn))
 	client, seen := warned(t, srv)
+	sees := func(name, want string) {
+		t.Helper()
+		const prefix = "299 - Validation failed for ValidatingAdmissionPolicy 'operations' with binding 'operations': "
+		if diff := cmp.Diff([]string{prefix + want}, seen.take()); diff != "" {
+			t.Errorf("%s: what the policy sees (-want +got):\n%s", name, diff)
+		}
+	}
 	for _, request := range requests {
 		prepare(t, srv.Client(), !request.creates)
 		seen.take()
 		ok(t, request.do(t.Context(), client))
-		want := "UPDATE, UpdateOptions"
+		want := "UPDATE, ConfigMap, ConfigMap, UpdateOptions"
 		switch {
 		case request.creates:
-			want = "CREATE, no oldObject, CreateOptions"
+			want = "CREATE, ConfigMap, no oldObject, CreateOptions"
 		case request.deletes:
-			want = "DELETE, no object, DeleteOptions"
+			want = "DELETE, no object, ConfigMap, DeleteOptions"
 		}
-		const prefix = "299 - Validation failed for ValidatingAdmissionPolicy 'operations' with binding 'operations': "
-		if diff := cmp.Diff([]string{prefix + want}, seen.take()); diff != "" {
-			t.Errorf("%s: what the policy sees (-want +got):\n%s", request.name, diff)
-		}
+		sees(request.name, want)
 	}
+	err := client.CoreV1().RESTClient().Post().AbsPath("/api/v1/namespaces/default/pods/missing/attach").Do(t.Context()).Error()
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("want the pod to be missing, got %v", err)
+	}
+	sees("attach", "CONNECT, PodAttachOptions, no oldObject, no options")
 }
 
 // Validating policies come after all that changes the object, and before validating webhooks.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -266,29 +268,99 @@ func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	ok(t, createConfigMap(t.Context(), srv.Client(), "x", nil))
 }
 
-// Whoever writes a policy or a binding must be allowed to read the parameters, or could learn
-// what they say from what is refused.
+// The author of a policy must be allowed to read all objects of its kind of parameters, and the author of a binding those
+// that the binding refers to: both could learn from refusals what the parameters say. A change of a policy or a binding that
+// leaves the parameters as they are needs no permission.
 func TestPolicyParamsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
-	grant(t, srv, "author", rbacRule("admissionregistration.k8s.io", "create", "validatingadmissionpolicybindings"))
-	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("secretive"), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		ParamKind:   &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "Secret"},
-		Validations: []admissionregistrationv1.Validation{{Expression: "true"}},
-	}})
-	bindings := clientOf(t, srv, "author").AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	create := func(name string) error {
-		_, err := bindings.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named(name), Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: "secretive", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			ParamRef: &admissionregistrationv1.ParamRef{Name: "s", Namespace: metav1.NamespaceDefault, ParameterNotFoundAction: new(denyIfNotFound)},
-		}}, metav1.CreateOptions{})
-		return err
+	secrets := map[string]any{"apiVersion": "v1", "kind": "Secret"}
+	policy := func(mutates bool, paramKind map[string]any) map[string]any {
+		fields := policySpec(mutates, matching("example.com"))
+		if paramKind != nil {
+			fields["spec"].(map[string]any)["paramKind"] = paramKind
+		}
+		return fields
 	}
-	if err := create("without"); !apierrors.IsInvalid(err) {
-		t.Errorf("an author who may not read secrets: want it to be invalid, got %v", err)
+	bound := func(mutates bool, paramRef map[string]any) map[string]any {
+		fields := bindingSpec("secretive", mutates)
+		if paramRef != nil {
+			paramRef["namespace"], paramRef["parameterNotFoundAction"] = metav1.NamespaceDefault, "Deny"
+			fields["spec"].(map[string]any)["paramRef"] = paramRef
+		}
+		return fields
 	}
-	grant(t, srv, "author", rbacRule("", "get", "secrets"))
-	if err := create("with"); err != nil {
-		t.Errorf("an author who may: %v", err)
+	byName := func(name string) map[string]any { return map[string]any{"name": name} }
+	selected := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
+	onSecret := rbacRule("", "get", "secrets")
+	onSecret.ResourceNames = []string{"s"}
+	// What needs which permission, and what is said to an author without it.
+	const (
+		allSecrets = `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`
+		theSecret  = `does not have "get" permission on the object referenced by paramRef`
+		theSecrets = `does not have "list" permission on the object referenced by paramRef`
+	)
+	for _, mutates := range []bool{false, true} {
+		prefix := "Validating"
+		if mutates {
+			prefix = "Mutating"
+		}
+		must(clusterResources(srv, configurationAPI, resourceOf(prefix+"AdmissionPolicy")).Create(t.Context(), object(configurationAPI, prefix+"AdmissionPolicy", "secretive", policy(mutates, secrets)), metav1.CreateOptions{}))(t)
+		for _, test := range []struct {
+			name, reason string
+			kind         string
+			before       map[string]any // what the object is before, nil if it isn't there
+			after        map[string]any
+			refusal      string             // without permission
+			less         *rbacv1.PolicyRule // a permission that isn't enough
+			enough       rbacv1.PolicyRule
+		}{
+			{"new policy", "the kind of parameters is new to the author", "AdmissionPolicy", nil, policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
+			{"policy with other parameters", "the kind of parameters is new to the author", "AdmissionPolicy",
+				policy(mutates, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}), policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
+			{"policy with the same parameters", "the author learns nothing new", "AdmissionPolicy", policy(mutates, secrets), policy(mutates, secrets), "", nil, rbacv1.PolicyRule{}},
+			{"policy without parameters", "there is nothing to learn", "AdmissionPolicy", nil, policy(mutates, nil), "", nil, rbacv1.PolicyRule{}},
+			{"new binding by name", "the one object is enough", "AdmissionPolicyBinding", nil, bound(mutates, byName("s")), theSecret, nil, onSecret},
+			{"new binding by a selector", "the selector may find any object", "AdmissionPolicyBinding", nil, bound(mutates, selected), theSecrets, &onSecret, rbacRule("", "list", "secrets")},
+			{"binding to other parameters", "the object is new to the author", "AdmissionPolicyBinding", bound(mutates, byName("other")), bound(mutates, byName("s")), theSecret, nil, onSecret},
+			{"binding to the same parameters", "the author learns nothing new", "AdmissionPolicyBinding", bound(mutates, byName("s")), bound(mutates, byName("s")), "", nil, rbacv1.PolicyRule{}},
+			{"binding without parameters", "there is nothing to learn", "AdmissionPolicyBinding", nil, bound(mutates, nil), "", nil, rbacv1.PolicyRule{}},
+		} {
+			t.Run(prefix+" "+test.name, func(t *testing.T) {
+				kind := prefix + test.kind
+				name := strings.ReplaceAll(test.name, " ", "-")
+				author := strings.ToLower(prefix) + "-" + name
+				if test.before != nil {
+					must(clusterResources(srv, configurationAPI, resourceOf(kind)).Create(t.Context(), object(configurationAPI, kind, name, test.before), metav1.CreateOptions{}))(t)
+				}
+				grant(t, srv, author, rbacRule("admissionregistration.k8s.io", "*", resourceOf(kind)))
+				client := must(dynamic.NewForConfig(srv.AddUser(author)))(t).Resource(groupVersionOf(configurationAPI).WithResource(resourceOf(kind)))
+				after := object(configurationAPI, kind, name, test.after)
+				after.SetLabels(map[string]string{"changed": "yes"})
+				write := func() error {
+					_, err := client.Apply(t.Context(), name, after, metav1.ApplyOptions{FieldManager: "test", Force: true})
+					return err
+				}
+				if test.refusal == "" {
+					ok(t, write())
+					return
+				}
+				refused := func(why string) {
+					t.Helper()
+					if err := write(); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), test.refusal) {
+						t.Errorf("%s: %s: want it refused with %q, got %v", test.reason, why, test.refusal, err)
+					}
+				}
+				refused("without permission")
+				if test.less != nil {
+					grant(t, srv, author, *test.less)
+					refused("with permission for one object")
+				}
+				grant(t, srv, author, test.enough)
+				if err := write(); err != nil {
+					t.Errorf("%s: with permission: %v", test.reason, err)
+				}
+			})
+		}
 	}
 }

@@ -95,17 +95,17 @@ func TestBadResponses(t *testing.T) {
 		{"empty type", "it names no type", 200, response(strings.Replace(jsonPatch(`[]`), "JSONPatch", "", 1)),
 			`received invalid webhook response: webhook returned invalid response.patchType of ""`, false},
 		{"another type", "JSONPatch is the only one", 200, response(strings.Replace(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`), "JSONPatch", "MergePatch", 1)),
-			`unsupported patch type "MergePatch"`, false},
+			`unsupported patch type "MergePatch" (configuration "bad")`, false},
 		{"not a patch", "a JSON patch is a list of operations", 200, response(jsonPatch(`{"data":{"a":"b"}}`)),
-			`received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch`, false},
+			`received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch (configuration "bad")`, false},
 		{"not base64", "bytes in JSON are base64", 200, response(`,"patchType":"JSONPatch","patch":"*"`),
 			`failed to call webhook: illegal base64 data at input byte 0`, false},
 		{"unknown operation", "the server did what it was told", 200, response(jsonPatch(`[{"op":"merge","path":"/data/a","value":"b"}]`)), `Unexpected kind: merge`, true},
 		{"path that isn't there", "the server did what it was told", 200, response(jsonPatch(`[{"op":"remove","path":"/data/missing"}]`)), `error in remove for path: '/data/missing': Unable to remove nonexistent key: missing: missing value`, true},
 		{"failed test", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":"/data/made","value":"second"}]`)), `testing value /data/made failed: test failed`, true},
-		{"nothing to replace all with", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `admission webhook "bad.example.com" returned a patch that can't be applied: an operation needs a value that it doesn't have`, true},
-		{"comparison of all with nothing", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `admission webhook "bad.example.com" returned a patch that can't be applied: an operation needs a value that it doesn't have`, true},
-		{"comparison with null", "the server did what it was told", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `admission webhook "bad.example.com" returned a patch that can't be applied: an operation needs a value that it doesn't have`, true},
+		{"nothing to replace all with", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `an operation needs a value that it doesn't have`, true},
+		{"comparison of all with nothing", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `an operation needs a value that it doesn't have`, true},
+		{"comparison with null", "the server did what it was told", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `an operation needs a value that it doesn't have`, true},
 		{"undecodable object", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":"/data","value":"none"}]`)), `json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string`, true},
 	}
 	validatingOnly := []badResponse{
@@ -136,9 +136,9 @@ func TestBadResponses(t *testing.T) {
 						}
 						return
 					}
-					want := "Internal error occurred: "
-					if !tc.always {
-						want += `failed calling webhook "bad.example.com": `
+					want := `Internal error occurred: failed calling webhook "bad.example.com": `
+					if tc.always {
+						want = `Internal error occurred: admission webhook "bad.example.com" of configuration "bad" returned a patch that can't be applied: `
 					}
 					want += strings.ReplaceAll(tc.want, "%UID%", string(uid))
 					if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), want) {
@@ -168,6 +168,10 @@ func TestRefusals(t *testing.T) {
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
 		},
 		{
+			"not allowed", "what isn't allowed is refused", ``,
+			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
+		},
+		{
 			"code and message", "the client gets both", `,"status":{"code":403,"message":"You cannot do this because it is Tuesday and your name starts with A"}`,
 			metav1.Status{Status: "Failure", Code: 403, Message: denied + ": You cannot do this because it is Tuesday and your name starts with A"},
 		},
@@ -192,7 +196,11 @@ func TestRefusals(t *testing.T) {
 	} {
 		for _, refusing := range []func(string, http.Handler, ...change) hook{mutating, validating} {
 			t.Run(tc.name, func(t *testing.T) {
-				install(t, srv, refusing("refuse", replying(200, strings.Replace(response(tc.status), "true", "false", 1)), failurePolicy("Ignore")))
+				body := strings.Replace(response(tc.status), "true", "false", 1)
+				if tc.name == "not allowed" {
+					body = strings.Replace(body, `,"allowed":false`, "", 1)
+				}
+				install(t, srv, refusing("refuse", replying(200, body), failurePolicy("Ignore")))
 				_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
 				status, refused := err.(apierrors.APIStatus)
 				if !refused {

@@ -100,8 +100,8 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 			}
 			delete(request, field)
 		}
-		if uid := request["uid"]; uid == "" || uid == recorder.Reviews()[1-i].Request.UID {
-			t.Errorf("want a uid of its own, got %v", uid)
+		if uid, isText := request["uid"].(string); !isText || uid == "" || uid == string(recorder.Reviews()[1-i].Request.UID) {
+			t.Errorf("want a uid of its own, got %v", request["uid"])
 		}
 		delete(request, "uid")
 		scaleKind := map[string]any{"group": "autoscaling", "version": "v1", "kind": "Scale"}

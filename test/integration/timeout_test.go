@@ -1,10 +1,12 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,9 +22,27 @@ func timeoutSeconds(seconds int32) change {
 	return func(h *hook) { h.TimeoutSeconds = &seconds }
 }
 
-// silent is the handler that gives no answer for as long as anybody waits for one.
-func silent() http.Handler {
-	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+// silence is a handler that gives no answer for as long as the server waits for one.
+type silence struct{ waiting atomic.Int32 }
+
+func silent() *silence { return &silence{} }
+
+// ServeHTTP implements http.Handler.
+func (s *silence) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	<-r.Context().Done()
+}
+
+// givenUp is when the server waits for no answer any more.
+func (s *silence) givenUp(t testing.TB) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		if calls := s.waiting.Load(); calls > 0 {
+			return fmt.Errorf("the server still waits for the answers to %d calls", calls)
+		}
+		return nil
+	})
 }
 
 // A webhook has the time of its timeoutSeconds, 10 s by default and 30 s in v1beta1, but no more
@@ -72,13 +92,14 @@ func TestTimeoutIsSent(t *testing.T) {
 	}
 }
 
-// When the time is over, the call has failed, and the failure policy says what becomes of the
-// request. Each webhook has a time of its own.
+// When the time is over, the call has failed, the server hangs up, and the failure policy says what becomes of the
+// request. Each webhook has a time of its own. TestWaits of pkg/admission/webhook measures these times.
 func TestTimeoutExpires(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
-		h := kind("silent", silent(), timeoutSeconds(1))
+		silent := silent()
+		h := kind("silent", silent, timeoutSeconds(1))
 		t.Run(fmt.Sprintf("Fail, validates: %t", h.validates), func(t *testing.T) {
 			prepare(t, srv.Client(), false)
 			install(t, srv, h)
@@ -87,6 +108,7 @@ func TestTimeoutExpires(t *testing.T) {
 			if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), prefix) || !strings.HasSuffix(err.Error(), suffix) {
 				t.Errorf("want %s…%s\ngot %v", prefix, suffix, err)
 			}
+			silent.givenUp(t)
 			if found := stored(t, srv.Client()); found != nil {
 				t.Errorf("stored: %v", found)
 			}
@@ -94,8 +116,9 @@ func TestTimeoutExpires(t *testing.T) {
 		t.Run(fmt.Sprintf("Ignore, validates: %t", h.validates), func(t *testing.T) {
 			prepare(t, srv.Client(), false)
 			ignored := []change{timeoutSeconds(1), failurePolicy(admissionregistrationv1.Ignore)}
-			recorder := install(t, srv, kind("a", silent(), ignored...), kind("b", silent(), ignored...), kind("c", allow()))
+			recorder := install(t, srv, kind("a", silent, ignored...), kind("b", silent, ignored...), kind("c", allow()))
 			must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+			silent.givenUp(t)
 			if diff := cmp.Diff([]string{"a", "b", "c"}, calledSorted(recorder)); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
@@ -108,15 +131,17 @@ func TestTimeoutOfTheRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
-		h := kind("silent", silent(), timeoutSeconds(30), failurePolicy(admissionregistrationv1.Ignore))
+		silent := silent()
+		h := kind("silent", silent, timeoutSeconds(30), failurePolicy(admissionregistrationv1.Ignore))
 		t.Run(fmt.Sprintf("validates: %t", h.validates), func(t *testing.T) {
 			install(t, srv, h)
 			err := srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").
 				Param("timeout", "1s").Body(thing()).Do(t.Context()).Error()
-			// Who has begun to answer when the time is over can only end the stream.
+			// A server that has begun to answer when the time is over can only end the stream.
 			if !apierrors.IsTimeout(err) && (err == nil || !strings.Contains(err.Error(), "stream error")) {
 				t.Errorf("want the request to have timed out, got %v", err)
 			}
+			silent.givenUp(t)
 			if found := stored(t, srv.Client()); found != nil {
 				t.Errorf("stored: %v", found)
 			}

@@ -50,11 +50,11 @@ func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.Webhoo
 	started := time.Now()
 	mutated := false
 	err := d.call(ctx, invocation, object.versioned, &object.reviews, func(ctx context.Context, response *webhookrequest.AdmissionResponse) error {
-		patch, err := decodePatch(hook.GetName(), response)
+		patch, err := decodePatch(hook, response)
 		if err != nil || len(patch) == 0 {
 			return err
 		}
-		if mutated, err = object.patch(hook.GetName(), response, patch); err != nil {
+		if mutated, err = object.patch(hook, response, patch); err != nil {
 			return err
 		}
 		tracing.SpanFromContext(ctx).AddEvent("Patch applied")

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/klog/v2"
 )
@@ -62,6 +65,7 @@ func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccesso
 		return
 	}
 	logger := klog.FromContext(ctx).WithValues("webhook", hook.GetName(), "configuration", hook.GetConfigurationName())
+	logger = logger.WithValues(described(ctx, attributes)...).WithValues("took", took)
 	switch {
 	case o.canceled:
 		logger.Info("the request ended before its webhook answered", "err", o.err)
@@ -76,4 +80,44 @@ func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccesso
 		logger.Error(o.err, "a request is refused since the call of a webhook failed")
 	}
 	metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
+}
+
+// described is what the log says of a request.
+func described(ctx context.Context, attributes admission.Attributes) []any {
+	resource := attributes.GetResource().GroupResource().String()
+	if subresource := attributes.GetSubresource(); subresource != "" {
+		resource += "/" + subresource
+	}
+	values := []any{"verb", verb(ctx, attributes), "resource", resource}
+	if namespace := attributes.GetNamespace(); namespace != "" {
+		values = append(values, "namespace", namespace)
+	}
+	values = append(values, "name", name(attributes))
+	if user := attributes.GetUserInfo(); user != nil {
+		values = append(values, "user", user.GetName())
+	}
+	return values
+}
+
+// verb is that of the request, which may be a patch where the operation is CREATE.
+func verb(ctx context.Context, attributes admission.Attributes) string {
+	if info, ok := request.RequestInfoFrom(ctx); ok {
+		return info.Verb
+	}
+	return strings.ToLower(string(attributes.GetOperation()))
+}
+
+// name is that of the object, or what a name is still to be generated from.
+func name(attributes admission.Attributes) string {
+	if name := attributes.GetName(); name != "" {
+		return name
+	}
+	object, err := meta.Accessor(attributes.GetObject())
+	switch {
+	case err != nil:
+		return ""
+	case object.GetName() == "" && object.GetGenerateName() != "":
+		return object.GetGenerateName() + "*"
+	}
+	return object.GetName()
 }

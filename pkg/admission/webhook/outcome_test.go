@@ -9,10 +9,15 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -60,6 +65,63 @@ func TestOutcomes(t *testing.T) {
 			log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 			if !strings.Contains(log, test.log) || (log == "") != (test.log == "") {
 				t.Errorf("%s: want %q in the log, got %q", test.reason, test.log, log)
+			}
+		})
+	}
+}
+
+// The log of a call that failed tells which request it was.
+func TestOutcomeTellsOfTheRequest(t *testing.T) {
+	t.Parallel()
+	failure := failed("hook.example.com", apierrors.NewServiceUnavailable("error calling webhook"), "failed to call webhook: %w", errors.New("no route"))
+	hook := webhook.NewValidatingWebhookAccessor("uid", "configuration", &admissionregistrationv1.ValidatingWebhook{Name: "hook.example.com"})
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	asked := &user.DefaultInfo{Name: "alice"}
+	for _, test := range []struct {
+		name, reason string
+		attributes   admission.Attributes
+		info         *request.RequestInfo
+		want         []string
+	}{
+		{
+			"update", "the verb is that of the request",
+			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "shop", "web", deployments, "", admission.Update, nil, false, asked),
+			&request.RequestInfo{Verb: "patch"},
+			[]string{`verb="patch"`, `resource="deployments.apps"`, `namespace="shop"`, `name="web"`, `user="alice"`, `took="1.5s"`},
+		},
+		{
+			"subresource", "its webhooks are others than the resource's",
+			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "shop", "web", deployments, "scale", admission.Update, nil, false, asked),
+			&request.RequestInfo{Verb: "update"},
+			[]string{`verb="update"`, `resource="deployments.apps/scale"`},
+		},
+		{
+			"generated name", "the object has none yet",
+			admission.NewAttributesRecord(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, nil, schema.GroupVersionKind{}, "shop", "", pods, "", admission.Create, nil, false, asked),
+			&request.RequestInfo{Verb: "create"},
+			[]string{`verb="create"`, `resource="pods"`, `name="web-*"`},
+		},
+		{
+			"no request", "the operation stands for the verb",
+			admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "", "n1", corev1.SchemeGroupVersion.WithResource("nodes"), "", admission.Delete, nil, false, nil),
+			nil,
+			[]string{`verb="delete"`, `resource="nodes"`, `name="n1"`},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+			ctx := klog.NewContext(t.Context(), logger)
+			if test.info != nil {
+				ctx = request.WithRequestInfo(ctx, test.info)
+			}
+			outcomeOf(hook, failure).record(ctx, validate, hook, test.attributes, 1500*time.Millisecond)
+			log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+			for _, want := range append(test.want, `webhook="hook.example.com"`, `configuration="configuration"`) {
+				if !strings.Contains(log, want) {
+					t.Errorf("%s: want %s in the log, got %s", test.reason, want, log)
+				}
 			}
 		})
 	}

@@ -10,35 +10,40 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
 )
 
 // decodePatch returns the patch of a webhook's response, nil if it has none.
-func decodePatch(hook string, response *webhookrequest.AdmissionResponse) (jsonpatch.Patch, error) {
+func decodePatch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse) (jsonpatch.Patch, error) {
 	if len(response.Patch) == 0 {
 		return nil, nil
 	}
 	patch, err := jsonpatch.DecodePatch(response.Patch)
 	if err != nil {
-		return nil, failed(hook, apierrors.NewServiceUnavailable("error decoding patch in webhook response"), "received undecodable patch in webhook response: %w", err)
+		return nil, failed(hook.GetName(), apierrors.NewServiceUnavailable("error decoding patch in webhook response"),
+			"received undecodable patch in webhook response: %w (configuration %q)", err, hook.GetConfigurationName())
 	}
 	return patch, nil
 }
 
 // patch applies the patch of a webhook's response, then the defaults of the version, and says whether the patch
 // has changed anything.
-func (o *versionedObject) patch(hook string, response *webhookrequest.AdmissionResponse, patch jsonpatch.Patch) (mutated bool, err error) {
+func (o *versionedObject) patch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse, patch jsonpatch.Patch) (mutated bool, err error) {
 	before := o.versioned.VersionedObject.Object()
 	if before == nil {
-		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", hook))
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation (configuration %q)",
+			hook.GetName(), hook.GetConfigurationName()))
 	}
 	if response.PatchType != admissionv1.PatchTypeJSONPatch {
-		return false, failed(hook, webhookerrors.ToStatusErr(hook, response.Result), "unsupported patch type %q", response.PatchType)
+		return false, failed(hook.GetName(), webhookerrors.ToStatusErr(hook.GetName(), response.Result),
+			"unsupported patch type %q (configuration %q)", response.PatchType, hook.GetConfigurationName())
 	}
-	after, err := o.patched(before, hook, patch)
+	after, err := o.patched(before, patch)
 	if err != nil {
-		return false, apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q of configuration %q returned a patch that can't be applied: %w",
+			hook.GetName(), hook.GetConfigurationName(), err))
 	}
 	mutated = !apiequality.Semantic.DeepEqual(before, after)
 	o.versioned.UpdateObject(after)
@@ -48,12 +53,12 @@ func (o *versionedObject) patch(hook string, response *webhookrequest.AdmissionR
 }
 
 // patched returns a patched copy.
-func (o *versionedObject) patched(before runtime.Object, hook string, patch jsonpatch.Patch) (runtime.Object, error) {
+func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) (runtime.Object, error) {
 	encoded, err := o.reviews.encodeObject(before)
 	if err != nil {
 		return nil, err
 	}
-	if encoded, err = apply(hook, patch, encoded); err != nil {
+	if encoded, err = apply(patch, encoded); err != nil {
 		return nil, err
 	}
 	var after runtime.Object = &unstructured.Unstructured{} // what custom resources are
@@ -67,11 +72,11 @@ func (o *versionedObject) patched(before runtime.Object, hook string, patch json
 }
 
 // apply applies a webhook's patch to JSON.
-func apply(hook string, patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
+func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
 	// What compares with no value, or replaces all with none, panics.
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("admission webhook %q returned a patch that can't be applied: an operation needs a value that it doesn't have (%v)", hook, cause)
+			err = fmt.Errorf("an operation needs a value that it doesn't have (%v)", cause)
 		}
 	}()
 	return patch.Apply(object)

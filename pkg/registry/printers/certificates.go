@@ -6,6 +6,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
@@ -66,7 +67,8 @@ var PodCertificateRequest = of(
 		text("ServiceAccountName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "serviceAccountName")),
 		text("NodeName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "nodeName")),
 		text("SignerName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "signerName")),
-		text("State", "The current state of the request: Pending, Issued, Denied or Failed."),
+		text("State", "Is the request Pending, Issued, Denied, or Failed?"),
+		text("UnverifiedUserAnnotations", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "unverifiedUserAnnotations")),
 	},
 	func(r *certificatesv1beta1.PodCertificateRequest) []any {
 		state := "Pending"
@@ -78,5 +80,6 @@ var PodCertificateRequest = of(
 				state = c.Type
 			}
 		}
-		return []any{r.Name, r.Spec.PodName, r.Spec.ServiceAccountName, string(r.Spec.NodeName), r.Spec.SignerName, state}
+		return []any{r.Name, r.Spec.PodName, r.Spec.ServiceAccountName, string(r.Spec.NodeName), r.Spec.SignerName, state,
+			labels.FormatLabels(r.Spec.UnverifiedUserAnnotations)}
 	})

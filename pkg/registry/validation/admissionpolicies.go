@@ -98,7 +98,9 @@ func ValidatingAdmissionPolicyBindingUpdate(o, _ *admissionv1.ValidatingAdmissio
 
 // MutatingAdmissionPolicyBinding checks a new binding.
 func MutatingAdmissionPolicyBinding(o *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-	return policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResources").errs
+	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResources")
+	f.merge(mutatedOperations(o.Spec.MatchResources, field.NewPath("spec", "matchResources")))
+	return f.errs
 }
 
 // MutatingAdmissionPolicyBindingUpdate checks a binding that replaces another.
@@ -164,6 +166,7 @@ func mutatingPolicy(o *admissionv1.MutatingAdmissionPolicy, stored storedPolicy)
 	spec := field.NewPath("spec")
 	s := &o.Spec
 	f.merge(policyMatching(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, stored, spec))
+	f.merge(mutatedOperations(s.MatchConstraints, spec.Child("matchConstraints")))
 
 	compiler, err := policyCompiler(true)
 	if err != nil {
@@ -266,6 +269,22 @@ func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorLi
 				f.addIf(slices.Contains(r.ResourceNames[:j], name), field.Duplicate(at, name))
 			}
 			f.merge(admissionRule(&r.RuleWithOperations, at))
+		}
+	}
+	return f.errs
+}
+
+// mutatedOperations checks that a mutating policy matches no deletions, which have no object to change: "*" stands for the
+// other operations.
+func mutatedOperations(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
+	if m == nil {
+		return nil
+	}
+	var f findings
+	for _, r := range m.ResourceRules {
+		for _, op := range r.Operations {
+			f.merge(oneOf(at.Child("resourceRules", "operations"), op,
+				admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update))
 		}
 	}
 	return f.errs

@@ -107,6 +107,11 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	wantErrors(t, "a policy without mutations does nothing", validation.MutatingAdmissionPolicy(policy()),
 		"spec.mutations: Required value: mutations must contain at least one item")
 
+	deletes := policy(admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply("Object{}")})
+	deletes.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
+	wantErrors(t, "a deletion has no object to change", validation.MutatingAdmissionPolicy(deletes),
+		`spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`)
+
 	errs := validation.MutatingAdmissionPolicy(policy(
 		admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, JSONPatch: patch("[]")},
 		admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: patch("unknown")},

@@ -15,6 +15,7 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -23,27 +24,28 @@ const (
 	maxProofOfPossession = 10 * 1024
 	maxStubRequest       = 10 * 1024
 	maxObjectUID         = 128
-	maxUserAnnotations   = apivalidation.TotalAnnotationSizeLimitB
 	// maxKubernetesSeconds is how long a certificate of a signer of Kubernetes' own is valid at most.
 	maxKubernetesSeconds = 24 * 60 * 60
 )
 
-// PodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), that
-// it comes from who has the key included.
+// PodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), and that
+// the request's author has the key.
 func PodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
 	spec, s := field.NewPath("spec"), &o.Spec
 	f.merge(
 		signerName(spec.Child("signerName"), s.SignerName),
+		userAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
 		follows(named(apivalidation.NameIsDNSSubdomain), spec.Child("podName"), s.PodName),
 		objectUID(spec.Child("podUID"), s.PodUID),
 		follows(named(apivalidation.ValidateServiceAccountName), spec.Child("serviceAccountName"), s.ServiceAccountName),
 		objectUID(spec.Child("serviceAccountUID"), s.ServiceAccountUID),
 		follows(named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
 		objectUID(spec.Child("nodeUID"), s.NodeUID),
-		certificateSeconds(spec.Child("maxExpirationSeconds"), s),
-		userAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
-		podKey(spec, s))
+		certificateSeconds(spec.Child("maxExpirationSeconds"), s))
+	if s.MaxExpirationSeconds != nil { // its default is missing only if there was no decoding
+		f.merge(podKey(spec, s))
+	}
 	return f.errs
 }
 
@@ -58,9 +60,9 @@ func PodCertificateRequestUpdate(o, old *certificatesv1beta1.PodCertificateReque
 func objectUID(path *field.Path, uid types.UID) field.ErrorList {
 	switch {
 	case uid == "":
-		return field.ErrorList{field.Required(path, "must not be empty")}
+		return field.ErrorList{field.Invalid(path, uid, "must not be empty")}
 	case len(uid) > maxObjectUID:
-		return field.ErrorList{field.TooLong(path, "", maxObjectUID)}
+		return field.ErrorList{field.TooLong(path, uid, maxObjectUID)}
 	}
 	return nil
 }
@@ -83,39 +85,40 @@ func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateR
 // domain.
 func userAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
 	var f findings
-	size := 0
-	for key, value := range sorted(annotations) {
-		size += len(key) + len(value)
-		f.merge(qualified(path, strings.ToLower(key)))
-		f.addIf(!strings.Contains(key, "/"), field.Invalid(path, key, "must be a domain-prefixed key, such as 'example.com/my-key'"))
+	for key := range sorted(annotations) {
+		f.merge(utilvalidation.IsDomainPrefixedKey(path, strings.ToLower(key)))
 	}
-	f.addIf(size > maxUserAnnotations, field.TooLong(path, "", maxUserAnnotations))
+	f.addIf(apivalidation.ValidateAnnotationsSize(annotations) != nil, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
 	return f.errs
 }
 
-// podKey checks the key, and that who asks has its private half: it is in a request that
-// is signed with it, or, in v1beta1 alone, beside a signature of the pod's UID.
+// podKey checks the key, and that the request's author has its private half: the key is in a
+// certificate request that is signed with it, or, in v1beta1 alone, beside a signature of the
+// pod's UID.
 func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
-	stub, pkix, proof := spec.Child("stubPKCS10Request"), spec.Child("pkixPublicKey"), spec.Child("proofOfPossession")
+	switch stub, key, proof := len(s.StubPKCS10Request) > 0, len(s.PKIXPublicKey) > 0, len(s.ProofOfPossession) > 0; {
+	case stub && !key && !proof:
+		return stubRequest(spec.Child("stubPKCS10Request"), s.StubPKCS10Request)
+	case !stub && key && proof:
+		return provenKey(spec.Child("pkixPublicKey"), spec.Child("proofOfPossession"), s)
+	}
+	return field.ErrorList{field.Invalid(spec, field.OmitValueType{},
+		"exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set")}
+}
+
+// provenKey checks a key that a signature stands beside.
+func provenKey(path, proof *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
 	switch {
-	case len(s.StubPKCS10Request) > 0:
-		f := findings{stubRequest(stub, s.StubPKCS10Request)}
-		const instead = "may not be set if stubPKCS10Request is set"
-		f.addIf(len(s.PKIXPublicKey) > 0, field.Forbidden(pkix, instead))
-		f.addIf(len(s.ProofOfPossession) > 0, field.Forbidden(proof, instead))
-		return f.errs
-	case len(s.PKIXPublicKey) == 0 && len(s.ProofOfPossession) == 0:
-		return field.ErrorList{field.Required(stub, "must be set")}
 	case len(s.PKIXPublicKey) > maxPublicKey:
-		return field.ErrorList{field.TooLong(pkix, "", maxPublicKey)}
+		return field.ErrorList{field.TooLong(path, "", maxPublicKey)}
 	case len(s.ProofOfPossession) > maxProofOfPossession:
 		return field.ErrorList{field.TooLong(proof, "", maxProofOfPossession)}
 	}
 	key, err := x509.ParsePKIXPublicKey(s.PKIXPublicKey)
 	if err != nil {
-		return field.ErrorList{field.Invalid(pkix, field.OmitValueType{}, "must be a valid PKIX-serialized public key")}
+		return field.ErrorList{field.Invalid(path, s.PKIXPublicKey, "must be a valid PKIX-serialized public key")}
 	}
-	if errs := publicKey(pkix, key); len(errs) > 0 {
+	if errs := publicKey(path, key, "P256 or P384", s.PKIXPublicKey); len(errs) > 0 {
 		return errs
 	}
 	if !signedBy(key, []byte(s.PodUID), s.ProofOfPossession) {
@@ -124,37 +127,39 @@ func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) 
 	return nil
 }
 
+// stubRequest checks a certificate request that is there for its key and its signature.
 func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	if len(der) > maxStubRequest {
 		return field.ErrorList{field.TooLong(path, "", maxStubRequest)}
 	}
 	request, err := x509.ParseCertificateRequest(der)
 	if err != nil {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a valid PKCS#10 certificate signing request")}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a valid PKCS#10 CSR")}
 	}
-	if errs := publicKey(path, request.PublicKey); len(errs) > 0 {
+	if errs := publicKey(path, request.PublicKey, "P256, P384, or P521", field.OmitValueType{}); len(errs) > 0 {
 		return errs
 	}
 	if err := request.CheckSignature(); err != nil {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "could not verify the signature of the certificate signing request")}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "invalid signature")}
 	}
 	return nil
 }
 
-// publicKey checks the kind of a key.
-func publicKey(path *field.Path, key any) field.ErrorList {
+// publicKey checks the kind of a key. The error about a curve names some that are taken, the one about
+// an unknown kind shows a value.
+func publicKey(path *field.Path, key any, curves string, value any) field.ErrorList {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
 	case *ecdsa.PublicKey:
 		if !slices.Contains([]elliptic.Curve{elliptic.P256(), elliptic.P384(), elliptic.P521()}, key.Curve) {
-			return field.ErrorList{field.Invalid(path, "curve "+key.Params().Name, "elliptic public keys must use curve P256, P384 or P521")}
+			return field.ErrorList{field.Invalid(path, "curve "+key.Params().Name, "elliptic public keys must use curve "+curves)}
 		}
 	case *rsa.PublicKey:
 		if bits := key.Size() * 8; bits != 3072 && bits != 4096 {
 			return field.ErrorList{field.Invalid(path, fmt.Sprintf("%d-bit modulus", bits), "RSA keys must have modulus size 3072 or 4096")}
 		}
 	default:
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "unknown public key type; supported types are Ed25519, ECDSA, and RSA")}
+		return field.ErrorList{field.Invalid(path, value, "unknown public key type; supported types are Ed25519, ECDSA, and RSA")}
 	}
 	return nil
 }

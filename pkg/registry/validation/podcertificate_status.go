@@ -5,6 +5,9 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
 	"time"
 
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
@@ -20,45 +23,48 @@ const (
 	clockSkew = 5 * time.Minute
 	// refreshMargin is what lies at least between a certificate's ends and its refresh.
 	refreshMargin = 10 * time.Minute
+	// maxCertificateChain bounds a chain, in bytes.
+	maxCertificateChain = 100 * 1024
 )
 
 // PodCertificateRequestStatusUpdate checks what a signer answers: that it refuses, or has failed, or
 // a certificate for the key of the request. Once it is given it stays.
 func PodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	if f := updated(&o.ObjectMeta, &old.ObjectMeta); len(f.errs) > 0 {
+		return f.errs
+	}
 	path := field.NewPath("status")
-	if podRequestAnswer(&old.Status) != "" {
-		f.addIf(!apiequality.Semantic.DeepEqual(o.Status, old.Status), field.Invalid(path, field.OmitValueType{},
-			`immutable after PodCertificateRequest is issued, denied, or failed`))
-		return f.errs
+	if errs := podRequestConditions(path.Child("conditions"), o.Status.Conditions); len(errs) > 0 {
+		return errs
 	}
-	f.merge(podRequestConditions(path.Child("conditions"), o.Status.Conditions))
-	if len(f.errs) > 0 {
-		return f.errs
+	answer := podRequestAnswer(&o.Status)
+	want, otherwise := old.Status, `status is immutable unless transitioning to "Issued", "Denied", or "Failed"`
+	switch {
+	case podRequestAnswer(&old.Status) != "":
+		otherwise = "immutable after PodCertificateRequest is issued, denied, or failed"
+	case answer == certificatesv1beta1.PodCertificateRequestConditionTypeIssued:
+		return issuedCertificate(path, o)
+	case answer != "":
+		want = certificatesv1beta1.PodCertificateRequestStatus{Conditions: o.Status.Conditions}
+		otherwise = "non-condition status fields must be empty when denying or failing the PodCertificateRequest"
 	}
-	if podRequestAnswer(&o.Status) == certificatesv1beta1.PodCertificateRequestConditionTypeIssued {
-		f.merge(issuedCertificate(path, o))
-		return f.errs
+	if apiequality.Semantic.DeepEqual(o.Status, want) {
+		return nil
 	}
-	const alone = `may only be set together with a condition of type "Issued"`
-	f.addIf(o.Status.CertificateChain != "", field.Forbidden(path.Child("certificateChain"), alone))
-	f.addIf(o.Status.NotBefore != nil, field.Forbidden(path.Child("notBefore"), alone))
-	f.addIf(o.Status.BeginRefreshAt != nil, field.Forbidden(path.Child("beginRefreshAt"), alone))
-	f.addIf(o.Status.NotAfter != nil, field.Forbidden(path.Child("notAfter"), alone))
-	return f.errs
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, otherwise)}
 }
 
 // podRequestAnswers are the types of conditions, each of which is an answer.
 var podRequestAnswers = []string{
+	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
 	certificatesv1beta1.PodCertificateRequestConditionTypeDenied,
 	certificatesv1beta1.PodCertificateRequestConditionTypeFailed,
-	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
 }
 
 // podRequestAnswer is the answer that a request has been given, or "".
 func podRequestAnswer(s *certificatesv1beta1.PodCertificateRequestStatus) string {
 	for _, c := range s.Conditions {
-		if len(oneOf(nil, c.Type, podRequestAnswers...)) == 0 {
+		if slices.Contains(podRequestAnswers, c.Type) && c.Status == metav1.ConditionTrue {
 			return c.Type
 		}
 	}
@@ -66,99 +72,115 @@ func podRequestAnswer(s *certificatesv1beta1.PodCertificateRequestStatus) string
 }
 
 func podRequestConditions(path *field.Path, conditions []metav1.Condition) field.ErrorList {
-	f := findings{metav1validation.ValidateConditions(conditions, path)}
+	var f findings
+	answers := 0
 	for i, c := range conditions {
-		f.merge(oneOf(path.Index(i).Child("type"), c.Type, podRequestAnswers...))
-		f.addIf(c.Status != metav1.ConditionTrue && c.Status != "",
-			field.NotSupported(path.Index(i).Child("status"), c.Status, []metav1.ConditionStatus{metav1.ConditionTrue}))
+		condition := path.Child(fmt.Sprintf("[%d]", i)) // with a dot before the bracket, as in the reference
+		if !slices.Contains(podRequestAnswers, c.Type) {
+			f.add(field.NotSupported(condition.Child("type"), c.Type, podRequestAnswers))
+			continue
+		}
+		answers++
+		f.addIf(answers > 1, field.Invalid(condition.Child("type"), c.Type, `There may be at most one condition with type "Issued", "Denied", or "Failed"`))
+		f.addIf(c.Status != metav1.ConditionTrue, field.NotSupported(condition.Child("status"), c.Status, []metav1.ConditionStatus{metav1.ConditionTrue}))
 	}
-	f.addIf(len(conditions) > 1, field.Invalid(path, field.OmitValueType{},
-		`There may be at most one condition with type "Issued", "Denied", or "Failed"`))
+	f.merge(metav1validation.ValidateConditions(conditions, path))
 	return f.errs
 }
 
-// issuedCertificate checks a chain of certificates, and the times that are said of its first.
+// issuedCertificate checks a chain of certificates, and the times that the status gives for its first one. The first
+// error is told: what follows may be a consequence.
 func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
-	chain := path.Child("certificateChain")
-	leaf, errs := certificateChain(chain, o.Status.CertificateChain)
-	if len(errs) > 0 {
-		return errs
+	s, chain := &o.Status, path.Child("certificateChain")
+	if len(s.CertificateChain) > maxCertificateChain {
+		return field.ErrorList{field.TooLong(chain, "", maxCertificateChain)}
 	}
-	var f findings
-	invalid := func(path *field.Path, message string) { f.add(field.Invalid(path, field.OmitValueType{}, message)) }
+	leaf, rest, err := leafCertificate(chain, s.CertificateChain)
+	if err != nil {
+		return field.ErrorList{err}
+	}
+	f := findings{leafNames(chain, leaf)}
 	if key, ok := leaf.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !key.Equal(requestedKey(&o.Spec)) {
-		invalid(chain, "leaf certificate was not issued to the requested public key")
+		f.add(field.Invalid(chain, s.CertificateChain, "leaf certificate was not issued to the requested public key"))
 		return f.errs
 	}
-	const hour = time.Hour
-	lifetime, most := leaf.NotAfter.Sub(leaf.NotBefore), time.Duration(ptr.Deref(o.Spec.MaxExpirationSeconds, 0))*time.Second
-	switch {
-	case lifetime < hour:
-		invalid(chain, "leaf certificate lifetime must be >= 1 hour")
-	case lifetime > most:
-		invalid(chain, fmt.Sprintf("leaf certificate lifetime must be <= spec.maxExpirationSeconds (%v)", most))
-	}
-	s := &o.Status
 	notBefore, refresh, notAfter := path.Child("notBefore"), path.Child("beginRefreshAt"), path.Child("notAfter")
-	switch skew := time.Since(leaf.NotBefore); {
-	case s.NotBefore == nil:
-		f.add(field.Required(notBefore, "must be present and consistent with the issued certificate"))
+	f.addIf(s.NotBefore == nil, field.Required(notBefore, "must be present and consistent with the issued certificate"))
+	f.addIf(s.NotAfter == nil, field.Required(notAfter, "must be present and consistent with the issued certificate"))
+	f.addIf(s.BeginRefreshAt == nil, field.Required(refresh, "must be present and in the range [notbefore+10min, notafter-10min]"))
+	if len(f.errs) > 0 {
+		return f.errs
+	}
+	lifetime, most := leaf.NotAfter.Sub(leaf.NotBefore), ptr.Deref(o.Spec.MaxExpirationSeconds, 0)
+	switch {
 	case !s.NotBefore.Time.Equal(leaf.NotBefore):
-		invalid(notBefore, "must be set to the NotBefore time encoded in the leaf certificate")
-	case skew.Abs() > clockSkew:
-		invalid(notBefore, "must be set to within 5 minutes of kube-apiserver's current time")
-	}
-	switch {
-	case s.NotAfter == nil:
-		f.add(field.Required(notAfter, "must be present and consistent with the issued certificate"))
+		f.add(field.Invalid(notBefore, s.NotBefore.Time, "must be set to the NotBefore time encoded in the leaf certificate"))
+	case time.Since(s.NotBefore.Time).Abs() >= clockSkew:
+		f.add(field.Invalid(notBefore, s.NotBefore.Time, "must be set to within 5 minutes of kube-apiserver's current time"))
 	case !s.NotAfter.Time.Equal(leaf.NotAfter):
-		invalid(notAfter, "must be set to the NotAfter time encoded in the leaf certificate")
-	}
-	switch {
-	case s.BeginRefreshAt == nil:
-		f.add(field.Required(refresh, "must be present and in the range [notbefore+10min, notafter-10min]"))
-	case s.BeginRefreshAt.Time.Before(leaf.NotBefore.Add(refreshMargin)):
-		invalid(refresh, "must be at least 10 minutes after status.notBefore")
-	case s.BeginRefreshAt.Time.After(leaf.NotAfter.Add(-refreshMargin)):
-		invalid(refresh, "must be at least 10 minutes before status.notAfter")
+		f.add(field.Invalid(notAfter, s.NotAfter.Time, "must be set to the NotAfter time encoded in the leaf certificate"))
+	case lifetime < time.Hour:
+		f.add(field.Invalid(chain, lifetime, "leaf certificate lifetime must be >= 1 hour"))
+	case lifetime > time.Duration(most)*time.Second:
+		f.add(field.Invalid(chain, lifetime, fmt.Sprintf("leaf certificate lifetime must be <= spec.maxExpirationSeconds (%d)", most)))
+	case s.BeginRefreshAt.Time.Before(s.NotBefore.Add(refreshMargin)):
+		f.add(field.Invalid(refresh, s.BeginRefreshAt.Time, "must be at least 10 minutes after status.notBefore"))
+	case s.BeginRefreshAt.Time.After(s.NotAfter.Add(-refreshMargin)):
+		f.add(field.Invalid(refresh, s.BeginRefreshAt.Time, "must be at least 10 minutes before status.notAfter"))
+	default:
+		f.merge(intermediates(chain, s.CertificateChain, rest))
 	}
 	return f.errs
 }
 
-// certificateChain returns the first certificate of a chain.
-func certificateChain(path *field.Path, chain string) (*x509.Certificate, field.ErrorList) {
-	if chain == "" {
-		return nil, field.ErrorList{field.Required(path, "must contain at least one certificate")}
+const certificateBlock = "CERTIFICATE"
+
+// leafCertificate returns the first certificate of a chain, and what follows it.
+func leafCertificate(path *field.Path, chain string) (*x509.Certificate, []byte, *field.Error) {
+	block, rest := pem.Decode([]byte(chain))
+	switch {
+	case block == nil:
+		return nil, nil, field.Invalid(path, chain, "issued certificate chain must contain at least one certificate")
+	case block.Type != certificateBlock:
+		return nil, nil, field.Invalid(path, chain, "issued certificate chain must consist entirely of CERTIFICATE PEM blocks")
 	}
-	invalid := func(message string) (*x509.Certificate, field.ErrorList) {
-		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, message)}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, nil, field.Invalid(path, chain, "leaf certificate does not parse as valid X.509")
 	}
-	var leaf *x509.Certificate
-	rest := []byte(chain)
+	return leaf, rest, nil
+}
+
+// leafNames checks names that parsers don't agree about.
+func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
+	var f findings
+	for _, name := range leaf.DNSNames {
+		f.addIf(name == "", field.Invalid(path, name, "leaf certificate should not contain empty DNSName"))
+		f.addIf(strings.Contains(name, ".."), field.Invalid(path, name, "leaf certificate's DNSName should not contain '..'"))
+		f.addIf(strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."), field.Invalid(path, name, "leaf certificate's DNSName should not start or end with '.'"))
+	}
+	for _, address := range leaf.EmailAddresses {
+		_, err := mail.ParseAddress(address)
+		f.addIf(err != nil, field.Invalid(path, address, "leaf certificate should not contain invalid EmailAddress"))
+	}
+	return f.errs
+}
+
+// intermediates checks the certificates after the first one. Whether they are a chain depends on what
+// trusts them.
+func intermediates(path *field.Path, chain string, rest []byte) field.ErrorList {
 	for {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			break
+			return nil
 		}
-		which := "intermediate certificate"
-		if leaf == nil {
-			which = "leaf certificate"
+		if block.Type != certificateBlock {
+			return field.ErrorList{field.Invalid(path, chain, "issued certificate chain must consist entirely of CERTFICATE PEM blocks")}
 		}
-		if block.Type != "CERTIFICATE" {
-			return invalid(which + " PEM block must have type CERTIFICATE")
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return invalid(which + " does not parse as valid X.509")
-		}
-		if leaf == nil {
-			leaf = certificate
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return field.ErrorList{field.Invalid(path, chain, "intermediate certificate does not parse as valid X.509")}
 		}
 	}
-	if leaf == nil {
-		return invalid("issued certificate chain must contain at least one PEM block")
-	}
-	return leaf, nil
 }
 
 // requestedKey is the key of a valid request.

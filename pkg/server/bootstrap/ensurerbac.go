@@ -25,6 +25,11 @@ func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 		if err != nil {
 			return fmt.Errorf("list cluster roles: %w", err)
 		}
+		inherited, err := inherit(ctx, aggregatedFrom, list.Items, inheritRules, rbac.ClusterRoles().Create)
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, inherited...)
 		modifier := reconciliation.ClusterRoleModifier{Client: rbac.ClusterRoles()}
 		return reconcile(ctx, ClusterRoles(), list.Items, rbac.ClusterRoles().Create, func(want, have *rbacv1.ClusterRole) error {
 			return reconcileRules(reconciliation.ClusterRoleRuleOwner{ClusterRole: want}, reconciliation.ClusterRoleRuleOwner{ClusterRole: have}, modifier)
@@ -35,6 +40,11 @@ func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 		if err != nil {
 			return fmt.Errorf("list cluster role bindings: %w", err)
 		}
+		inherited, err := inherit(ctx, splitFrom, list.Items, inheritSubjects, rbac.ClusterRoleBindings().Create)
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, inherited...)
 		modifier := reconciliation.ClusterRoleBindingClientAdapter{Client: rbac.ClusterRoleBindings()}
 		return reconcile(ctx, ClusterRoleBindings(), list.Items, rbac.ClusterRoleBindings().Create, func(want, have *rbacv1.ClusterRoleBinding) error {
 			return reconcileSubjects(reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: want}, reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: have}, modifier)

@@ -26,16 +26,26 @@ func PriorityLevelConfigurations() []*flowcontrolv1.PriorityLevelConfiguration {
 func FlowSchemas() []*flowcontrolv1.FlowSchema {
 	schemas := updatedByServer(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas)
 	for _, schema := range schemas {
-		schema.Status.Conditions = []flowcontrolv1.FlowSchemaCondition{{
-			Type:   flowcontrolv1.FlowSchemaConditionDangling,
-			Status: flowcontrolv1.ConditionFalse,
-			Reason: "Found",
-			Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists",
-				schema.Spec.PriorityLevelConfiguration.Name),
-			LastTransitionTime: metav1.Now(),
-		}}
+		schema.Status.Conditions = []flowcontrolv1.FlowSchemaCondition{Dangling(schema.Spec.PriorityLevelConfiguration.Name, true)}
 	}
 	return schemas
+}
+
+// Dangling is the condition of a FlowSchema that refers to a priority level, as of now: it is dangling if the level
+// doesn't exist.
+func Dangling(level string, exists bool) flowcontrolv1.FlowSchemaCondition {
+	condition := flowcontrolv1.FlowSchemaCondition{
+		Type:               flowcontrolv1.FlowSchemaConditionDangling,
+		Status:             flowcontrolv1.ConditionTrue,
+		Reason:             "NotFound",
+		Message:            fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q but there is no such object", level),
+		LastTransitionTime: metav1.Now(),
+	}
+	if exists {
+		condition.Status, condition.Reason = flowcontrolv1.ConditionFalse, "Found"
+		condition.Message = fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists", level)
+	}
+	return condition
 }
 
 // updatedByServer are copies, which say that their spec is the server's.

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -26,16 +28,27 @@ import (
 // fieldManager owns what is applied.
 const fieldManager = "miniapi"
 
-// Apply applies objects one after the other, each in effect before the next: custom
-// resources can follow their definitions. Only definitions that follow each other are
-// applied at once, and all that is wrong with them is returned. Objects without a
-// namespace go to default.
-func Apply(ctx context.Context, config *rest.Config, objects []Object) error {
+// Applier applies manifests to a server.
+type Applier struct {
+	// Config is a client configuration of the server.
+	Config *rest.Config
+	// SkipUnknown, if there is one, is told of each object of a kind that nothing serves, which is passed over then.
+	// Without it, such an object is an error, which meta.IsNoMatchError knows.
+	SkipUnknown func(Object)
+	// Warn is told what the server warns of an object. Without it, warnings go to the context's log.
+	Warn func(object Object, text string)
+}
+
+// Apply applies objects one after the other, each in effect before the next. An object waits for the definition of
+// its kind, if that comes later. Only definitions that follow each other are applied at once, and all that is wrong
+// with them is returned. Objects without a namespace go to default.
+func (a Applier) Apply(ctx context.Context, objects []Object) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	config = rest.CopyConfig(config)
+	config := rest.CopyConfig(a.Config)
 	config.QPS = -1
+	config.WarningHandler, config.WarningHandlerWithContext = nil, collector{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -44,15 +57,59 @@ func Apply(ctx context.Context, config *rest.Config, objects []Object) error {
 	if err != nil {
 		return err
 	}
-	a := applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoveryClient))}
+	run := &application{
+		Applier: a, client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoveryClient)),
+	}
+	return run.all(ctx, objects)
+}
+
+// application is one call of Apply.
+type application struct {
+	Applier
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+	// warned are the objects of which warnings are told at the end, if they still hold.
+	warned []warned
+}
+
+func (a *application) all(ctx context.Context, objects []Object) error {
+	var waiting []Object
 	for len(objects) > 0 {
 		n := together(objects)
-		if err := a.applyTogether(ctx, objects[:n]); err != nil {
+		next, rest := objects[:n], objects[n:]
+		objects = rest
+		if !IsDefinition(next[0].GroupVersionKind()) {
+			waits, err := a.waits(next[0], rest)
+			switch {
+			case err != nil:
+				return describe(next[0], err)
+			case waits:
+				waiting = append(waiting, next[0])
+				continue
+			}
+		}
+		if err := a.applyTogether(ctx, next); err != nil {
 			return err
 		}
-		objects = objects[n:]
+		if IsDefinition(next[0].GroupVersionKind()) && len(waiting) > 0 {
+			objects, waiting = append(waiting, rest...), nil
+		}
 	}
+	a.warnAtEnd(ctx)
 	return nil
+}
+
+// waits says whether an object's kind isn't served, and objects that come later define it.
+func (a *application) waits(object Object, later []Object) (bool, error) {
+	gvk := object.GroupVersionKind()
+	if !slices.ContainsFunc(later, func(o Object) bool { return IsDefinition(o.GroupVersionKind()) && defines(o, gvk.GroupKind()) }) {
+		return false, nil
+	}
+	_, err := a.mapping(gvk)
+	if meta.IsNoMatchError(err) {
+		return true, nil
+	}
+	return false, err
 }
 
 // together is how many of the next objects can be applied at once: definitions don't need
@@ -68,16 +125,12 @@ func together(objects []Object) int {
 	return len(objects)
 }
 
-type applier struct {
-	client dynamic.Interface
-	mapper *restmapper.DeferredDiscoveryRESTMapper
-}
-
 // concurrency keeps the processors busy: applying a definition is waiting half of the time.
 const concurrency = 8
 
-func (a applier) applyTogether(ctx context.Context, objects []Object) error {
+func (a *application) applyTogether(ctx context.Context, objects []Object) error {
 	errs := make([]error, len(objects))
+	warnings := make([][]string, len(objects))
 	var group errgroup.Group
 	group.SetLimit(concurrency)
 	for i, object := range objects {
@@ -85,26 +138,45 @@ func (a applier) applyTogether(ctx context.Context, objects []Object) error {
 			if ctx.Err() != nil { // once is enough for all that haven't begun
 				return context.Cause(ctx)
 			}
-			if err := a.apply(ctx, object); err != nil {
-				errs[i] = fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
-			}
+			errs[i] = a.apply(collect(ctx, &warnings[i]), object, metav1.ApplyOptions{})
 			return nil
 		})
 	}
 	ended := group.Wait()
+	for i, object := range objects {
+		a.warn(ctx, object, warnings[i])
+		if a.SkipUnknown != nil && meta.IsNoMatchError(errs[i]) {
+			a.SkipUnknown(object)
+			errs[i] = nil
+		}
+		errs[i] = describe(object, errs[i])
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	return ended
 }
 
-func (a applier) apply(ctx context.Context, object Object) error {
-	gvk := object.GroupVersionKind()
+// describe adds to an error of which object it is.
+func describe(object Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
+}
+
+func (a *application) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
 		a.mapper.Reset()
 		mapping, err = a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
+	return mapping, err
+}
+
+func (a *application) apply(ctx context.Context, object Object, options metav1.ApplyOptions) error {
+	gvk := object.GroupVersionKind()
+	mapping, err := a.mapping(gvk)
 	if err != nil {
 		return err
 	}
@@ -116,7 +188,8 @@ func (a applier) apply(ctx context.Context, object Object) error {
 		}
 		resource = a.client.Resource(mapping.Resource).Namespace(namespace)
 	}
-	applied, err := resource.Apply(ctx, object.GetName(), object.Unstructured, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	options.FieldManager, options.Force = fieldManager, true
+	applied, err := resource.Apply(ctx, object.GetName(), object.Unstructured, options)
 	if err != nil {
 		return err
 	}
@@ -128,7 +201,7 @@ func (a applier) apply(ctx context.Context, object Object) error {
 
 // checkEstablished checks that the resources of a definition are served. The server has answered the write
 // of the definition when it had judged that.
-func (a applier) checkEstablished(ctx context.Context, name string) error {
+func (a *application) checkEstablished(ctx context.Context, name string) error {
 	u, err := a.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -146,4 +219,11 @@ func (a applier) checkEstablished(ctx context.Context, name string) error {
 // IsDefinition says whether a kind is CustomResourceDefinition, of any version.
 func IsDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
+}
+
+// defines says whether a definition is of a kind.
+func defines(definition Object, kind schema.GroupKind) bool {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	name, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	return group == kind.Group && name == kind.Kind
 }

@@ -32,9 +32,10 @@ const Name = "NodeRestriction"
 // userPrefix is what the user name of every kubelet begins with.
 const userPrefix = "system:node:"
 
-// New returns the plugin.
-func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
+// New returns the plugin. Unless it allows any audience, nodes get tokens of their pods only for audiences that
+// the pods need, or that the nodes are authorized to ask for.
+func New(anyAudience bool) *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
 }
 
 // Plugin judges the requests of kubelets. It reads the objects that it needs to know from the server:
@@ -43,6 +44,8 @@ type Plugin struct {
 	*admission.Handler
 	client     kubernetes.Interface
 	authorizer authorizer.UnconditionalAuthorizer
+
+	anyAudience bool
 }
 
 // The library's plugins that restrict are validating; this one judges what the kubelet has sent,

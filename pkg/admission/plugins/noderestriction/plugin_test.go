@@ -46,6 +46,11 @@ func podOn(node string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
+// podWith is a pod on node n that has volumes.
+func podWith(name string, volumes ...corev1.Volume) *corev1.Pod {
+	return podOn("n", func(pod *corev1.Pod) { pod.Name, pod.UID, pod.Spec.Volumes = name, types.UID("uid-"+name), volumes })
+}
+
 func mirror(pod *corev1.Pod) {
 	pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "uid-of-n", Controller: new(true)}}
@@ -57,18 +62,24 @@ func nodeWith(name string, labels map[string]string, taints ...corev1.Taint) *co
 
 func start(t *testing.T, allowedAudience string) *Plugin {
 	t.Helper()
-	p := New()
+	return startAs(t, New(false), allowedAudience)
+}
+
+func startAs(t *testing.T, p *Plugin, allowedAudience string) *Plugin {
+	t.Helper()
 	authz := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if cmp.Equal(a, authorizer.AttributesRecord{User: kubelet, Verb: "request-serviceaccounts-token-audience", Namespace: "ns",
 			APIVersion: "v1", Resource: allowedAudience, Name: "account", ResourceRequest: true}) {
 			return authorizer.DecisionAllow, "", nil
+		}
+		if a.GetResource() == "half-known" {
+			return authorizer.DecisionAllow, "", errors.New("a rule can't be evaluated")
 		}
 		if a.GetResource() == "unknown" {
 			return authorizer.DecisionNoOpinion, "", errors.New("nobody knows")
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	})
-	// Of what its volumes need, only some is there.
 	claimed := func(claim string) corev1.Volume {
 		return corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
 	}
@@ -90,19 +101,25 @@ func start(t *testing.T, allowedAudience string) *Plugin {
 		podOn("n", func(pod *corev1.Pod) {
 			pod.Spec.ServiceAccountName = "account"
 			pod.Spec.Volumes = []corev1.Volume{
-				claimed("gone"), claimed("unbound"), claimed("lost"), claimed("local"), inline("gone"),
+				claimed("local"),
 				{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 					{ConfigMap: &corev1.ConfigMapProjection{}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "projected"}}}}}},
 				claimed("claim"), inline("inline"),
-				{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+				{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}}},
 			}
 		}),
+		podWith("no-claim", claimed("gone")), podWith("unbound", claimed("unbound")), podWith("no-volume", claimed("lost")), podWith("no-driver", inline("gone")),
+		podWith("two-lacks", inline("gone"), claimed("gone")), podWith("one-lack", inline("gone"), inline("inline")),
+		podWith("old-inline", corev1.Volume{VolumeSource: corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{ShareName: "share", SecretName: "secret"}}}),
+		podWith("old-claimed", claimed("old")),
 		podOn("n", mirror, func(pod *corev1.Pod) { pod.Name, pod.UID = "p-mirror", "uid-mirror" }),
 		claim("unbound", ""), claim("lost", "gone"), claim("local", "local"), claim("claim", "volume"), claim("p-n-scratch", "scratch"),
 		volume("local", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}),
 		volume("volume", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "driver"}}),
 		volume("scratch", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "scratch"}}),
-		driver("driver"), driver("inline"), driver("scratch"),
+		claim("old", "old"),
+		volume("old", corev1.PersistentVolumeSource{AzureFile: &corev1.AzureFilePersistentVolumeSource{ShareName: "share", SecretName: "secret", SecretNamespace: new("ns")}}),
+		driver("driver"), driver("inline"), driver("scratch"), driver("file.csi.azure.com"),
 	)
 	return p
 }
@@ -357,6 +374,20 @@ func TestSubresources(t *testing.T) {
 		{name: "account itself", reason: "nodes don't need a token for it", resource: "serviceaccounts", subresource: "", object: &corev1.ServiceAccount{}},
 		{name: "allowed audience", reason: "image pulls need tokens that no volume tells of", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "registry")},
 		{name: "other audience", reason: "a node isn't its pods", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `audience "x" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience`},
+		{name: "authorized in spite of an error", reason: "another rule allows it", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "half-known")},
+		{name: "driver in the place of a plugin", reason: "volumes of old are its own now", resource: "serviceaccounts", subresource: "token", object: token("old-claimed", "uid-old-claimed", "file.csi.azure.com")},
+		{name: "inline driver in the place of a plugin", reason: "so are those that the pod itself has", resource: "serviceaccounts", subresource: "token", object: token("old-inline", "uid-old-inline", "file.csi.azure.com")},
+		{name: "one driver of two", reason: "the other one isn't asked about", resource: "serviceaccounts", subresource: "token", object: token("one-lack", "uid-one-lack", "inline")},
+		{name: "no claim", reason: "it may come yet, with a driver that needs the token", resource: "serviceaccounts", subresource: "token", object: token("no-claim", "uid-no-claim", "registry"),
+			refusal: `error validating audience "registry": persistentvolumeclaim "gone" not found`},
+		{name: "unbound claim", reason: "its volume may come yet", resource: "serviceaccounts", subresource: "token", object: token("unbound", "uid-unbound", "x"),
+			refusal: `error validating audience "x": persistentvolume "" not found`},
+		{name: "no volume", reason: "it may come yet", resource: "serviceaccounts", subresource: "token", object: token("no-volume", "uid-no-volume", "x"),
+			refusal: `error validating audience "x": persistentvolume "gone" not found`},
+		{name: "no driver", reason: "it may come yet", resource: "serviceaccounts", subresource: "token", object: token("no-driver", "uid-no-driver", "x"),
+			refusal: `error validating audience "x": csidriver.storage.k8s.io "gone" not found`},
+		{name: "two lacks", reason: "both are told", resource: "serviceaccounts", subresource: "token", object: token("two-lacks", "uid-two-lacks", "x"),
+			refusal: `error validating audience "x": [csidriver.storage.k8s.io "gone" not found, persistentvolumeclaim "gone" not found]`},
 		{name: "two audiences", reason: "each volume has one", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected", "driver"), refusal: "node may only request 0 or 1 audiences"},
 		{name: "pod elsewhere", reason: "tokens are for its own pods", resource: "serviceaccounts", subresource: "token", object: token("p-other", "uid-other", "projected"), refusal: "node requested token bound to a pod scheduled on a different node"},
 		{name: "replaced pod", reason: "another pod of this name", resource: "serviceaccounts", subresource: "token", object: token("p-n", "old", "projected"), refusal: "the UID in the bound object reference (old) does not match the UID in record"},
@@ -380,6 +411,30 @@ func TestSubresources(t *testing.T) {
 			if missing := apierrors.IsNotFound(err); missing != test.missing {
 				t.Errorf("%s: error %v, missing: %t", test.reason, err, test.missing)
 			}
+		})
+	}
+}
+
+// TestUnrestrictedAudiences is about feature gate ServiceAccountNodeAudienceRestriction when it is off.
+func TestUnrestrictedAudiences(t *testing.T) {
+	t.Parallel()
+	p := startAs(t, New(true), "")
+	for _, test := range []struct {
+		name, reason, refusal string
+		pod                   string
+		audiences             []string
+	}{
+		{name: "any audience", reason: "the kubelet is trusted to know", pod: "n", audiences: []string{"x", "y"}},
+		{name: "the server's", reason: "the kubelet is trusted to know", pod: "n"},
+		{name: "another node's pod", reason: "it is still restricted to its own", pod: "other", refusal: "node requested token bound to a pod scheduled on a different node"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: test.audiences,
+				BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "p-" + test.pod, UID: types.UID("uid-" + test.pod)}}}
+			a := admission.NewAttributesRecord(request, nil, schema.GroupVersionKind{}, "ns", "account",
+				schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, "token", admission.Create, nil, false, kubelet)
+			plugintest.Want(t, p.Admit(t.Context(), a, nil), test.refusal)
 		})
 	}
 }

@@ -7,11 +7,16 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/component-helpers/storage/ephemeral"
+	csitranslation "k8s.io/csi-translation-lib"
+	"k8s.io/klog/v2"
 )
 
 // serviceAccount lets a node ask for the tokens of its pods.
@@ -40,10 +45,13 @@ func (p *Plugin) serviceAccount(ctx context.Context, node string, a admission.At
 	if pod.Spec.NodeName != node {
 		return errors.New("node requested token bound to a pod scheduled on a different node")
 	}
+	if p.anyAudience {
+		return nil
+	}
 	return p.audience(ctx, pod, request.Spec.Audiences, a)
 }
 
-// audience lets a node ask for tokens only to those whom the pod's volumes give tokens to, or whom it
+// audience lets a node ask for tokens only for audiences that the pod's volumes have tokens for, or that the node
 // is authorized to ask for (KEP-4412).
 func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []string, a admission.Attributes) error {
 	if len(audiences) > 1 {
@@ -69,15 +77,18 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 		Name:            a.GetName(),
 		ResourceRequest: true,
 	})
+	// An authorizer that allows a request may have failed to evaluate what else there is.
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("audience %q not found in pod spec volume, error authorizing %s to request tokens for this audience: %w", audience, a.GetUserInfo().GetName(), err)
 	}
-	if decision != authorizer.DecisionAllow {
-		return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
-	}
-	return nil
+	return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
 }
 
+// podNeedsAudience tells whether a volume of the pod is given tokens for the audience. It fails if none is
+// and the driver of one isn't known.
 func (p *Plugin) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {
@@ -89,45 +100,69 @@ func (p *Plugin) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience
 				}
 			}
 		}
-		needs, err := p.volumeNeedsAudience(ctx, pod, volume, audience)
-		if needs {
-			return true, nil
+		driver, err := p.driverOf(ctx, pod, volume)
+		if err == nil && driver != "" {
+			var needs bool
+			if needs, err = p.driverNeedsAudience(ctx, driver, audience); needs {
+				return true, nil
+			}
 		}
-		errs = append(errs, err)
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
-	return false, errors.Join(errs...)
+	return false, utilerrors.NewAggregate(errs)
 }
 
-// volumeNeedsAudience tells whether the driver of the volume, inline or behind a claim, is given tokens
-// of the pod for the audience.
-func (p *Plugin) volumeNeedsAudience(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, audience string) (bool, error) {
+// driverOf is the CSI driver of a volume, inline or behind a claim, in whose place there may be a plugin of
+// old (KEP-625). It is empty if the volume has none.
+func (p *Plugin) driverOf(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) (string, error) {
 	switch {
-	case volume.CSI != nil:
-		return p.driverNeedsAudience(ctx, volume.CSI.Driver, audience)
+	case volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil:
+		return p.driverOfClaim(ctx, pod.Namespace, ephemeral.VolumeClaimName(pod, volume))
 	case volume.PersistentVolumeClaim != nil:
-		return p.claimNeedsAudience(ctx, pod.Namespace, volume.PersistentVolumeClaim.ClaimName, audience)
-	case volume.Ephemeral != nil:
-		return p.claimNeedsAudience(ctx, pod.Namespace, ephemeral.VolumeClaimName(pod, volume), audience)
+		return p.driverOfClaim(ctx, pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
+	case volume.CSI != nil:
+		return volume.CSI.Driver, nil
+	case inTree.IsInlineMigratable(volume):
+		translated, err := inTree.TranslateInTreeInlineVolumeToCSI(klog.FromContext(ctx), volume, pod.Namespace)
+		return driverOfVolume(translated), err
 	}
-	return false, nil
+	return "", nil
 }
 
-func (p *Plugin) claimNeedsAudience(ctx context.Context, namespace, name, audience string) (bool, error) {
+func (p *Plugin) driverOfClaim(ctx context.Context, namespace, name string) (string, error) {
 	claim, err := p.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil || claim.Spec.VolumeName == "" {
-		return false, ignoreNotFound(err)
+	if err != nil {
+		return "", orMissing(err, corev1.Resource("persistentvolumeclaim"), name)
+	}
+	if claim.Spec.VolumeName == "" {
+		return "", apierrors.NewNotFound(corev1.Resource("persistentvolume"), "")
 	}
 	volume, err := p.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-	if err != nil || volume.Spec.CSI == nil {
-		return false, ignoreNotFound(err)
+	if err != nil {
+		return "", orMissing(err, corev1.Resource("persistentvolume"), claim.Spec.VolumeName)
 	}
-	return p.driverNeedsAudience(ctx, volume.Spec.CSI.Driver, audience)
+	if volume.Spec.CSI == nil && inTree.IsPVMigratable(volume) {
+		volume, err = inTree.TranslateInTreePVToCSI(klog.FromContext(ctx), volume)
+	}
+	return driverOfVolume(volume), err
+}
+
+// inTree knows which drivers are in the place of which plugins.
+var inTree = csitranslation.New()
+
+func driverOfVolume(volume *corev1.PersistentVolume) string {
+	if volume == nil || volume.Spec.CSI == nil {
+		return ""
+	}
+	return volume.Spec.CSI.Driver
 }
 
 func (p *Plugin) driverNeedsAudience(ctx context.Context, name, audience string) (bool, error) {
 	driver, err := p.client.StorageV1().CSIDrivers().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return false, ignoreNotFound(err)
+		return false, orMissing(err, storagev1.Resource("csidriver"), name)
 	}
 	for _, request := range driver.Spec.TokenRequests {
 		if request.Audience == audience {
@@ -137,9 +172,10 @@ func (p *Plugin) driverNeedsAudience(ctx context.Context, name, audience string)
 	return false, nil
 }
 
-func ignoreNotFound(err error) error {
+// orMissing names an object that isn't there as the reference's listers do: by its kind.
+func orMissing(err error, kind schema.GroupResource, name string) error {
 	if apierrors.IsNotFound(err) {
-		return nil
+		return apierrors.NewNotFound(kind, name)
 	}
 	return err
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+const (
+	widgetDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+---
+`
+	hookOfWidgets = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: widgets}
+webhooks:
+- name: widgets.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {url: "https://127.0.0.1:1/"}
+  rules:
+  - {apiGroups: [example.com], apiVersions: [v1], operations: [DELETE], resources: [RESOURCE]}
+---
+`
+)
+
+func widget(name string) string {
+	return "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: " + name + "}\n---\n"
+}
+
+// What is applied may come before what defines it, as files do in the order of their names, and what nothing defines
+// is passed over if that is asked for.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	const (
+		configMap   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: last}\n---\n"
+		certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: serving}\n---\n"
+	)
+	for _, test := range []struct {
+		name, reason string
+		manifests    string
+		args         []string
+		widgets      []string
+		stderr       string // FILE is the file's path
+	}{
+		{"definition first", "it is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
+		{"definition later", "objects wait for it", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
+		{
+			"unknown kinds", "each is told of", certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
+			[]string{"--apply-skip-unknown"}, []string{"a"},
+			"Skipped: FILE, document 1: Certificate serving: nothing serves the kind in cert-manager.io/v1\n" +
+				"Skipped: FILE, document 3: Certificate client: nothing serves the kind in cert-manager.io/v1\n",
+		},
+		{
+			"webhook first", "what it names is there in the end", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widgets") + widgetDefinition + widget("a") + configMap,
+			nil, []string{"a"}, "",
+		},
+		{
+			"webhook of nothing", "what it names isn't there in the end", strings.ReplaceAll(hookOfWidgets, "RESOURCE", "widget") + widgetDefinition + widget("a") + configMap,
+			nil, []string{"a"},
+			"Warning: FILE, document 1: ValidatingWebhookConfiguration widgets: webhooks[0].rules[0].resources[0]: nothing serves \"widget\" in example.com/v1: the webhook isn't called for it\n",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			manifests := file(t, "manifests.yaml", "%s", test.manifests)
+			p, config := serve(t, append(test.args, "--apply="+manifests)...)
+			list, err := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var widgets []string
+			for i := range list.Items {
+				widgets = append(widgets, list.Items[i].GetName())
+			}
+			if diff := cmp.Diff(test.widgets, widgets); diff != "" {
+				t.Errorf("widgets: %s (-want +got):\n%s", test.reason, diff)
+			}
+			if _, err := client(t, config).CoreV1().ConfigMaps("default").Get(t.Context(), "last", metav1.GetOptions{}); err != nil {
+				t.Error(err)
+			}
+			p.signal(t, syscall.SIGTERM)
+			_, _, stderr := p.exit(t)
+			if diff := cmp.Diff(strings.ReplaceAll(test.stderr, "FILE", manifests), stderr); diff != "" {
+				t.Errorf("on stderr: %s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// An object of a kind that nothing serves is an error that says what would pass it over.
+func TestApplyOfAnUnknownKind(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--apply="+file(t, "widget.yaml", "%s", widget("a"))).exit(t)
+	for _, want := range []string{"widget.yaml, document 1: Widget a", `kind "Widget" in version "example.com/v1"`, "--apply-skip-unknown"} {
+		if code != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("want %d and %q, got %d and %s", exitFailed, want, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/term"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// usual are the flags of kube-apiserver that a help of one page has, each with a line of its own: what
+// kube-apiserver says of a flag may be a list of all plugins.
+var usual = []struct{ name, usage string }{
+	{"audit-log-path", "Write the audit log to this `file`; - is standard output."},
+	{"audit-policy-file", "Audit what the policy in this `file` says."},
+	{"authorization-mode", "Authorize requests by these `modes`, the first one first."},
+	{"bind-address", "Serve on this `IP` address."},
+	{"disable-admission-plugins", "Turn off these admission `plugins`."},
+	{"enable-admission-plugins", "Turn on these admission `plugins`, beside those that are on by default."},
+	{"etcd-servers", "Keep the data in an etcd cluster at these `URLs`, instead of the embedded etcd."},
+	{"runtime-config", "Serve these API `versions` or not, such as api/beta=true or api/legacy=true."},
+	{"secure-port", "Serve on this `port`; 0 takes a free one."},
+	{"v", "Log more, from the start: the `level` is a number, 1 or greater."},
+}
+
+// columns is the width of the terminal, 0 if there is none.
+func columns() int {
+	width, _, _ := term.TerminalSize(os.Stdout)
+	return width
+}
+
+// setShortHelp makes help print a page: the examples, miniapi's own flags and the usual ones of kube-apiserver. It
+// returns what prints the help of all flags.
+func setShortHelp(cmd *cobra.Command, sections cliflag.NamedFlagSets, columns int) (all func()) {
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	printAll := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", cmd.Long, cmd.UseLine(), cmd.Example)
+		const often = "often used"
+		short := cliflag.NamedFlagSets{
+			Order:    []string{server.OwnFlags, often},
+			FlagSets: map[string]*pflag.FlagSet{server.OwnFlags: sections.FlagSets[server.OwnFlags], often: usualFlags(cmd.Flags())},
+		}
+		cliflag.PrintSections(out, short, columns)
+		fmt.Fprintf(out, "\n\"%s --help-all\" lists all flags.\n", cmd.CommandPath())
+	})
+	return func() { printAll(cmd, nil) }
+}
+
+func usualFlags(of *pflag.FlagSet) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("usual", pflag.ContinueOnError)
+	for _, u := range usual {
+		flag := *of.Lookup(u.name)
+		flag.Usage = u.usage
+		flags.AddFlag(&flag)
+	}
+	return flags
+}
+
+// similarFlags are the names of the flags that an unknown one may be meant for: those that are spelled alike, begin
+// with it or end in it.
+func similarFlags(of *pflag.FlagSet, unknown *pflag.NotExistError) []string {
+	// With one dash, -data-dir=x is -d with the rest as its value.
+	name, _, _ := strings.Cut(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), "=")
+	// Cobra knows of the names of commands which are alike.
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
+	of.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Deprecated != "" || len(f.Name) <= flags.SuggestionsMinimumDistance {
+			return
+		}
+		flags.AddCommand(&cobra.Command{Use: f.Name, SuggestFor: endings(f.Name), Run: func(*cobra.Command, []string) {}})
+	})
+	return slices.Compact(flags.SuggestionsFor(name))
+}
+
+// endings are what is left of a flag's name without its first words.
+func endings(name string) []string {
+	var all []string
+	for _, rest, more := strings.Cut(name, "-"); more; _, rest, more = strings.Cut(rest, "-") {
+		all = append(all, rest)
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Some default roles and bindings were split off others. A cluster may be older than the split, and an administrator's
+// changes of the older object must count for the newer one as well: it begins as a copy.
+var (
+	// aggregatedFrom has, by the name of a role that is aggregated, the role that had its rules until Kubernetes 1.9.
+	aggregatedFrom = map[string]string{
+		"system:aggregate-to-admin": "admin",
+		"system:aggregate-to-edit":  "edit",
+		"system:aggregate-to-view":  "view",
+	}
+	// splitFrom has, by the name of a binding, the binding that it was a part of until Kubernetes 1.14.
+	splitFrom = map[string]string{"system:public-info-viewer": "system:discovery"}
+)
+
+// inherit creates the objects that are missing in the list as copies of those that they were split off, if the list
+// has these, and returns them. The successor of an object is nil if there is nothing to inherit.
+func inherit[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, from map[string]string, list []T, successor func(name string, of P) P, do func(context.Context, P, metav1.CreateOptions) (P, error)) ([]T, error) {
+	have := map[string]P{}
+	for i := range list {
+		have[P(&list[i]).GetName()] = &list[i]
+	}
+	var created []T
+	for name, origin := range from {
+		if have[name] != nil || have[origin] == nil {
+			continue
+		}
+		want := successor(name, have[origin])
+		if want == nil {
+			continue
+		}
+		object, err := do(ctx, want, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			continue // another server was faster, with the same copy
+		}
+		if err != nil {
+			return nil, fmt.Errorf("create %T %s as a copy of %s: %w", want, name, origin, err)
+		}
+		created = append(created, *object)
+	}
+	return created, nil
+}
+
+// inheritRules copies a role, unless it has been aggregated already.
+func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+	if of.AggregationRule != nil {
+		return nil
+	}
+	return &rbacv1.ClusterRole{ObjectMeta: inheritMeta(name, of), Rules: of.Rules}
+}
+
+// inheritSubjects copies the subjects of a binding.
+func inheritSubjects(name string, of *rbacv1.ClusterRoleBinding) *rbacv1.ClusterRoleBinding {
+	for _, binding := range ClusterRoleBindings() {
+		if binding.Name == name {
+			return &rbacv1.ClusterRoleBinding{ObjectMeta: inheritMeta(name, of), Subjects: of.Subjects, RoleRef: binding.RoleRef}
+		}
+	}
+	return nil
+}
+
+// inheritMeta copies labels and annotations, with which an administrator keeps an object from being reconciled.
+func inheritMeta(name string, of metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: of.GetLabels(), Annotations: of.GetAnnotations()}
+}

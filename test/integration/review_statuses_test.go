@@ -1,0 +1,63 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// Mutating webhooks see the status of a new object as it was sent, with the defaults of its version. Validating ones see
+// the status that the server gives it. A default that the server doesn't set itself is there again when the object is read.
+func TestStatusOfNewObjects(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	w := unreviewed(t, srv)
+	recorder := install(t, srv, mutating("mutating", allow(), on("CREATE", "v1", "*")), validating("validating", allow(), on("CREATE", "v1", "*")))
+	for _, test := range []struct {
+		resource, reason               string
+		mutating, validating, answered map[string]any
+	}{
+		{"persistentvolumeclaims", "its phase is a default alone", fields{"phase": "Pending"}, fields{}, fields{"phase": "Pending"}},
+		{"persistentvolumes", "its phase is a default, and is set", fields{"phase": "Pending"}, fields{"phase": "Pending", "lastPhaseTransitionTime": nil},
+			fields{"phase": "Pending", "lastPhaseTransitionTime": nil}},
+		{"namespaces", "its phase is a default, and is set", fields{"phase": "Active"}, fields{"phase": "Active"}, fields{"phase": "Active"}},
+		{"pods", "its phase is set", fields{}, fields{"phase": "Pending", "qosClass": "BestEffort"}, fields{"phase": "Pending", "qosClass": "BestEffort"}},
+		{"services", "it has none", fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}},
+	} {
+		t.Run(test.resource, func(t *testing.T) {
+			gvr := groupVersionOf("v1").WithResource(test.resource)
+			recorder.Reset()
+			created := must(w.resource(gvr).Create(t.Context(), w.object(t, gvr), metav1.CreateOptions{}))(t)
+			got := map[string]any{"answer": statusFields(created.Object)}
+			for _, review := range recorder.Reviews() {
+				var object map[string]any
+				ok(t, json.Unmarshal(review.Request.Object.Raw, &object))
+				if review.Request.Resource.Resource == test.resource {
+					got[review.Path] = statusFields(object)
+				}
+			}
+			want := map[string]any{"/mutating": test.mutating, "/validating": test.validating, "answer": test.answered}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: statuses (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// statusFields is an object's status, without times.
+func statusFields(object map[string]any) map[string]any {
+	status, _ := object["status"].(map[string]any)
+	status = maps.Clone(status)
+	for _, name := range slices.Collect(maps.Keys(status)) {
+		if name == "lastPhaseTransitionTime" {
+			status[name] = nil
+		}
+	}
+	return status
+}

@@ -1,0 +1,300 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// An object that is being deleted stays while a finalizer holds it, whatever is written to it at whichever of its
+// endpoints, and goes when the last one is taken away. A dry run takes nothing away.
+func TestTerminatingObjectsStay(t *testing.T) {
+	t.Parallel()
+	const hold = "example.com/hold"
+	w := unreviewed(t, miniapitest.Start(t))
+	for _, gvr := range w.order {
+		served := w.served[gvr]
+		if strings.Contains(gvr.Resource, "/") || !slices.Contains(served.Verbs, "delete") || !slices.Contains(served.Verbs, "update") {
+			continue
+		}
+		t.Run(strings.ReplaceAll(w.name(gvr), "/", " "), func(t *testing.T) {
+			t.Parallel()
+			o := w.object(t, gvr)
+			o.SetFinalizers([]string{hold})
+			client := w.resource(gvr)
+			must(client.Create(t.Context(), o, metav1.CreateOptions{}))(t)
+			ok(t, client.Delete(t.Context(), o.GetName(), atOnce()))
+			stays := func(after string) {
+				t.Helper()
+				got, err := client.Get(t.Context(), o.GetName(), metav1.GetOptions{})
+				if err != nil || got.GetDeletionTimestamp() == nil || !slices.Contains(got.GetFinalizers(), hold) {
+					t.Fatalf("after %s: want the object to be held, got %v, %v", after, got, err)
+				}
+			}
+			stays("its deletion")
+			for _, endpoint := range w.order {
+				if endpoint.GroupVersion() != gvr.GroupVersion() || !slices.Contains(w.served[endpoint].Verbs, "update") ||
+					endpoint != gvr && !strings.HasPrefix(endpoint.Resource, gvr.Resource+"/") || strings.HasSuffix(endpoint.Resource, "/proxy") {
+					continue
+				}
+				for _, step := range w.holdingWrites(endpoint, o.GetName()) {
+					what := step.name + " of " + endpoint.Resource
+					if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return step.do(t) }); err != nil {
+						t.Errorf("%s: %v", what, err)
+					}
+					stays(what)
+				}
+			}
+			must(client.Patch(t.Context(), o.GetName(), types.MergePatchType, noFinalizers, metav1.PatchOptions{}))(t)
+			if gvr.Resource == "namespaces" {
+				return // held by its content as well, see TestTerminatingNamespace
+			}
+			eventually(t, func(ctx context.Context) error { // a definition's own objects go first
+				if got, err := client.Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					return fmt.Errorf("want the object to be gone with its last finalizer, got %v, %w", got, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+var noFinalizers = []byte(`{"metadata":{"finalizers":null}}`)
+
+// step is something that is done to an object.
+type step struct {
+	name string
+	do   func(*testing.T) error
+}
+
+// holdingWrites are writes at an endpoint that leave an object its finalizers.
+func (w *walk) holdingWrites(endpoint schema.GroupVersionResource, name string) []step {
+	client, sub, verbs := w.resource(endpoint), subresources(endpoint), w.served[endpoint].Verbs
+	var steps []step
+	for _, dryRun := range [][]string{nil, dry} {
+		suffix := ""
+		if dryRun != nil {
+			suffix = " in a dry run"
+		}
+		update := func(change func(*unstructured.Unstructured)) func(*testing.T) error {
+			return func(t *testing.T) error {
+				var read []string
+				if slices.Contains(verbs, "get") {
+					read = sub
+				}
+				o, err := client.Get(t.Context(), name, metav1.GetOptions{}, read...)
+				if err != nil {
+					return err
+				}
+				change(o)
+				_, err = client.Update(t.Context(), o, metav1.UpdateOptions{DryRun: dryRun}, sub...)
+				return err
+			}
+		}
+		steps = append(steps, step{"update" + suffix, update(func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) })})
+		if dryRun != nil {
+			steps = append(steps, step{"update without finalizers" + suffix, update(func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })})
+		}
+		if !slices.Contains(verbs, "patch") {
+			continue
+		}
+		patch := func(kind types.PatchType, content []byte) func(*testing.T) error {
+			return func(t *testing.T) error {
+				options := metav1.PatchOptions{DryRun: dryRun, FieldManager: "holder"}
+				_, err := client.Patch(t.Context(), name, kind, content, options, sub...)
+				return err
+			}
+		}
+		steps = append(steps, step{"patch" + suffix, patch(types.MergePatchType, []byte(`{"metadata":{"labels":{"patched":"yes"}}}`))})
+		if dryRun != nil {
+			steps = append(steps, step{"patch without finalizers" + suffix, patch(types.MergePatchType, noFinalizers)})
+		}
+		r := w.served[endpoint]
+		steps = append(steps, step{"apply" + suffix, patch(types.ApplyPatchType, fmt.Appendf(nil,
+			`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}}`, groupVersion(r.Group, r.Version), r.Kind, name))})
+	}
+	return steps
+}
+
+// A namespace that is being deleted stays until its spec.finalizers are gone, too: a controller takes them away at
+// namespaces/finalize when the content is gone, and tells at namespaces/status how far it has come.
+func TestTerminatingNamespace(t *testing.T) {
+	t.Parallel()
+	namespaces := miniapitest.Start(t).Client().CoreV1().Namespaces()
+	condition := corev1.NamespaceCondition{Type: corev1.NamespaceDeletionContentFailure, Status: corev1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}
+	for _, test := range []struct {
+		name, reason string
+		finalizers   []string
+		do           func(context.Context, corev1client.NamespaceInterface, *corev1.Namespace) error
+		stays        bool
+	}{
+		{"status", "a controller says what remains", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Status.Conditions = append(n.Status.Conditions, condition)
+			_, err := c.UpdateStatus(ctx, n, metav1.UpdateOptions{})
+			return err
+		}, true},
+		{"status, patched", "so does another one", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			_, err := c.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"Test","status":"True"}]}}`), metav1.PatchOptions{}, "status")
+			return err
+		}, true},
+		{"status, applied", "and a third", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			status := corev1ac.NamespaceStatus().WithConditions(corev1ac.NamespaceCondition().WithType("Test").WithStatus(corev1.ConditionTrue))
+			_, err := c.ApplyStatus(ctx, corev1ac.Namespace(n.Name).WithStatus(status), metav1.ApplyOptions{FieldManager: "test"})
+			return err
+		}, true},
+		{"status without metadata.finalizers", "the content remains", []string{"example.com/hold"}, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Finalizers = nil
+			_, err := c.UpdateStatus(ctx, n, metav1.UpdateOptions{})
+			return err
+		}, true},
+		{"update without metadata.finalizers", "the content remains", []string{"example.com/hold"}, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Finalizers, n.Spec.Finalizers = nil, nil
+			_, err := c.Update(ctx, n, metav1.UpdateOptions{})
+			return err
+		}, true},
+		{"deletion", "it is on its way already", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			return c.Delete(ctx, n.Name, atOnce())
+		}, true},
+		{"finalization with a finalizer", "another controller isn't done", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Spec.Finalizers = []corev1.FinalizerName{"example.com/hold"}
+			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{})
+			return err
+		}, true},
+		{"finalization in a dry run", "nothing is taken away", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Spec.Finalizers = nil
+			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{DryRun: dry})
+			return err
+		}, true},
+		{"finalization with metadata.finalizers", "they hold it like every object", []string{"example.com/hold"}, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Spec.Finalizers = nil
+			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{})
+			return err
+		}, true},
+		{"finalization", "nothing holds it any more", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+			n.Spec.Finalizers = nil
+			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{})
+			return err
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			name := strings.NewReplacer(" ", "-", ",", "", ".", "-").Replace(test.name)
+			must(namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: test.finalizers}}, metav1.CreateOptions{}))(t)
+			ok(t, namespaces.Delete(t.Context(), name, metav1.DeleteOptions{}))
+			ok(t, test.do(t.Context(), namespaces, must(namespaces.Get(t.Context(), name, metav1.GetOptions{}))(t)))
+			left, err := namespaces.Get(t.Context(), name, metav1.GetOptions{})
+			if test.stays && (err != nil || left.Status.Phase != corev1.NamespaceTerminating) || !test.stays && !apierrors.IsNotFound(err) {
+				t.Errorf("%s: want the namespace to stay: %t, got %v, %v", test.reason, test.stays, left, err)
+			}
+		})
+	}
+}
+
+// A deletion says what becomes of a namespace's dependents, in the words of today or of old.
+func TestNamespacePropagation(t *testing.T) {
+	t.Parallel()
+	namespaces := miniapitest.Start(t).Client().CoreV1().Namespaces()
+	for _, test := range []struct {
+		name, reason string
+		options      metav1.DeleteOptions
+		want         string
+	}{
+		{"orphan", "they are left", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}, metav1.FinalizerOrphanDependents},
+		{"foreground", "they go first", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}, metav1.FinalizerDeleteDependents},
+		{"background", "they go later", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, ""},
+		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents},                      //nolint:staticcheck // clients of old send it
+		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck // so they do
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			must(namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{}))(t)
+			ok(t, namespaces.Delete(t.Context(), test.name, test.options))
+			got := must(namespaces.Get(t.Context(), test.name, metav1.GetOptions{}))(t)
+			if joined := strings.Join(got.Finalizers, ","); joined != test.want {
+				t.Errorf("%s: want finalizers %q, got %q", test.reason, test.want, joined)
+			}
+		})
+	}
+}
+
+// A pod on a node that is being deleted stays for its grace period, whoever writes to it: its kubelet ends it.
+func TestTerminatingPod(t *testing.T) {
+	t.Parallel()
+	pods := miniapitest.Start(t).Client().CoreV1().Pods("default")
+	for _, test := range []struct {
+		name, reason string
+		finalizers   []string
+		do           func(context.Context, *corev1.Pod) error
+		stays        bool
+	}{
+		{"status", "the kubelet tells how far it has come", nil, func(ctx context.Context, p *corev1.Pod) error {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Status.Phase = nil, nil, corev1.PodRunning
+			_, err := pods.UpdateStatus(ctx, p, metav1.UpdateOptions{})
+			return err
+		}, true},
+		{"last-finalizer", "its containers are still running", []string{"example.com/hold"}, func(ctx context.Context, p *corev1.Pod) error {
+			_, err := pods.Patch(ctx, p.Name, types.MergePatchType, noFinalizers, metav1.PatchOptions{}, "status")
+			return err
+		}, true},
+		{"grace-period", "no client shortens it but by a deletion", nil, func(ctx context.Context, p *corev1.Pod) error {
+			_, err := pods.Patch(ctx, p.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+			return err
+		}, true},
+		{"deletion-in-a-dry-run", "nothing is taken away", nil, func(ctx context.Context, p *corev1.Pod) error {
+			return pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), DryRun: dry})
+		}, true},
+		{"deletion", "the kubelet has ended its containers", nil, func(ctx context.Context, p *corev1.Pod) error {
+			return pods.Delete(ctx, p.Name, atOnce())
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			running := pod(test.name)
+			running.Spec.NodeName, running.Finalizers = "node", test.finalizers
+			must(pods.Create(t.Context(), running, metav1.CreateOptions{}))(t)
+			ok(t, pods.Delete(t.Context(), test.name, metav1.DeleteOptions{}))
+			ok(t, test.do(t.Context(), must(pods.Get(t.Context(), test.name, metav1.GetOptions{}))(t)))
+			left, err := pods.Get(t.Context(), test.name, metav1.GetOptions{})
+			if test.stays && (err != nil || left.DeletionTimestamp == nil || *left.DeletionGracePeriodSeconds != 30) || !test.stays && !apierrors.IsNotFound(err) {
+				t.Errorf("%s: want the pod to stay: %t, got %v, %v", test.reason, test.stays, left, err)
+			}
+		})
+	}
+}
+
+// What a service holds is free again once the service is gone, whichever endpoint took its last finalizer away.
+func TestTerminatingServiceReleases(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	for _, sub := range [][]string{nil, {"status"}} {
+		services := srv.Client().CoreV1().Services("default")
+		create := func(name, ip string, nodePort int32, finalizers ...string) (*corev1.Service, error) {
+			return services.Create(t.Context(), &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: finalizers},
+				Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: ip, Ports: []corev1.ServicePort{{Port: 80, NodePort: nodePort}}},
+			}, metav1.CreateOptions{})
+		}
+		held := must(create("held", "", 0, "example.com/hold"))(t)
+		ok(t, services.Delete(t.Context(), "held", metav1.DeleteOptions{}))
+		if _, err := create("next", held.Spec.ClusterIP, held.Spec.Ports[0].NodePort); !apierrors.IsInvalid(err) {
+			t.Errorf("%v: want the address to be taken as long as the service stays, got %v", sub, err)
+		}
+		must(services.Patch(t.Context(), "held", types.MergePatchType, noFinalizers, metav1.PatchOptions{}, sub...))(t)
+		must(create("next", held.Spec.ClusterIP, held.Spec.Ports[0].NodePort))(t)
+		ok(t, services.Delete(t.Context(), "next", metav1.DeleteOptions{}))
+	}
+}

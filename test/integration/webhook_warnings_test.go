@@ -1,0 +1,116 @@
+package integration_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// hooksOfGadgets is a configuration with a rule for gadgets.example.com.
+func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	h := validating("gadgets", nil, on("CREATE", "example.com/v1", "gadgets"))
+	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: service}
+	if service == nil {
+		h.ClientConfig.URL = new("https://127.0.0.1:1/")
+	}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: h.Name, ClientConfig: h.ClientConfig, Rules: h.Rules, SideEffects: h.SideEffects, AdmissionReviewVersions: h.AdmissionReviewVersions,
+		}},
+	}
+}
+
+// A webhook configuration that names resources or a service that aren't there is accepted, with a warning each
+// time that it is written, as long as they aren't.
+func TestWebhookConfigurationWarnings(t *testing.T) {
+	t.Parallel()
+	const (
+		noGroup    = `299 - webhooks[0].rules[0].apiGroups[0]: nothing serves group "example.com": the webhook isn't called for it`
+		noResource = `299 - webhooks[0].rules[0].resources[0]: nothing serves "gadgets" in example.com/v1: the webhook isn't called for it`
+		noService  = `299 - webhooks[0].clientConfig.service: there is no service hooks/gadgets: the webhook can't be called until there is one, or --webhook-service says where it is`
+		noPort     = `299 - webhooks[0].clientConfig.service: service hooks/gadgets has no port 8443: the webhook can't be called until there is one, or --webhook-service says where it is`
+	)
+	type setup = func(testing.TB, *miniapitest.Server)
+	defined := func(kinds ...string) setup {
+		return func(t testing.TB, srv *miniapitest.Server) {
+			for _, kind := range kinds {
+				define(t, srv, resourceOf(kind), kind, "v1")
+			}
+		}
+	}
+	withService := func(t testing.TB, srv *miniapitest.Server) {
+		define(t, srv, "gadgets", "Gadget", "v1")
+		must(srv.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}}, metav1.CreateOptions{}))(t)
+		must(srv.Client().CoreV1().Services("hooks").Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
+		}, metav1.CreateOptions{}))(t)
+	}
+	aggregated := func(t testing.TB, srv *miniapitest.Server) {
+		must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), object("apiregistration.k8s.io/v1", "APIService", "v1.example.com", map[string]any{
+			"spec": map[string]any{
+				"group": "example.com", "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1), "insecureSkipTLSVerify": true,
+				"service": map[string]any{"namespace": "hooks", "name": "gadgets"},
+			},
+		}), metav1.CreateOptions{}))(t)
+	}
+	service := &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "gadgets"}
+	otherPort := &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "gadgets", Port: new(int32(8443))}
+	for _, test := range []struct {
+		name, reason string
+		options      []miniapitest.Option
+		setup        setup
+		service      *admissionregistrationv1.ServiceReference
+		want         []string
+	}{
+		{"nothing of the group", "a mistyped group shows at once", nil, defined(), nil, []string{noGroup}},
+		{"another resource of the group", "a mistyped resource shows at once", nil, defined("Widget"), nil, []string{noResource}},
+		{"defined", "the definition came before", nil, defined("Widget", "Gadget"), nil, nil},
+		{"of another server", "which resources it has isn't known", nil, aggregated, nil, nil},
+		{"no service", "its name may be mistyped, too", nil, defined("Gadget"), service, []string{noService}},
+		{"service", "its endpoints may come and go", nil, withService, service, nil},
+		{"no port", "the service has another", nil, withService, otherPort, []string{noPort}},
+		{"service elsewhere", "an option says where it is", []miniapitest.Option{placed("hooks", "gadgets", 443, 1)}, defined("Gadget"), service, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, test.options...)
+			test.setup(t, srv)
+			client, seen := warned(t, srv)
+			configurations := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+			created := must(configurations.Create(t.Context(), hooksOfGadgets(test.service), metav1.CreateOptions{}))(t)
+			if diff := cmp.Diff(test.want, seen.take()); diff != "" {
+				t.Errorf("create: %s (-want +got):\n%s", test.reason, diff)
+			}
+			created.Labels = map[string]string{"changed": "true"}
+			must(configurations.Update(t.Context(), created, metav1.UpdateOptions{}))(t)
+			if diff := cmp.Diff(test.want, seen.take()); diff != "" {
+				t.Errorf("update: %s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// Mutating webhooks are warned of alike, and what is built in is served.
+func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	client, seen := warned(t, srv)
+	h := mutating("built-in", nil, on("CREATE", "*/v1", "pods", "pods/exec", "deployments", "customresourcedefinitions", "apiservices", "pod"))
+	must(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "built-in"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: h.Name, Rules: h.Rules, SideEffects: h.SideEffects, AdmissionReviewVersions: h.AdmissionReviewVersions,
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+		}},
+	}, metav1.CreateOptions{}))(t)
+	want := []string{`299 - webhooks[0].rules[0].resources[5]: nothing serves "pod" in */v1: the webhook isn't called for it`}
+	if diff := cmp.Diff(want, seen.take()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
