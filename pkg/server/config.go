@@ -91,6 +91,7 @@ type Config struct {
 	crdBarrier     *crdBarrier
 	customStores   customStores
 	discovery      *discoveryRecorder
+	groupList      *groupList
 	groups         atomic.Pointer[installed]
 	aggregator     atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
 	restMapper     *restmapper.DeferredDiscoveryRESTMapper
@@ -202,6 +203,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	// One, for custom resources too.
 	c.discovery = &discoveryRecorder{ResourceManager: aggregated.NewResourceManager("apis"), barrier: c.crdBarrier}
 	c.generic.AggregatedDiscoveryGroupManager = c.discovery
+	c.groupList = &groupList{serializer: c.generic.Serializer}
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	if c.generic.FlowControl == nil {

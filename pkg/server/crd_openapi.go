@@ -1,6 +1,7 @@
 package server
 
 import (
+	"path"
 	"sync"
 
 	"github.com/emicklei/go-restful/v3"
@@ -48,6 +49,18 @@ func crdOpenAPIV3Config() *common.OpenAPIV3Config {
 // crdSpecOptions are the options with which apiextensions-apiserver describes custom resources.
 func crdSpecOptions(v2 bool) crdopenapi.Options {
 	return crdopenapi.Options{V2: v2, IncludeSelectableFields: utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)}
+}
+
+// unmaskDefinitions removes the document of the API's group from a server. groupList serves the document, and the
+// library's would answer requests for all versions that definitions add to the group.
+func unmaskDefinitions(s *genericapiserver.GenericAPIServer) error {
+	container, document := s.Handler.GoRestfulContainer, path.Join(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName)
+	for _, service := range container.RegisteredWebServices() {
+		if service.RootPath() == document {
+			return container.Remove(service)
+		}
+	}
+	return nil
 }
 
 // describedDefinitions is what the specs describe of the API in which custom resources are defined.

@@ -25,9 +25,10 @@ import (
 type groupDiscovery struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *groupList
-	// builtIn are the APIServices of this server's own groups, which stay whatever happens; own are these groups.
+	// builtIn are the APIServices of this server's own group versions, which stay whatever happens; own are these
+	// group versions.
 	builtIn []*apiregistrationv1.APIService
-	own     map[string]bool
+	own     map[schema.GroupVersion]bool
 	barrier *crdBarrier
 	// aggregator has the group versions of other servers; nil if none can be.
 	aggregator *aggregation.Aggregator
@@ -39,9 +40,9 @@ type groupDiscovery struct {
 
 func newGroupDiscovery(crds crdinformers.CustomResourceDefinitionInformer, list *groupList,
 	builtIn []*apiregistrationv1.APIService, barrier *crdBarrier) *groupDiscovery {
-	own := map[string]bool{}
+	own := map[schema.GroupVersion]bool{}
 	for _, s := range builtIn {
-		own[s.Spec.Group] = true
+		own[schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}] = true
 	}
 	return &groupDiscovery{
 		crds: crds, list: list, builtIn: builtIn, own: own, barrier: barrier,
@@ -102,7 +103,8 @@ func (d *groupDiscovery) sync() []*apiregistrationv1.APIService {
 	return custom
 }
 
-// customAPIServices are those of the custom resources that are served.
+// customAPIServices are those of the custom resources that are served. A definition may add a version to a group that
+// is built in. A version that is built in stays as it is, whatever definitions name it.
 func (d *groupDiscovery) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	crds, err := d.crds.Lister().List(labels.Everything())
 	if err != nil {
@@ -111,12 +113,12 @@ func (d *groupDiscovery) customAPIServices() ([]*apiregistrationv1.APIService, e
 	served := map[schema.GroupVersion]bool{}
 	var services []*apiregistrationv1.APIService
 	for _, crd := range crds {
-		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || d.own[crd.Spec.Group] {
+		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 			continue
 		}
 		for _, v := range crd.Spec.Versions {
 			gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
-			if !v.Served || served[gv] {
+			if !v.Served || served[gv] || d.own[gv] {
 				continue
 			}
 			served[gv] = true

@@ -2,34 +2,48 @@ package server
 
 import (
 	"net/http"
+	"path"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/routes"
 )
 
-// groupList serves /apis to clients that don't ask for aggregated discovery, in the order in which it is given the
-// groups. The library's has them in the order in which they came, and can't change it.
+// groupList has the groups that the registry, definitions and other servers serve, in the order of discovery. It serves
+// /apis to clients that don't ask for aggregated discovery, and /apis/GROUP. The library's list keeps the order in
+// which the groups came.
 type groupList struct {
 	serializer runtime.NegotiatedSerializer
-	groups     atomic.Pointer[[]metav1.APIGroup]
+	groups     atomic.Pointer[[]metav1.APIGroup] // nil before the first list
 }
 
-// install serves the list, and what the server says of its groups in aggregated discovery.
-func (l *groupList) install(s *genericapiserver.GenericAPIServer) {
+// install serves the list, the groups that a server has in aggregated discovery, and the index of the paths at /.
+func (l *groupList) install(s *genericapiserver.GenericAPIServer, installed *installed) {
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, nil)
 	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
+	routes.Index{}.Install(routes.ListedPathProviders{s, installed, l}, s.Handler.NonGoRestfulMux)
+}
+
+// listed are the groups of the moment.
+func (l *groupList) listed() []metav1.APIGroup {
+	if groups := l.groups.Load(); groups != nil {
+		return *groups
+	}
+	return nil
 }
 
 // group is what is listed of a group.
 func (l *groupList) group(name string) (metav1.APIGroup, bool) {
-	groups := *l.groups.Load()
+	groups := l.listed()
 	i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name })
 	if i < 0 {
 		return metav1.APIGroup{}, false
@@ -37,8 +51,35 @@ func (l *groupList) group(name string) (metav1.APIGroup, bool) {
 	return groups[i], true
 }
 
+// documents is a handler of /apis/GROUP for each group of the list. It passes other requests on.
+func (l *groupList) documents(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/")
+		if name = strings.TrimSuffix(name, "/"); ok && !strings.Contains(name, "/") {
+			groups := l.listed()
+			if i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name }); i >= 0 {
+				discovery.NewAPIGroupHandler(l.serializer, groups[i]).ServeHTTP(w, req)
+				return
+			}
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// ListedPaths implements routes.ListedPathProvider.
+func (l *groupList) ListedPaths() []string {
+	var paths []string
+	for _, group := range l.listed() {
+		paths = append(paths, path.Join(genericapiserver.APIGroupPrefix, group.Name))
+		for _, version := range group.Versions {
+			paths = append(paths, path.Join(genericapiserver.APIGroupPrefix, version.GroupVersion))
+		}
+	}
+	return paths
+}
+
 // ServeHTTP implements http.Handler.
 func (l *groupList) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	list := &metav1.APIGroupList{Groups: *l.groups.Load()}
+	list := &metav1.APIGroupList{Groups: l.listed()}
 	responsewriters.WriteObjectNegotiated(l.serializer, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, req, http.StatusOK, list, false)
 }

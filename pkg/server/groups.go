@@ -1,15 +1,12 @@
 package server
 
 import (
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/routes"
 )
 
 // groupHandler serves the registry's groups behind the server's filters, and passes
@@ -22,7 +19,7 @@ type groupHandler struct {
 
 // buildHandlerChain is the library's, with the groups before its own mux.
 func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	served := c.withAggregator(&groupHandler{c.crdBarrier.settled(next), &c.groups})
+	served := c.withAggregator(&groupHandler{c.crdBarrier.settled(c.groupList.documents(next)), &c.groups})
 	if wrap := c.options.WrapHandler; wrap != nil {
 		served = wrap(served)
 	}
@@ -45,8 +42,8 @@ func (g *groupHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // handler is what serves a path, nil if it is nothing of the registry's.
 func (i *installed) handler(path string) http.Handler {
-	if document, ok := i.documents[strings.TrimSuffix(path, "/")]; ok {
-		return document
+	if strings.TrimSuffix(path, "/") == genericapiserver.DefaultLegacyAPIPrefix {
+		return i.legacy
 	}
 	if v, ok := i.versions[groupVersionOf(path)]; ok {
 		return v
@@ -71,14 +68,9 @@ func groupVersionOf(path string) schema.GroupVersion {
 
 // ListedPaths implements routes.ListedPathProvider.
 func (i *installed) ListedPaths() []string {
-	paths := slices.Collect(maps.Keys(i.documents))
+	paths := []string{genericapiserver.DefaultLegacyAPIPrefix}
 	for _, v := range i.versions {
 		paths = append(paths, v.root)
 	}
 	return paths
-}
-
-// installIndex serves the list of paths at /.
-func (i *installed) installIndex(s *genericapiserver.GenericAPIServer) {
-	routes.Index{}.Install(routes.ListedPathProviders{s, i}, s.Handler.NonGoRestfulMux)
 }

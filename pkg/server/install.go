@@ -23,16 +23,9 @@ import (
 // installed is what a server serves of the registry's groups.
 type installed struct {
 	versions map[schema.GroupVersion]*versionRoutes
-	// documents serve discovery, by path; services are what the OpenAPI specs have of it.
-	documents map[string]http.Handler
-	services  []*restful.WebService
-}
-
-func (i *installed) addDocument(codecs runtime.NegotiatedSerializer, service *restful.WebService) {
-	container := newContainer(codecs)
-	container.Add(service)
-	i.documents[service.RootPath()] = dispatcher{container}
-	i.services = append(i.services, service)
+	// legacy serves /api, and services are what the OpenAPI specs say of discovery.
+	legacy   http.Handler
+	services []*restful.WebService
 }
 
 // install serves the groups of the registry. It does what the library's
@@ -40,7 +33,7 @@ func (i *installed) addDocument(codecs runtime.NegotiatedSerializer, service *re
 // the type converter is shared by all servers of the process: the library makes one a
 // server, from a spec of its own, before it serves anything.
 func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, groups []registry.APIGroup) (*installed, error) {
-	all := &installed{versions: map[schema.GroupVersion]*versionRoutes{}, documents: map[string]http.Handler{}}
+	all := &installed{versions: map[schema.GroupVersion]*versionRoutes{}}
 	for _, group := range groups {
 		for _, gv := range group.Versions {
 			routes := newVersionRoutes(apiGroupVersion(s, config, group, gv))
@@ -55,14 +48,17 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 		}
 		if group.Name != "" {
-			all.addDocument(config.Serializer, discovery.NewAPIGroupHandler(config.Serializer, discoveryGroup(group.Versions)).WebService())
+			// groupList serves the document: it has the versions that others add to the group, too.
+			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, discoveryGroup(group.Versions)).WebService())
 		}
 	}
 	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
 	legacy := all.aggregated(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, legacy, legacy)
-	all.addDocument(config.Serializer, handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{}))
-	all.installIndex(s)
+	service := handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{})
+	container := newContainer(config.Serializer)
+	container.Add(service)
+	all.legacy, all.services = dispatcher{container}, append(all.services, service)
 	return all, nil
 }
 

@@ -96,10 +96,12 @@ func (s *Server) buildMain() error {
 	}
 	s.config.discovery.serveFrom(installed)
 	s.config.groups.Store(installed)
-	list := &groupList{serializer: config.Serializer}
-	list.install(main)
+	s.config.groupList.install(main, installed)
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
 	described := []described{installed.described(main), describedDefinitions(s.crds.GenericAPIServer)}
+	if err := unmaskDefinitions(s.crds.GenericAPIServer); err != nil {
+		return err
+	}
 	mux := notFoundMux{main.Handler.NonGoRestfulMux, notFound(config)}
 	v3, err := installOpenAPI(mux, described, definitions.Lister())
 	if err != nil {
@@ -109,7 +111,7 @@ func (s *Server) buildMain() error {
 	s.crds.GenericAPIServer.OpenAPIV3VersionedService = v3
 	s.crds.GenericAPIServer.StaticOpenAPISpec = &spec.Swagger{}
 
-	discovery := newGroupDiscovery(definitions, list, s.builtInAPIServices(), s.config.crdBarrier)
+	discovery := newGroupDiscovery(definitions, s.config.groupList, s.builtInAPIServices(), s.config.crdBarrier)
 	if err := s.buildAggregator(discovery, v3); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
@@ -110,6 +112,67 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 		if got, want := discovered(t, srv, "example.com"), fmt.Sprintf("v1: gears [] [], wheels [] [%s]", category); got != want {
 			t.Errorf("in category %s: got %q, want %q", category, got, want)
 		}
+	}
+}
+
+// A definition may add a version to a group that is built in, which is discovered and served then. It can't change a
+// version that is built in.
+func TestDefinitionInBuiltInGroup(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"networking.k8s.io", "apiextensions.k8s.io"} {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t)
+			before := discovered(t, srv, group)
+			definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gears."+group, map[string]any{"spec": map[string]any{
+				"group": group, "scope": "Namespaced", "names": map[string]any{"plural": "gears", "kind": "Gear"},
+			}})
+			for _, version := range []string{"v1", "vextra"} {
+				versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+				ok(t, unstructured.SetNestedSlice(definition.Object, append(versions, map[string]any{
+					"name": version, "served": true, "storage": version == "v1",
+					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+				}), "spec", "versions"))
+			}
+			definition.SetAnnotations(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"})
+			definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+			must(definitions.Create(t.Context(), definition, metav1.CreateOptions{}))(t)
+
+			if got, want := discovered(t, srv, group), "vextra: gears [] []; "+before; got != want {
+				t.Errorf("got %q, want %q: versions of definitions come first, as in a cluster", got, want)
+			}
+			for path, want := range map[string]string{
+				"/":                          `"/apis/` + group + `/vextra"`,
+				"/apis/" + group:             `"preferredVersion":{"groupVersion":"` + group + `/vextra"`,
+				"/apis/" + group + "/vextra": `"name":"gears"`,
+			} {
+				document := must(srv.Client().Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()))(t)
+				if !strings.Contains(strings.Join(strings.Fields(string(document)), ""), want) {
+					t.Errorf("%s doesn't have %s: %s", path, want, document)
+				}
+			}
+			if got := apiServices(srv); !slices.Contains(got, "vextra."+group) {
+				t.Errorf("the version has no APIService among %v", got)
+			}
+			gears := resources(srv, group+"/vextra", "gears")
+			must(gears.Create(t.Context(), object(group+"/vextra", "Gear", "g", nil), metav1.CreateOptions{}))(t)
+			if list := must(gears.List(t.Context(), metav1.ListOptions{}))(t); len(list.Items) != 1 {
+				t.Errorf("gears are %v", list.Items)
+			}
+
+			ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
+			eventually(t, func(context.Context) error { // a definition goes after the answer to its deletion
+				for _, legacy := range []bool{false, true} {
+					if groups, err := groupsIn(srv.Config(), legacy); err != nil || slices.Contains(groups, group+" vextra v1") {
+						return fmt.Errorf("groups are %v, %v", groups, err)
+					}
+				}
+				return nil
+			})
+			if got := discovered(t, srv, group); got != before {
+				t.Errorf("without the definition, got %q, want %q", got, before)
+			}
+		})
 	}
 }
 
