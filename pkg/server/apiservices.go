@@ -55,7 +55,6 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 		Redirects:  !c.options.RejectForwardingRedirects,
 		Serializer: c.generic.Serializer,
 		Discovery:  c.discovery.ResourceManager.WithSource(remoteSource),
-		Group:      groups.list.group,
 		OpenAPI:    remoteDocuments{openAPI, groups.crds.Lister()},
 		Changed: func() {
 			groups.sync()

@@ -41,16 +41,6 @@ func (l *groupList) listed() []metav1.APIGroup {
 	return nil
 }
 
-// group is what is listed of a group.
-func (l *groupList) group(name string) (metav1.APIGroup, bool) {
-	groups := l.listed()
-	i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name })
-	if i < 0 {
-		return metav1.APIGroup{}, false
-	}
-	return groups[i], true
-}
-
 // documents is a handler of /apis/GROUP for each group of the list. It passes other requests on.
 func (l *groupList) documents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -3,15 +3,15 @@ package aggregation
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -48,12 +48,10 @@ type Config struct {
 	// Redirects are passed on to clients.
 	Redirects bool
 
-	// Serializer writes discovery documents.
+	// Serializer writes errors.
 	Serializer runtime.NegotiatedSerializer
 	// Discovery has the resources of group versions in /apis.
 	Discovery aggregated.ResourceManager
-	// Group is what is discovered of a group that another server has a part of.
-	Group func(name string) (metav1.APIGroup, bool)
 	// OpenAPI has the documents of /openapi/v3.
 	OpenAPI Documents
 	// Changed is called when others are discovered than before.
@@ -68,9 +66,10 @@ type Documents interface {
 
 // Aggregator serves what APIServices say.
 type Aggregator struct {
-	config Config
-	local  local
-	checks *checks
+	config  Config
+	local   local
+	checks  *checks
+	listing *listing
 	// life is when it ends with all that it runs.
 	life context.Context
 
@@ -84,6 +83,7 @@ func New(life context.Context, config Config) (*Aggregator, error) {
 	a := &Aggregator{config: config, life: life, checks: newChecks(), remotes: map[schema.GroupVersion]*remoteAPI{}}
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
 	a.local.keptAt.Store(-1)
+	a.listing = newListing(life, config.Discovery, a.checks, a.begin, config.Changed)
 	_, err := config.APIServices.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
 		UpdateFunc: func(_, obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
@@ -139,8 +139,9 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 		a.replace(gv, nil)
 		return
 	}
-	r := newRemote(a.life, &a.config, a.checks, s)
+	r := newRemote(a.life, &a.config, a.checks, a.listing, s)
 	a.replace(gv, r)
+	a.listing.refresh(r)
 	a.begin(r.run)
 }
 
@@ -164,6 +165,7 @@ func (a *Aggregator) replace(gv schema.GroupVersion, r *remoteAPI) {
 		delete(a.remotes, gv)
 	}
 	a.mu.Unlock()
+	a.listing.set(gv, r)
 	if known != nil {
 		known.end()
 	}
@@ -203,22 +205,10 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 		}
 		return next
 	}
-	remotes := a.remotesOf(parts[0])
-	if len(remotes) == 0 {
-		return next
-	}
-	if parts[0] == "" { // the list of groups has what each of them serves
-		if !byServer(req) {
-			ctx, cancel := context.WithTimeout(req.Context(), settleTimeout)
-			defer cancel()
-			for _, r := range remotes {
-				r.settle(ctx)
-			}
-		}
-		return next
-	}
-	if group, ok := a.config.Group(parts[0]); ok {
-		return discovery.NewAPIGroupHandler(a.config.Serializer, group)
+	if parts[0] == "" && !byServer(req) { // the list of groups has what each of them serves
+		ctx, cancel := context.WithTimeout(req.Context(), settleTimeout)
+		defer cancel()
+		a.listing.settle(ctx)
 	}
 	return next
 }
@@ -242,15 +232,9 @@ func byServer(req *http.Request) bool {
 	return ok && asking.GetName() == user.APIServerUser
 }
 
-// remotesOf are those of a group, or all of them.
-func (a *Aggregator) remotesOf(group string) []*remoteAPI {
+// all are the group versions that other servers serve.
+func (a *Aggregator) all() []*remoteAPI {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	var remotes []*remoteAPI
-	for gv, r := range a.remotes {
-		if group == "" || gv.Group == group {
-			remotes = append(remotes, r)
-		}
-	}
-	return remotes
+	return slices.Collect(maps.Values(a.remotes))
 }

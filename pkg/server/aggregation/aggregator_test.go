@@ -8,8 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/client-go/tools/cache"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
@@ -20,11 +22,13 @@ func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	a := &Aggregator{life: t.Context(), checks: newChecks(), remotes: map[schema.GroupVersion]*remoteAPI{}}
 	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
 	a.local.keptAt.Store(-1)
-	r := newRemote(t.Context(), &a.config, a.checks, &apiregistrationv1.APIService{
+	a.listing = newListing(t.Context(), aggregated.NewResourceManager("apis"), a.checks, a.begin, func() {})
+	r := newRemote(t.Context(), &a.config, a.checks, a.listing, &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: "v1.example.com"},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: "example.com", Version: "v1", Service: &apiregistrationv1.ServiceReference{}},
 	})
 	a.remotes[r.gv] = r
+	a.listing.set(r.gv, r)
 	return a, r
 }
 
@@ -65,7 +69,9 @@ func TestListOfGroups(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				a, r := with(t, nil)
-				time.AfterFunc(test.answers, func() { r.onceChecked.Do(func() { close(r.checked) }) })
+				time.AfterFunc(test.answers, func() {
+					a.listing.answered(r.gv, apidiscoveryv2.APIVersionDiscovery{Version: r.gv.Version})
+				})
 				begin := time.Now() // of the bubble's clock
 				var took time.Duration
 				a.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { took = time.Since(begin) })).

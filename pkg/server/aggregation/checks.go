@@ -54,7 +54,7 @@ func (a *Aggregator) Hold() (release func()) {
 	allow := a.checks.hold()
 	return func() {
 		allow()
-		for _, r := range a.remotesOf("") {
+		for _, r := range a.all() {
 			r.checkSoon()
 		}
 	}

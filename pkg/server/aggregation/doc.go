@@ -4,6 +4,7 @@
 // APIService for every group version that this server has itself.
 //
 // It does what k8s.io/kube-aggregator does around an API server, which is a server of its own with a
-// dozen controllers. Here nothing runs until somebody names another server. To serve kinds of this
+// dozen controllers. Here nothing runs until an APIService names another server; then the library's
+// discovery manager does, and a check for each APIService. To serve kinds of this
 // server's own, use package registry, or a CustomResourceDefinition.
 package aggregation

@@ -30,13 +30,18 @@ const metricsComponent = "aggregator"
 // ServeHTTP passes a request on to the server, with the identity of who asks. It tries even if the last check
 // failed: who has just started the server needn't wait for the next one.
 func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !r.available.Load() {
+		r.checkSoon()
+	}
+	r.pass(w, req)
+}
+
+// pass passes a request on to the server.
+func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 	asking, ok := request.UserFrom(req.Context())
 	if !ok {
 		responsewriters.InternalError(w, req, fmt.Errorf("APIService %s: it isn't known who asks", r.service.Name))
 		return
-	}
-	if !r.available.Load() {
-		r.checkSoon()
 	}
 	host, err := r.host()
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	checkPeriod = 30 * time.Second
 	// checkTimeout bounds how long one such question takes.
 	checkTimeout = 5 * time.Second
-	// settleTimeout bounds how long who lists groups waits for what new servers answer.
+	// settleTimeout bounds how long a list of groups waits for the answers of new servers.
 	settleTimeout = 2 * time.Second
 	// stopTimeout is how long a stop of this server leaves the other one to answer requests.
 	stopTimeout = time.Second
@@ -53,25 +53,24 @@ type remoteAPI struct {
 	life, ctx context.Context
 	cancel    context.CancelFunc
 
-	checks *checks
+	checks  *checks
+	listing *listing
 
 	// made is the transport, once there is one.
 	made atomic.Pointer[http.RoundTripper]
-	// checked is closed after the first check.
-	checked     chan struct{}
-	onceChecked sync.Once
 	// available is what the last check found, and again asks for one before its time.
 	available atomic.Bool
 	again     chan struct{}
 
-	mu        sync.Mutex
-	described described
+	mu sync.Mutex
+	// described says that /openapi/v3 has the API.
+	described bool
 }
 
-func newRemote(life context.Context, config *Config, checks *checks, s *apiregistrationv1.APIService) *remoteAPI {
+func newRemote(life context.Context, config *Config, checks *checks, listing *listing, s *apiregistrationv1.APIService) *remoteAPI {
 	r := &remoteAPI{
-		config: config, service: s, gv: groupVersionOf(s), life: life, checks: checks,
-		checked: make(chan struct{}), again: make(chan struct{}, 1),
+		config: config, service: s, gv: groupVersionOf(s), life: life, checks: checks, listing: listing,
+		again: make(chan struct{}, 1),
 	}
 	r.ctx, r.cancel = context.WithCancel(life)
 	return r
@@ -113,10 +112,10 @@ func (r *remoteAPI) serves(s *apiregistrationv1.APIService) bool {
 	return r.service.UID == s.UID && apiequality.Semantic.DeepEqual(r.service.Spec, s.Spec)
 }
 
-// end makes run end, and takes the API from discovery.
+// end makes run end, and takes the API from /openapi/v3.
 func (r *remoteAPI) end() {
 	r.cancel()
-	r.remove()
+	r.undescribe()
 }
 
 // run asks the server whether it is there, until end.
@@ -141,11 +140,11 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	if available {
 		*backoff = retries()
 	} else {
-		r.undescribe()
 		pause = backoff.Step()
 	}
-	r.available.Store(available)
-	r.onceChecked.Do(func() { close(r.checked) })
+	if r.available.Swap(available) != available {
+		r.listing.refresh(r)
+	}
 	if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		if !apierrors.IsConflict(err) { // with whoever has written it meanwhile
 			klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
@@ -182,17 +181,8 @@ func (r *remoteAPI) pause(d time.Duration) {
 }
 
 func (r *remoteAPI) release() {
-	r.onceChecked.Do(func() { close(r.checked) })
 	if made := r.made.Load(); made != nil {
 		utilnet.CloseIdleConnectionsFor(*made)
-	}
-}
-
-// settle returns when the server has been asked for what it serves, or has had the time to answer.
-func (r *remoteAPI) settle(ctx context.Context) {
-	select {
-	case <-r.checked:
-	case <-ctx.Done():
 	}
 }
 
@@ -206,15 +196,23 @@ func (r *remoteAPI) host() (string, error) {
 	return location.Host, nil
 }
 
-// check asks the server what it serves. The reasons are kube-aggregator's.
+// check asks the server for the document of the API, which need not be one, and has the API described. The reasons are
+// kube-aggregator's.
 func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
 	host, err := r.host()
 	if err != nil {
 		return r.unreachable(err)
 	}
-	if err := r.describe(ctx, host); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	t, err := r.renewedTransport(ctx)
+	if err == nil {
+		_, err = read(ctx, t, r.url(host, r.apiPath()))
+	}
+	if err != nil {
 		return unavailable("FailedDiscoveryCheck", err.Error())
 	}
+	r.describe(ctx, t, host)
 	return condition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
 }
 

@@ -32,7 +32,7 @@ func (a *Aggregator) serviceChanged(obj any) {
 	if !ok {
 		return
 	}
-	for _, r := range a.remotesOf("") {
+	for _, r := range a.all() {
 		if s := r.service.Spec.Service; s.Namespace == changed.Namespace && s.Name == changed.Name {
 			r.checkSoon()
 		}

@@ -1,0 +1,47 @@
+package aggregation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/transport"
+)
+
+// maxDocumentBytes bounds what is read of a server's description of itself.
+const maxDocumentBytes = 16 << 20
+
+// checker is who other servers see asking for what they serve, who may ask for everything.
+const checker = "system:kube-aggregator"
+
+// apiPath is the path of the API's discovery document.
+func (r *remoteAPI) apiPath() string {
+	return path.Join(genericapiserver.APIGroupPrefix, r.gv.Group, r.gv.Version)
+}
+
+// read reads a document of the server.
+func read(ctx context.Context, t http.RoundTripper, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	transport.SetAuthProxyHeaders(req, checker, "", []string{user.SystemPrivilegedGroup}, nil)
+	resp, err := t.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("failing or missing response from %s: %w", url, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode < http.StatusOK || resp.StatusCode >= http.StatusMultipleChoices {
+		return nil, fmt.Errorf("failing or missing response from %s: bad status from %s: %d", url, url, resp.StatusCode)
+	}
+	document, err := io.ReadAll(io.LimitReader(resp.Body, maxDocumentBytes))
+	if err != nil {
+		return nil, fmt.Errorf("failing or missing response from %s: %w", url, err)
+	}
+	return document, nil
+}

@@ -1,0 +1,166 @@
+package aggregation
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/client-go/discovery"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
+)
+
+// scripted is a manager that asks and answers when a test wants it to.
+type scripted struct {
+	kubeaggregator.DiscoveryAggregationController
+	added, removed []string
+	asking         http.Handler
+}
+
+func (s *scripted) AddAPIService(service *apiregistrationv1.APIService, asking http.Handler) {
+	s.added, s.asking = append(s.added, service.Name), asking
+}
+
+func (s *scripted) RemoveAPIService(name string) { s.removed = append(s.removed, name) }
+
+// ask asks the server that the manager was told of last.
+func (s *scripted) ask() {
+	s.asking.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
+}
+
+// listingOf is an Aggregator of one other server, and a manager that has been told to ask it.
+func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
+	t.Helper()
+	a, r := with(t, nil)
+	manager := &scripted{}
+	a.listing.manager = func() kubeaggregator.DiscoveryAggregationController { return manager }
+	a.listing.refresh(r)
+	return a, r, manager
+}
+
+// another is a server that has the group version of r from now on.
+func another(t *testing.T, a *Aggregator, r *remoteAPI) *remoteAPI {
+	t.Helper()
+	next := newRemote(t.Context(), &a.config, a.checks, a.listing, r.service.DeepCopy())
+	a.listing.set(r.gv, next)
+	return next
+}
+
+func version(resource string) apidiscoveryv2.APIVersionDiscovery {
+	return apidiscoveryv2.APIVersionDiscovery{
+		Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+		Resources: []apidiscoveryv2.APIResourceDiscovery{{Resource: resource}},
+	}
+}
+
+// Answers count if they are those of the server that has the group version, and the list waits for the last one.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	unknown := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessStale}
+	for _, test := range []struct {
+		name, reason string
+		happens      func(*testing.T, *Aggregator, *remoteAPI, *scripted)
+		want         []apidiscoveryv2.APIVersionDiscovery
+		settled      bool
+	}{
+		{"nothing", "what the server has isn't known", func(*testing.T, *Aggregator, *remoteAPI, *scripted) {}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
+		{"answer", "it is what the server has", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+			m.ask()
+			a.listing.answered(r.gv, version("hammers"))
+		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, true},
+		{"answer of another group version", "the server isn't asked twice", func(_ *testing.T, a *Aggregator, r *remoteAPI, _ *scripted) {
+			a.listing.answered(r.gv, version("hammers"))
+		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, true},
+		{"answer to an earlier question", "the server was to be asked again meanwhile", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+			m.ask()
+			a.listing.refresh(r)
+			a.listing.answered(r.gv, version("hammers"))
+		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, false},
+		{"question after an answer", "the answer may be old", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+			m.ask()
+			a.listing.answered(r.gv, version("hammers"))
+			a.listing.refresh(r)
+		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, false},
+		{"late answer of the server before", "another server has the group version", func(t *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+			t.Helper()
+			m.ask()
+			next := another(t, a, r)
+			a.listing.refresh(next)
+			a.listing.answered(r.gv, version("hammers"))
+		}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
+		{"late question to the server before", "the manager had begun before it was told of the other", func(t *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+			t.Helper()
+			another(t, a, r)
+			m.ask()
+			a.listing.answered(r.gv, version("hammers"))
+		}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
+		{"answer after the end", "the APIService is gone", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+			m.ask()
+			a.listing.set(r.gv, nil)
+			a.listing.answered(r.gv, version("hammers"))
+		}, nil, true},
+		{"broken question", "it was ended here, which says nothing of the server", func(_ *testing.T, a *Aggregator, r *remoteAPI, _ *scripted) {
+			a.listing.note(r, true)
+			a.listing.answered(r.gv, unknown)
+		}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a, r, manager := listingOf(t)
+			a.listing.mu.Lock()
+			settled := a.listing.apis[r.gv].settled
+			a.listing.mu.Unlock()
+			test.happens(t, a, r, manager)
+			a.listing.mu.Lock()
+			if listed := a.listing.apis[r.gv]; listed != nil {
+				settled = listed.settled
+			}
+			a.listing.mu.Unlock()
+			select {
+			case <-settled:
+				if !test.settled {
+					t.Errorf("the list doesn't wait for the server: %s", test.reason)
+				}
+			default:
+				if test.settled {
+					t.Errorf("the list waits for the server: %s", test.reason)
+				}
+			}
+			if diff := cmp.Diff(test.want, listedVersions(t, a)); diff != "" {
+				t.Errorf("%s: -want +got\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// A question that was ended here is asked again.
+func TestBrokenQuestion(t *testing.T) {
+	t.Parallel()
+	a, r, manager := listingOf(t)
+	a.listing.note(r, true)
+	before := len(manager.added)
+	a.listing.answered(r.gv, version("hammers"))
+	if len(manager.added) != before+1 {
+		t.Errorf("the manager was told of %v, want once more", manager.added)
+	}
+}
+
+// listedVersions are the versions of the test's group in discovery.
+func listedVersions(t *testing.T, a *Aggregator) []apidiscoveryv2.APIVersionDiscovery {
+	t.Helper()
+	req := httptest.NewRequest(http.MethodGet, "/apis", http.NoBody)
+	req.Header.Set("Accept", discovery.AcceptV2)
+	w := httptest.NewRecorder()
+	a.listing.target.ServeHTTP(w, req)
+	var list apidiscoveryv2.APIGroupDiscoveryList
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) == 0 {
+		return nil
+	}
+	return list.Items[0].Versions
+}
