@@ -29,9 +29,6 @@ var inertFlagsOfKind = map[string][]string{
 	"string": {
 		"allow-metric-labels-manifest",
 		"egress-selector-config-file",
-		"peer-advertise-ip",
-		"peer-advertise-port",
-		"peer-ca-file",
 		"service-account-signing-endpoint",
 		"show-hidden-metrics-for-version",
 	},

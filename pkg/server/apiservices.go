@@ -28,7 +28,7 @@ const remoteSource = aggregated.CRDSource - 1
 func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenAPIService) error {
 	c := s.config
 	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
-		return nil
+		return s.excludeFromPeers(nil)
 	}
 	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
 	if err != nil {
@@ -39,9 +39,10 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 	if informer == nil {
 		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
 	}
+	observed := c.informers.Barrier().Observe(resource, informer)
 	writer := newCreator(s.groups, c.member)
 	aggregator, err := aggregation.New(c.following, aggregation.Config{
-		APIServices: c.informers.Barrier().Observe(resource, informer),
+		APIServices: observed,
 		Client:      client.ApiregistrationV1(),
 		Writer:      apiServiceWriter{writer},
 		Services:    c.services,
@@ -67,7 +68,7 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 	groups.aggregator = aggregator
 	aggregator.SetBuiltIn(groups.builtIn)
 	c.aggregator.Store(aggregator)
-	return nil
+	return s.excludeFromPeers(observed)
 }
 
 // builtInAPIServices are those of the registry and of definitions.

@@ -37,6 +37,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
@@ -73,6 +74,8 @@ type Config struct {
 	seeding errgroup.Group
 	// reloads follow configuration files.
 	reloads sync.WaitGroup
+	// peers are the other servers of the same external etcd; nil if the server takes no part in them.
+	peers *peers.Peers
 	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
 	presence *storage.Presence
 
@@ -142,6 +145,9 @@ func (c *Config) Close(ctx context.Context) error {
 		}
 	}
 	c.webhookConnections.close()
+	if c.peers != nil {
+		c.peers.Close()
+	}
 	if aggregator := c.aggregator.Load(); aggregator != nil {
 		aggregator.Wait()
 	}
@@ -201,7 +207,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	}
 	c.checkBootstrap()
 	// One, for custom resources too.
-	c.discovery = &discoveryRecorder{ResourceManager: aggregated.NewResourceManager("apis"), barrier: c.crdBarrier}
+	c.discovery = &discoveryRecorder{ResourceManager: aggregated.NewResourceManager("apis"), barrier: c.crdBarrier, groupRemoved: func() {}}
 	c.generic.AggregatedDiscoveryGroupManager = c.discovery
 	c.groupList = &groupList{serializer: c.generic.Serializer}
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
@@ -237,7 +243,7 @@ func (c *Config) buildStorage(ctx context.Context) error {
 		}
 		c.generic.RESTOptionsGetter = c.stored(c.generic.RESTOptionsGetter)
 		c.announce(ctx)
-		return nil
+		return c.buildPeers(factory)
 	}
 	var err error
 	if c.member, err = c.start(); err != nil {
@@ -316,6 +322,9 @@ func (c *Config) listen(context.Context) error {
 		return err
 	}
 	c.listener = newListener(serving.Listener, o.Yield)
+	if err := c.identify(); err != nil {
+		return err
+	}
 	if c.generic.PublicAddress == nil || c.generic.PublicAddress.IsUnspecified() {
 		c.generic.PublicAddress = publicAddress(serving.BindAddress)
 	}

@@ -55,6 +55,10 @@ type discoveryRecorder struct {
 	aggregated.ResourceManager
 	barrier *crdBarrier
 	handler http.Handler
+	// filled is a handler of what the manager has, once it has the installed groups.
+	filled func(next http.Handler) http.Handler
+	// groupRemoved is called when a group is removed, which the manager's callback isn't.
+	groupRemoved func()
 	// added are the resources of the version that AddGroupVersion was last called with. One goroutine calls it,
 	// and SetGroupVersionPriority of the same version next.
 	added map[string]apidiscoveryv2.APIResourceDiscovery
@@ -62,7 +66,8 @@ type discoveryRecorder struct {
 
 // serveFrom makes it serve the installed groups, too.
 func (d *discoveryRecorder) serveFrom(all *installed) {
-	d.handler = all.aggregated(d.ResourceManager, func(group string) bool { return group != "" })
+	d.filled = all.filling(d.ResourceManager, func(group string) bool { return group != "" })
+	d.handler = d.filled(d.ResourceManager)
 }
 
 func (d *discoveryRecorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -70,7 +75,7 @@ func (d *discoveryRecorder) ServeHTTP(w http.ResponseWriter, req *http.Request) 
 }
 
 func (d *discoveryRecorder) WithSource(source aggregated.Source) aggregated.ResourceManager {
-	return &discoveryRecorder{ResourceManager: d.ResourceManager.WithSource(source), barrier: d.barrier}
+	return &discoveryRecorder{ResourceManager: d.ResourceManager.WithSource(source), barrier: d.barrier, groupRemoved: d.groupRemoved}
 }
 
 func (d *discoveryRecorder) AddGroupVersion(group string, version apidiscoveryv2.APIVersionDiscovery) {
@@ -91,6 +96,7 @@ func (d *discoveryRecorder) SetGroupVersionPriority(gv metav1.GroupVersion, grou
 
 func (d *discoveryRecorder) RemoveGroup(group string) {
 	d.ResourceManager.RemoveGroup(group)
+	d.groupRemoved()
 	d.barrier.resourcesChanged()
 	d.barrier.update(func() {
 		maps.DeleteFunc(d.barrier.discovered, func(gv schema.GroupVersion, _ map[string]apidiscoveryv2.APIResourceDiscovery) bool {

@@ -26,9 +26,10 @@ type groupList struct {
 	groups     atomic.Pointer[[]metav1.APIGroup] // nil before the first list
 }
 
-// install serves the list, the groups that a server has in aggregated discovery, and the index of the paths at /.
-func (l *groupList) install(s *genericapiserver.GenericAPIServer, installed *installed) {
-	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, nil)
+// install serves the list, the groups that a server and its peers have in aggregated discovery, and the index of the
+// paths at /. Without peers, theirs is nil.
+func (l *groupList) install(s *genericapiserver.GenericAPIServer, installed *installed, withPeers http.Handler) {
+	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, withPeers)
 	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
 	routes.Index{}.Install(routes.ListedPathProviders{s, installed, l}, s.Handler.NonGoRestfulMux)
 }

@@ -19,7 +19,7 @@ type groupHandler struct {
 
 // buildHandlerChain is the library's, with the groups before its own mux.
 func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	served := c.withAggregator(&groupHandler{c.crdBarrier.settled(c.groupList.documents(next)), &c.groups})
+	served := c.withPeers(c.withAggregator(&groupHandler{c.crdBarrier.settled(c.groupList.documents(next)), &c.groups}))
 	if wrap := c.options.WrapHandler; wrap != nil {
 		served = wrap(served)
 	}

@@ -53,7 +53,7 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 		}
 	}
 	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
-	legacy := all.aggregated(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })
+	legacy := all.filling(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })(s.AggregatedLegacyDiscoveryGroupManager)
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, legacy, legacy)
 	service := handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{})
 	container := newContainer(config.Serializer)
@@ -62,9 +62,9 @@ func install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	return all, nil
 }
 
-// aggregated is the manager, given the versions of some groups before it serves its
-// first request.
-func (i *installed) aggregated(resources aggregated.ResourceManager, of func(group string) bool) http.Handler {
+// filling makes handlers of what a manager has. The manager is given the versions of some groups before the first
+// request to any of the handlers.
+func (i *installed) filling(resources aggregated.ResourceManager, of func(group string) bool) func(http.Handler) http.Handler {
 	fill := sync.OnceValue(func() error {
 		for gv, routes := range i.versions {
 			if !of(gv.Group) {
@@ -78,13 +78,15 @@ func (i *installed) aggregated(resources aggregated.ResourceManager, of func(gro
 		}
 		return nil
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if err := fill(); err != nil {
-			responsewriters.InternalError(w, req, err)
-			return
-		}
-		resources.ServeHTTP(w, req)
-	})
+	return func(handler http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if err := fill(); err != nil {
+				responsewriters.InternalError(w, req, err)
+				return
+			}
+			handler.ServeHTTP(w, req)
+		})
+	}
 }
 
 func apiGroupVersion(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, group registry.APIGroup,

@@ -23,6 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 )
 
 // Options are everything about a server that flags can say, under kube-apiserver's
@@ -62,6 +63,8 @@ type Options struct {
 	// ProxyClientCertFile and ProxyClientKeyFile prove to other servers, which serve aggregated APIs, that they may
 	// believe who asks.
 	ProxyClientCertFile, ProxyClientKeyFile string
+	// Peers are the other servers of an external etcd.
+	Peers *peers.Options
 	// RejectForwardingRedirects keeps redirects of such servers from clients. Its default is true.
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
@@ -111,6 +114,7 @@ func NewOptions() *Options {
 		EventTTL:               time.Hour,
 		AllowPrivileged:        true,
 		EndpointReconcilerType: "lease",
+		Peers:                  peers.NewOptions(),
 
 		RejectForwardingRedirects: true,
 		Kubelet: KubeletOptions{
@@ -196,6 +200,7 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.EndpointReconcilerType, "endpoint-reconciler-type", o.EndpointReconcilerType, "Whether the endpoints of the service \"kubernetes\" are written: lease, master-count or none.")
 	fs.StringVar(&o.ProxyClientCertFile, "proxy-client-cert-file", o.ProxyClientCertFile, "Client certificate by which the servers of aggregated APIs (APIService) trust this one in who asks. Without it, and without --requestheader-client-ca-file, one is made, and ConfigMap kube-system/extension-apiserver-authentication says whom to trust.")
 	fs.StringVar(&o.ProxyClientKeyFile, "proxy-client-key-file", o.ProxyClientKeyFile, "Private key for --proxy-client-cert-file.")
+	o.Peers.AddFlags(fs)
 	fs.BoolVar(&o.RejectForwardingRedirects, "aggregator-reject-forwarding-redirect", o.RejectForwardingRedirects, "Keep redirects by the servers of aggregated APIs from clients.")
 	fs.BoolVar(&o.EnableAggregatorRouting, "enable-aggregator-routing", o.EnableAggregatorRouting, "Route requests to the endpoints of a service rather than to its cluster IP. miniapi always does.")
 	fs.StringVar(&o.Kubelet.CAFile, "kubelet-certificate-authority", o.Kubelet.CAFile, "Path to a cert file for the certificate authority of kubelets. Without it, their certificates aren't verified.")
@@ -268,7 +273,7 @@ func (o *Options) validate() []error {
 	var errs []error
 	for _, part := range []func() []error{
 		o.validateServerRun, o.validateServing, o.Audit.Validate, o.Features.Validate,
-		o.Authentication.Validate, o.Authorization.Validate, o.Admission.Validate, o.validateEtcd, o.validateOwn, o.validateFiles,
+		o.Authentication.Validate, o.Authorization.Validate, o.Admission.Validate, o.validateEtcd, o.validateOwn, o.validatePeers, o.validateFiles,
 	} {
 		errs = append(errs, part()...)
 	}

@@ -96,6 +96,11 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 		return fmt.Errorf("creating what every cluster has: %w", err)
 	}
 	close(s.config.bootstrapped)
+	if s.config.peers != nil {
+		if err := s.config.peers.Start(ctx, s.config.following); err != nil {
+			return err
+		}
+	}
 	return s.awaitHealth(ctx, "/readyz")
 }
 

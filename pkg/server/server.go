@@ -96,7 +96,7 @@ func (s *Server) buildMain() error {
 	}
 	s.config.discovery.serveFrom(installed)
 	s.config.groups.Store(installed)
-	s.config.groupList.install(main, installed)
+	s.config.groupList.install(main, installed, s.config.peerDiscovery())
 	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
 	described := []described{installed.described(main), describedDefinitions(s.crds.GenericAPIServer)}
 	if err := unmaskDefinitions(s.crds.GenericAPIServer); err != nil {
@@ -182,6 +182,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	case <-s.config.etcdFailed(): // why is known when etcd is stopped
 	case err := <-stopped:
 		return err
+	}
+	if s.config.peers != nil {
+		s.config.peers.Leave()
 	}
 	s.config.unfollow()
 	if s.config.member != nil {

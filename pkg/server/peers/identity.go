@@ -1,0 +1,89 @@
+package peers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/apimachinery/lease"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+)
+
+// The label of the Leases by which servers are known, and kube-apiserver's value of it.
+const (
+	identityLabel = "apiserver.kubernetes.io/identity"
+	identity      = "kube-apiserver"
+)
+
+// These are kube-apiserver's, so that each kind of server may be the peer of the other.
+const (
+	identityDuration = time.Hour
+	identityRenewal  = 10 * time.Second
+	collectionPeriod = time.Hour
+)
+
+// ServerID returns the name of a server among its peers. It has the form of kube-apiserver's, which depends on the host
+// alone: here several servers may run on one host.
+func ServerID(host, address string) string {
+	hash := sha256.Sum256([]byte(host + "/" + address))
+	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
+}
+
+// newIdentity returns a controller that keeps the Lease of a server. The Lease names the server's address for people.
+func newIdentity(client kubernetes.Interface, serverID, address string) (lease.Controller, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("the host of this server has no name: %w", err)
+	}
+	holder := serverID + "_" + uuid.NewString()
+	describe := func(l *coordinationv1.Lease) error {
+		metav1.SetMetaDataLabel(&l.ObjectMeta, identityLabel, identity)
+		metav1.SetMetaDataLabel(&l.ObjectMeta, corev1.LabelHostname, host)
+		metav1.SetMetaDataAnnotation(&l.ObjectMeta, corev1.AnnotationPeerAdvertiseAddress, address)
+		return nil
+	}
+	return lease.NewController(clock.RealClock{}, client, holder, int32(identityDuration/time.Second), nil,
+		identityRenewal, serverID, metav1.NamespaceSystem, describe), nil
+}
+
+// collect deletes the Leases of servers that ended without a word.
+func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
+	leases := client.CoordinationV1().Leases(metav1.NamespaceSystem)
+	list, err := leases.List(ctx, metav1.ListOptions{LabelSelector: identityLabel + "=" + identity})
+	if err != nil {
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "the Leases of servers that have ended stay")
+		}
+		return
+	}
+	for i := range list.Items {
+		l := &list.Items[i]
+		if !expired(l, now) {
+			continue
+		}
+		// A Lease that was renewed meanwhile stays.
+		preconditions := &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
+		err := leases.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: preconditions})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "the Lease of a server that has ended stays", "lease", klog.KObj(l))
+		}
+	}
+}
+
+// expired says whether a Lease was not renewed in time. A Lease that doesn't say is none.
+func expired(l *coordinationv1.Lease, now time.Time) bool {
+	renewed, duration := l.Spec.RenewTime, ptr.Deref(l.Spec.LeaseDurationSeconds, 0)
+	return renewed == nil || renewed.Add(time.Duration(duration)*time.Second).Before(now)
+}

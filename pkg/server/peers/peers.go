@@ -1,0 +1,283 @@
+package peers
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/reconcilers"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/util/peerproxy"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/component-helpers/apimachinery/lease"
+	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+const (
+	// peerName is the name for which each server's certificate is valid, whatever its address.
+	peerName = "kubernetes.default.svc"
+
+	// addressesKey is where servers keep their addresses in etcd, for addressTTL; they renew them at addressRenewal.
+	addressesKey   = "/peerserverleases/"
+	addressTTL     = 15 * time.Second
+	addressRenewal = 10 * time.Second
+
+	// leaveTimeout bounds how long a stop waits until the peers are told. They find out by themselves.
+	leaveTimeout = time.Second
+)
+
+// Config is what Peers need of the server around them. All of it is required.
+type Config struct {
+	// ServerID is the server's name, and Address the HOST:PORT at which peers reach it.
+	ServerID, Address string
+	// Client and Loopback are clients of the server itself.
+	Client   kubernetes.Interface
+	Loopback *rest.Config
+	// Addresses is how the addresses, which are Endpoints, are stored.
+	Addresses *storagebackend.ConfigForResource
+	// CertFile and KeyFile are a certificate, which proves to peers that this server may name the client of a request.
+	CertFile, KeyFile string
+	// Dial connects to peers.
+	Dial *transport.DialHolder
+	// Serializer writes errors.
+	Serializer runtime.NegotiatedSerializer
+	// Discovery has what this server has.
+	Discovery aggregated.ResourceManager
+}
+
+// Peers are the other servers of the same etcd.
+type Peers struct {
+	config    Config
+	addresses reconcilers.PeerEndpointLeaseReconciler
+	address   *reconcilers.PeerEndpointLeaseController
+	identity  lease.Controller
+
+	// These are nil if the server passes no requests on.
+	proxy     peerproxy.Interface
+	informers informers.SharedInformerFactory
+	discovery aggregated.PeerAggregatedResourceManager
+
+	begin   sync.Once
+	running sync.WaitGroup
+	// announced says that peers may know of the server.
+	announced atomic.Bool
+}
+
+// New returns Peers, which do nothing before Start. Close releases them.
+func New(o *Options, config Config) (*Peers, error) {
+	p := &Peers{config: config}
+	var err error
+	if p.identity, err = newIdentity(config.Client, config.ServerID, config.Address); err != nil {
+		return nil, err
+	}
+	if p.addresses, err = reconcilers.NewPeerEndpointLeaseReconciler(config.Addresses, addressesKey, addressTTL); err != nil {
+		return nil, fmt.Errorf("storing the addresses of servers: %w", err)
+	}
+	p.address = reconcilers.New(config.ServerID, config.Address, p.addresses, addressRenewal, config.Client)
+	if o.CAFile == "" {
+		return p, nil
+	}
+	if err := p.buildProxy(o.CAFile); err != nil {
+		p.addresses.Destroy()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Peers) buildProxy(caFile string) error {
+	authorities, err := os.ReadFile(caFile)
+	if err == nil {
+		_, err = certutil.ParseCertsPEM(authorities)
+	}
+	if err != nil {
+		return fmt.Errorf("--peer-ca-file %s: must be a file of PEM encoded certificates: %w", caFile, err)
+	}
+	p.informers = informers.NewSharedInformerFactoryWithOptions(p.config.Client, 0, informers.WithNamespace(metav1.NamespaceSystem),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = identityLabel + "=" + identity }))
+	proxy, err := peerproxy.NewPeerProxyHandler(p.config.ServerID, identityLabel+"="+identity, p.informers.Coordination().V1().Leases(),
+		p.addresses, p.config.Serializer, p.config.Loopback, &transport.Config{
+			TLS: transport.TLSConfig{
+				ServerName: peerName, CAData: authorities,
+				// The files of the certificate may be replaced.
+				GetCertHolder: &transport.GetCertHolder{GetCert: p.certificate},
+			},
+			DialHolder: p.config.Dial,
+		})
+	if err != nil {
+		return err
+	}
+	p.proxy = proxy
+	p.discovery = aggregated.NewPeerAggregatedDiscoveryHandler(p.config.ServerID, p.config.Discovery, proxy, "apis")
+	proxy.RegisterCacheInvalidationCallback(p.discovery.InvalidateCache)
+	return nil
+}
+
+func (p *Peers) certificate() (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(p.config.CertFile, p.config.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--proxy-client-cert-file %s and --proxy-client-key-file %s: %w", p.config.CertFile, p.config.KeyFile, err)
+	}
+	return &pair, nil
+}
+
+// Exclude leaves to this server what CustomResourceDefinitions and APIServices name: every server has the same ones,
+// and knows of a change before it knows of the peers' discovery. APIServices may be nil.
+func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
+	if p.proxy == nil {
+		return nil
+	}
+	if apiServices != nil {
+		if err := p.proxy.RegisterAPIServiceInformerHandlers(apiServices, remoteVersions); err != nil {
+			return err
+		}
+	}
+	return p.proxy.RegisterCRDInformerHandlers(definitions, definedVersions)
+}
+
+func definedVersions(obj any) []schema.GroupVersion {
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return nil
+	}
+	var versions []schema.GroupVersion
+	for _, v := range crd.Spec.Versions {
+		versions = append(versions, schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name})
+	}
+	return versions
+}
+
+func remoteVersions(obj any) []schema.GroupVersion {
+	s, ok := obj.(*apiregistrationv1.APIService)
+	if !ok || s.Spec.Service == nil {
+		return nil
+	}
+	return []schema.GroupVersion{{Group: s.Spec.Group, Version: s.Spec.Version}}
+}
+
+// Handler passes requests for resources that this server lacks on to a peer that has them.
+func (p *Peers) Handler(next http.Handler) http.Handler {
+	if p.proxy == nil {
+		return next
+	}
+	return p.proxy.WrapHandler(next)
+}
+
+// Discovery serves aggregated discovery of what this server and its peers have. It is nil if no requests are passed on.
+func (p *Peers) Discovery() http.Handler {
+	if p.discovery == nil {
+		return nil
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if len(p.proxy.GetPeerResources()) == 0 { // which the library's handler isn't told of
+			p.config.Discovery.ServeHTTP(w, req)
+			return
+		}
+		p.discovery.ServeHTTP(w, req)
+	})
+}
+
+// DiscoveryChanged has Discovery tell what this server has now, when Config.Discovery doesn't say that it has changed.
+func (p *Peers) DiscoveryChanged() {
+	if p.discovery != nil {
+		p.discovery.InvalidateCache()
+	}
+}
+
+// Start announces the server to its peers, and returns when it knows them, or starting ends. It is called once the
+// server answers its own requests. What it starts ends with ctx.
+func (p *Peers) Start(starting, ctx context.Context) error {
+	p.run(ctx)
+	if p.proxy != nil {
+		p.informers.StartWithContext(ctx)
+		if err := p.proxy.RunLocalDiscoveryCacheSync(ctx.Done()); err != nil {
+			return fmt.Errorf("finding out what this server has itself: %w", err)
+		}
+		if err := p.proxy.WaitForCacheSync(starting.Done()); err != nil {
+			return fmt.Errorf("waiting for the Leases of the other servers: %w", err)
+		}
+	}
+	announced := make(chan error, 1)
+	p.announced.Store(true)
+	p.running.Go(func() { announced <- p.announce(ctx) })
+	select {
+	case err := <-announced:
+		return err
+	case <-starting.Done():
+		return fmt.Errorf("announcing this server to the others: %w", context.Cause(starting))
+	}
+}
+
+// announce writes the address, then the Lease, which has peers look for the address. Both are renewed until ctx ends.
+func (p *Peers) announce(ctx context.Context) error {
+	if err := p.address.UpdatePeerEndpointLeases(); err != nil {
+		klog.FromContext(ctx).Error(err, "the other servers of the same etcd aren't told the address of this one yet")
+	}
+	p.running.Go(func() { p.address.Run(ctx.Done()) })
+	if err := p.identity.Start(ctx.Done()); err != nil {
+		return fmt.Errorf("announcing this server to the others: %w", err)
+	}
+	p.running.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) { collect(ctx, p.config.Client, time.Now()) }, collectionPeriod)
+	})
+	return nil
+}
+
+// run runs what ends the library's queues when ctx ends.
+func (p *Peers) run(ctx context.Context) {
+	p.begin.Do(func() {
+		if p.proxy == nil {
+			return
+		}
+		p.running.Go(func() { p.proxy.RunPeerDiscoveryCacheSync(ctx, 1) })
+		p.running.Go(func() { p.proxy.RunPeerDiscoveryActiveGVTracker(ctx) })
+		p.running.Go(func() { p.proxy.RunPeerDiscoveryRefilter(ctx) })
+	})
+}
+
+// Leave tells the peers that the server is about to stop, while it still answers its own requests.
+func (p *Peers) Leave() {
+	if !p.announced.Load() {
+		return
+	}
+	left := make(chan struct{})
+	p.running.Go(func() {
+		defer close(left)
+		p.identity.Stop()
+		p.address.Stop()
+	})
+	timeout := time.NewTimer(leaveTimeout)
+	defer timeout.Stop()
+	select {
+	case <-left:
+	case <-timeout.C:
+	}
+}
+
+// Close releases what New has made, and returns when what Start has started has ended.
+func (p *Peers) Close() {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	p.run(ended)
+	p.addresses.Destroy()
+	p.running.Wait()
+	if p.informers != nil {
+		p.informers.Shutdown()
+	}
+}
