@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
