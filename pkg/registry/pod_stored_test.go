@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -32,7 +33,7 @@ func newStored(t *testing.T) stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := storagebackend.NewDefaultConfig("/registry", Codecs().LegacyCodec(corev1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion))
+	config := storagebackend.NewDefaultConfig("/registry", storedAs(corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion))
 	b := &builder{table: Table(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
 		RESTOptions: member.RESTOptionsGetter(uncached(*config)),
 		Written:     func(schema.GroupResource, runtime.Object) {},
@@ -47,6 +48,14 @@ func newStored(t *testing.T) stored {
 		}
 	})
 	return stored{t, genericapirequest.WithNamespace(t.Context(), "ns"), b}
+}
+
+// storedAs is a codec of the storage that writes the versions.
+func storedAs(versions ...schema.GroupVersion) runtime.Codec {
+	serializer := Serializer()
+	json, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	return runtime.NewCodec(serializer.EncoderForVersion(json.Serializer, schema.GroupVersions(versions)),
+		serializer.DecoderToVersion(json.Serializer, runtime.InternalGroupVersioner))
 }
 
 // uncached is a getter of options for stores without a watch cache.

@@ -117,18 +117,16 @@ func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	if *s.replicas != nil {
 		scale.Spec.Replicas = **s.replicas
 	}
-	managed, err := r.managedFields(m).ToSubresource()
-	scale.ManagedFields = managed
-	return scale, err
+	return scale, nil
 }
 
-// managedFields translates who manages the number of replicas, in both directions.
-func (r *scaleREST) managedFields(m metav1.Object) *managedfields.ScaleHandler {
+// managedFields translates the managers of the number of replicas to a scale and back.
+func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managedfields.ScaleHandler {
 	paths := managedfields.ResourcePathMappings{}
 	for _, gv := range r.versions {
 		paths[gv.String()] = fieldpath.MakePathOrDie("spec", "replicas")
 	}
-	return managedfields.NewScaleHandler(m.GetManagedFields(), r.versions[0], paths)
+	return managedfields.NewScaleHandler(m.GetManagedFields(), requestVersion(ctx), paths)
 }
 
 // scaleObjectInfo applies an updated Scale to the object that it scales.
@@ -145,6 +143,12 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if err != nil {
 		return nil, err
 	}
+	// Managed fields are needed to update them here; a scale that is read has none.
+	m := objectMeta(obj)
+	handler := i.rest.managedFields(ctx, m)
+	if oldScale.ManagedFields, err = handler.ToSubresource(); err != nil {
+		return nil, err
+	}
 	updated, err := i.scale.UpdatedObject(ctx, oldScale)
 	if err != nil {
 		return nil, err
@@ -156,12 +160,12 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if errs := validation.Scale(scale); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, scale.Name, errs)
 	}
-	m := objectMeta(obj)
 	if scale.UID != "" && scale.UID != m.GetUID() {
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: autoscalingv1.GroupName, Resource: "scales"}, m.GetName(),
-			fmt.Errorf("precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, m.GetUID()))
+		resource := i.rest.store.DefaultQualifiedResource
+		resource.Resource += "/scale"
+		return nil, apierrors.NewConflict(resource, m.GetName(),
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, m.GetUID()))
 	}
-	handler := i.rest.managedFields(m)
 	*i.rest.of(obj).replicas = &scale.Spec.Replicas
 	if scale.ResourceVersion != "" {
 		m.SetResourceVersion(scale.ResourceVersion)

@@ -1,12 +1,17 @@
 package registry
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
@@ -23,32 +28,87 @@ func TestScaleAsTable(t *testing.T) {
 		{Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "statefulsets"},
 	} {
 		t.Run(resource.String(), func(t *testing.T) {
-			main := s.store(resource)
-			for _, subresource := range main.kind.Subresources {
-				if subresource.Name != "scale" {
-					continue
-				}
-				storage, err := subresource.Storage(main, s.builder.deps)
-				if err != nil {
-					t.Fatal(err)
-				}
-				table, err := storage.(rest.TableConvertor).ConvertToTable(s.ctx, scale, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var columns []string
-				for _, column := range table.ColumnDefinitions {
-					columns = append(columns, column.Name)
-				}
-				if diff := cmp.Diff([]string{"Name", "Desired", "Available", "Age"}, columns); diff != "" {
-					t.Fatalf("columns (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff([]any{"web", int64(3), int64(2)}, table.Rows[0].Cells[:3]); diff != "" {
-					t.Errorf("cells (-want +got):\n%s", diff)
-				}
-				return
+			table, err := s.scale(s.store(resource)).ConvertToTable(s.ctx, scale, nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-			t.Error("no scale subresource")
+			var columns []string
+			for _, column := range table.ColumnDefinitions {
+				columns = append(columns, column.Name)
+			}
+			if diff := cmp.Diff([]string{"Name", "Desired", "Available", "Age"}, columns); diff != "" {
+				t.Fatalf("columns (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]any{"web", int64(3), int64(2)}, table.Rows[0].Cells[:3]); diff != "" {
+				t.Errorf("cells (-want +got):\n%s", diff)
+			}
 		})
 	}
+}
+
+// TestScaleManagedFields checks that a scale has the managers of the number of replicas while it is updated, and none
+// when it is read.
+func TestScaleManagedFields(t *testing.T) {
+	t.Parallel()
+	s := newStored(t)
+	replicas := metav1.ManagedFieldsEntry{
+		Manager: "scaler", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)},
+	}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{replicas}},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main"}}},
+			},
+		},
+	}
+	Scheme().Default(deployment)
+	main := s.store(appsv1.Resource("deployments"))
+	if _, err := main.Create(s.ctx, deployment, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	scale := s.scale(main)
+	read, err := scale.Get(s.ctx, "web", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if managed := objectMeta(read).GetManagedFields(); managed != nil {
+		t.Errorf("a scale that is read has managed fields: %v", managed)
+	}
+	var updating []metav1.ManagedFieldsEntry
+	ctx := genericapirequest.WithRequestInfo(s.ctx, &genericapirequest.RequestInfo{APIGroup: "apps", APIVersion: "v1"})
+	updated, _, err := scale.Update(ctx, "web", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		updating = objectMeta(old).GetManagedFields()
+		return old, nil
+	}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := replicas
+	want.APIVersion = "autoscaling/v1"
+	if diff := cmp.Diff([]metav1.ManagedFieldsEntry{want}, updating); diff != "" {
+		t.Errorf("managed fields while it is updated (-want +got):\n%s", diff)
+	}
+	if managed := objectMeta(updated).GetManagedFields(); managed != nil {
+		t.Errorf("a scale that was updated has managed fields: %v", managed)
+	}
+}
+
+// scale is what serves the scale of a row.
+func (s stored) scale(main *Storage) *scaleREST {
+	s.t.Helper()
+	for _, subresource := range main.kind.Subresources {
+		if subresource.Name == "scale" {
+			storage, err := subresource.Storage(main, s.builder.deps)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return storage.(*scaleREST)
+		}
+	}
+	s.t.Fatalf("%s have no scale", main.kind.Resource)
+	return nil
 }

@@ -54,7 +54,7 @@ func newMember(t *testing.T) *storage.Member {
 
 func newServices(t *testing.T, member *storage.Member, cidrs ...string) services {
 	t.Helper()
-	codec := Codecs().LegacyCodec(corev1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion)
+	codec := storedAs(corev1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion)
 	b := &builder{table: Table(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
 		RESTOptions: member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec))),
 		Written:     func(schema.GroupResource, runtime.Object) {},

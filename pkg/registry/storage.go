@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,19 +61,6 @@ func newStorage(group string, s strategy, deps Dependencies) (*Storage, error) {
 		return nil, fmt.Errorf("storage of %s: %w", resource, err)
 	}
 	return &Storage{Store: store, kind: kind, strategy: s}, nil
-}
-
-// List implements rest.Lister. The list says what its items are: they don't, although
-// they are stored with their kinds.
-func (s *Storage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	list, err := s.Store.List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return list, meta.EachListItem(list, func(item runtime.Object) error {
-		item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		return nil
-	})
 }
 
 // ShortNames implements rest.ShortNamesProvider.

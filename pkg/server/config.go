@@ -120,6 +120,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	}
 	c.crdBarrier = newCRDBarrier(c.following)
 	c.generic = genericapiserver.NewConfig(registry.Codecs())
+	c.generic.Serializer = registry.Serializer()
 	checkLog(c.generic)
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
@@ -229,7 +230,7 @@ func (c *Config) buildStorage(ctx context.Context) error {
 	o := c.options
 	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(registry.Scheme(), c.generic.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(o.Etcd.StorageConfig, o.Etcd.DefaultStorageMediaType,
-		registry.Codecs(), encoding, o.apis, registry.StoragePrefixes())
+		registry.Serializer(), encoding, o.apis, registry.StoragePrefixes())
 	for _, resources := range registry.Cohabiting() {
 		factory.AddCohabitatingResources(resources...)
 	}

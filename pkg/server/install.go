@@ -114,7 +114,7 @@ func apiGroupVersion(s *genericapiserver.GenericAPIServer, config *genericapiser
 		Creater:               scheme,
 		Convertor:             scheme,
 		ConvertabilityChecker: scheme,
-		UnsafeConvertor:       runtime.UnsafeObjectConvertor(scheme),
+		UnsafeConvertor:       registry.UnsafeConvertor(),
 		Defaulter:             scheme,
 		Typer:                 scheme,
 		Namer:                 runtime.Namer(meta.NewAccessor()),

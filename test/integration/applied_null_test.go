@@ -1,0 +1,71 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// A null that is applied to a custom resource becomes the value of a field that may be null. No other field takes it:
+// an apply clears a field by leaving the field out.
+func TestAppliedNull(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/gadgets.yaml"))
+	gadgets := resources(srv, "example.com/v1", "gadgets")
+	for _, tc := range []struct {
+		name, reason string
+		field        string
+		first        any
+		then         map[string]any
+		want         map[string]any // the field, if it is there
+		refused      bool
+	}{
+		{
+			name: "nullable value", reason: "null is a value of the field",
+			field: "color", first: "red", then: map[string]any{"color": nil}, want: map[string]any{"color": nil},
+		},
+		{
+			name: "nullable object", reason: "the object has no field that would be left",
+			field: "box", first: map[string]any{"size": "big"}, then: map[string]any{"box": nil}, want: map[string]any{"box": nil},
+		},
+		{
+			name: "object", reason: "the definition doesn't say that it may be null",
+			field: "lid", first: map[string]any{"size": "big"}, then: map[string]any{"lid": nil},
+			want: map[string]any{"lid": map[string]any{"size": "big"}}, refused: true,
+		},
+		{
+			name: "left out", reason: "the manager gives the field up, and no other manager has it",
+			field: "lid", first: map[string]any{"size": "big"}, then: map[string]any{}, want: map[string]any{},
+		},
+		{
+			name: "default", reason: "a null where none may be gives way to the default",
+			field: "replicas", first: int64(3), then: map[string]any{"replicas": nil}, want: map[string]any{"replicas": int64(1)},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			name := strings.ReplaceAll(tc.name, " ", "-")
+			apply := func(spec map[string]any) error {
+				_, err := gadgets.Apply(t.Context(), name, object("example.com/v1", "Gadget", name, map[string]any{"spec": spec}), metav1.ApplyOptions{FieldManager: "m"})
+				return err
+			}
+			ok(t, apply(map[string]any{tc.field: tc.first}))
+			if err := apply(tc.then); apierrors.IsInvalid(err) != tc.refused || err != nil && !tc.refused {
+				t.Fatalf("%s: refused: want %t, got %v", tc.reason, tc.refused, err)
+			}
+			spec := fieldOf(must(gadgets.Get(t.Context(), name, metav1.GetOptions{}))(t), "spec").(map[string]any)
+			got := map[string]any{}
+			if value, found := spec[tc.field]; found {
+				got[tc.field] = value
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: spec (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// A request that changes nothing writes nothing: the resource version stays, and so do the managed fields
+// with their times. A controller that applies in a loop rests. Each resource that discovery tells of gets each
+// request twice, in every version and through another version. The second request comes in a later
+// second, because managed fields have times in seconds.
+func TestUnchangedWrites(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithCRDs("testdata/gadgets.yaml"),
+		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // no controller removes its finalizers
+	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
+	w := rewriting{unreviewed(t, srv), srv.Client().CoreV1().RESTClient()}
+	for _, tc := range []struct {
+		name, reason string
+		write        func(*testing.T, endpoint) (version string, err error)
+	}{
+		{"update in JSON", "the object is written as it is read", w.update(runtime.ContentTypeJSON)},
+		{"update in protobuf", "the object is written as it is read", w.update(runtime.ContentTypeProtobuf)},
+		{"update in YAML", "an update needn't have the server's own metadata", w.updateOfLess},
+		{
+			"merge patch", "a value is set to itself, and null removes what isn't there",
+			w.patch(types.MergePatchType, `{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
+		},
+		{
+			"strategic merge patch", "a value is set to itself, and null removes what isn't there",
+			w.patch(types.StrategicMergePatchType, `{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
+		},
+		{"JSON patch", "a value is replaced by itself", w.patch(types.JSONPatchType, `[{"op":"copy","from":"/metadata/name","path":"/metadata/name"}]`)},
+		{"apply", "a manager applies the values that it has applied", w.apply(func(map[string]any) {})},
+		{
+			"apply with null", "typed Go clients before 0.34 send a creation time of null",
+			w.apply(func(metadata map[string]any) { metadata["creationTimestamp"] = nil }),
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, round := range w.rounds() {
+				for _, e := range round {
+					w.existing(t, e.object)
+					for range e.settles() {
+						if _, err := tc.write(t, e); err != nil {
+							t.Errorf("%s: %v", e, err)
+						}
+					}
+				}
+				nextSecond(t)
+				for _, e := range round {
+					was := w.existing(t, e.object)
+					if version, err := tc.write(t, e); err != nil {
+						t.Errorf("%s, again: %v", e, err)
+					} else if version != was.GetResourceVersion() {
+						t.Errorf("%s, again: the object was written (-was +is):\n%s%s", e, cmp.Diff(was, w.existing(t, e.object)), tc.reason)
+					}
+				}
+			}
+		})
+	}
+}
+
+// nextSecond returns when the clock's second has changed.
+func nextSecond(t *testing.T) {
+	t.Helper()
+	now := time.Now().Unix()
+	eventually(t, func(context.Context) error {
+		if time.Now().Unix() == now {
+			return errors.New("the clock's second hasn't changed")
+		}
+		return nil
+	})
+}
+
+// endpoint is a resource or subresource, and the object that is written through it, of the same version or another.
+type endpoint struct{ through, object schema.GroupVersionResource }
+
+func (e endpoint) String() string {
+	return e.object.String() + " through " + e.through.GroupVersion().String() + " " + e.through.Resource
+}
+
+// custom tells custom resources, which have neither protobuf nor strategic merge patches.
+func (e endpoint) custom() bool { return e.through.Group == "example.com" }
+
+func (e endpoint) scale() bool { return strings.HasSuffix(e.through.Resource, "/scale") }
+
+// settles is how many writes come before those that change nothing. A scale has two: the library removes first the
+// time from the managed fields of a number of replicas that the object was created with, and then the fields.
+func (e endpoint) settles() int {
+	if e.scale() {
+		return 2
+	}
+	return 1
+}
+
+// rewriting writes objects of a walk.
+type rewriting struct {
+	*walk
+	client rest.Interface
+}
+
+// rounds are all endpoints. A round has an object once: managed fields are sorted by time, so that managers that take
+// turns change their order.
+func (w rewriting) rounds() [][]endpoint {
+	var rounds [][]endpoint
+	taken := map[schema.GroupVersionResource]int{}
+	add := func(e endpoint) {
+		n := taken[e.object]
+		taken[e.object]++
+		if n == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[n] = append(rounds[n], e)
+	}
+	for _, gvr := range w.order {
+		verbs := w.served[gvr].Verbs
+		if !slices.Contains(verbs, "get") || !slices.Contains(verbs, "update") || strings.HasSuffix(gvr.Resource, "/proxy") {
+			continue
+		}
+		object := gvr
+		object.Resource, _, _ = strings.Cut(gvr.Resource, "/")
+		add(endpoint{gvr, object})
+		if i := slices.IndexFunc(w.order, func(other schema.GroupVersionResource) bool {
+			return other.Group == gvr.Group && other.Resource == gvr.Resource && other.Version != gvr.Version
+		}); i >= 0 {
+			add(endpoint{w.order[i], object})
+		}
+	}
+	return rounds
+}
+
+func (w rewriting) update(contentType string) func(*testing.T, endpoint) (string, error) {
+	return func(t *testing.T, e endpoint) (string, error) {
+		t.Helper()
+		if contentType == runtime.ContentTypeProtobuf && e.custom() {
+			contentType = runtime.ContentTypeJSON
+		}
+		return w.send(t, "PUT", e, contentType, w.read(t, e, contentType))
+	}
+}
+
+func (w rewriting) updateOfLess(t *testing.T, e endpoint) (string, error) {
+	t.Helper()
+	o := w.without(t, e, "managedFields", "generation", "uid", "creationTimestamp")
+	return w.send(t, "PUT", e, runtime.ContentTypeYAML, must(yaml.Marshal(o))(t))
+}
+
+func (w rewriting) patch(patchType types.PatchType, patch string) func(*testing.T, endpoint) (string, error) {
+	return func(t *testing.T, e endpoint) (string, error) {
+		t.Helper()
+		if patchType == types.StrategicMergePatchType && e.custom() {
+			return w.send(t, "PATCH", e, string(types.MergePatchType), []byte(patch))
+		}
+		return w.send(t, "PATCH", e, string(patchType), []byte(patch))
+	}
+}
+
+// apply applies all that there is but for what clients don't apply, with changed metadata.
+func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, endpoint) (string, error) {
+	return func(t *testing.T, e endpoint) (string, error) {
+		t.Helper()
+		o := w.without(t, e, "managedFields", "generation", "uid", "creationTimestamp", "resourceVersion")
+		change(o["metadata"].(map[string]any))
+		patchType := types.ApplyPatchType
+		switch {
+		case e.through.Resource == e.object.Resource:
+			delete(o, "status")
+		case e.custom() && e.scale():
+			patchType = types.MergePatchType // the library can't apply a Scale to a custom resource
+		}
+		return w.send(t, "PATCH", e, string(patchType), must(json.Marshal(o))(t))
+	}
+}
+
+// without is an object as it is read, without some metadata.
+func (w rewriting) without(t *testing.T, e endpoint, metadata ...string) map[string]any {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	ok(t, o.UnmarshalJSON(w.read(t, e, runtime.ContentTypeJSON)))
+	for _, field := range metadata {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	return o.Object
+}
+
+func (w rewriting) read(t *testing.T, e endpoint, contentType string) []byte {
+	t.Helper()
+	return must(w.client.Get().AbsPath(w.path(t, e)...).SetHeader("Accept", contentType).DoRaw(t.Context()))(t)
+}
+
+// send makes a request, and returns the resource version in the answer.
+func (w rewriting) send(t *testing.T, verb string, e endpoint, contentType string, body []byte) (string, error) {
+	t.Helper()
+	request := w.client.Verb(verb).AbsPath(w.path(t, e)...).Param("fieldManager", "rewriting").
+		SetHeader("Content-Type", contentType).SetHeader("Accept", runtime.ContentTypeJSON).Body(body)
+	if contentType == string(types.ApplyPatchType) {
+		request.Param("force", "true")
+	}
+	answer, err := request.DoRaw(t.Context())
+	if err != nil {
+		return "", err
+	}
+	o := metav1.PartialObjectMetadata{}
+	err = json.Unmarshal(answer, &o)
+	return o.ResourceVersion, err
+}
+
+func (w rewriting) path(t *testing.T, e endpoint) []string {
+	t.Helper()
+	path := []string{"/apis", e.through.Group, e.through.Version}
+	if e.through.Group == "" {
+		path = []string{"/api", e.through.Version}
+	}
+	if w.served[e.through].Namespaced {
+		path = append(path, "namespaces", "default")
+	}
+	resource, subresource, _ := strings.Cut(e.through.Resource, "/")
+	return append(path, resource, w.object(t, e.object).GetName(), subresource)
+}
