@@ -26,15 +26,15 @@ import (
 )
 
 // replicas starts two servers on one etcd.
-func replicas(t *testing.T) (here, there *rest.Config) {
+func replicas(t *testing.T, args ...string) (here, there *rest.Config) {
 	t.Helper()
-	etcd := startEtcd(t)
-	_, here = serve(t, "--etcd-servers="+etcd)
-	_, there = serve(t, "--etcd-servers="+etcd)
+	args = append(args, "--etcd-servers="+startEtcd(t))
+	_, here = serve(t, args...)
+	_, there = serve(t, args...)
 	return here, there
 }
 
-// comesTrue waits for what one server learns of the other by watching their etcd.
+// comesTrue waits until one server has learnt by watching etcd that the other server has written something.
 func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	last := errors.New("not tried")
@@ -46,7 +46,8 @@ func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	}
 }
 
-// TestReplicasServeTheSame has each of two servers serve what is written through the other, and do what is configured there.
+// TestReplicasServeTheSame writes objects and configuration through one of two servers: the other server serves the
+// objects, and follows the configuration.
 func TestReplicasServeTheSame(t *testing.T) {
 	t.Parallel()
 	configHere, configThere := replicas(t)
@@ -152,13 +153,14 @@ func TestReplicasServeTheSame(t *testing.T) {
 // twice, and a quota holds.
 func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	t.Parallel()
-	configHere, configThere := replicas(t)
+	// Most of the 126 addresses are given away, so that both servers try the same ones.
+	configHere, configThere := replicas(t, "--service-cluster-ip-range=10.0.0.0/25")
 	clients := []kubernetes.Interface{client(t, configHere), client(t, configThere)}
 	core := clients[0].CoreV1()
 	const writers, writes = 4, 10 // on each server, and of each writer
 
-	// everybody writes at the same time, and returns what came of it.
-	everybody := func(write func(ctx context.Context, c kubernetes.Interface, name string) error) (failures []error) {
+	// together has all writers write at the same time, and returns the failures.
+	together := func(write func(ctx context.Context, c kubernetes.Interface, name string) error) (failures []error) {
 		var mu sync.Mutex
 		var writing sync.WaitGroup
 		for server, c := range clients {
@@ -182,7 +184,7 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	if _, err := core.ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "counter"}, Data: map[string]string{"count": "0"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range everybody(func(ctx context.Context, c kubernetes.Interface, _ string) error {
+	for _, err := range together(func(ctx context.Context, c kubernetes.Interface, _ string) error {
 		return retry.OnError(wait.Backoff{Duration: time.Millisecond, Steps: 1000}, apierrors.IsConflict, func() error {
 			counter, err := c.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, "counter", metav1.GetOptions{})
 			if err != nil {
@@ -204,7 +206,7 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 		t.Errorf("want %d updates to be counted, got %v, %v", all, counter.Data, err)
 	}
 
-	for _, err := range everybody(func(ctx context.Context, c kubernetes.Interface, name string) error {
+	for _, err := range together(func(ctx context.Context, c kubernetes.Interface, name string) error {
 		_, err := c.CoreV1().Services(metav1.NamespaceDefault).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{})
 		return err
 	}) {
@@ -243,7 +245,7 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 		}
 		return nil
 	})
-	refused := everybody(func(ctx context.Context, c kubernetes.Interface, name string) error {
+	refused := together(func(ctx context.Context, c kubernetes.Interface, name string) error {
 		_, err := c.CoreV1().Secrets(metav1.NamespaceDefault).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err
 	})

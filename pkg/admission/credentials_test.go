@@ -18,8 +18,8 @@ import (
 )
 
 // A webhook that is called by a URL is shown the credentials of the user whose name is the host and the port of the URL.
-// Port 443 may be left out on either side, and "*" stands for the first segments of the host. What has no such user gets
-// the default. The hosts are those of the certificate that httptest has, wherever the server listens.
+// Port 443 may be left out on either side, and "*" stands for the first segments of the host. A URL without such a user
+// gets the default. The hosts are those of the certificate that httptest has, wherever the server listens.
 func TestCredentialsByHost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

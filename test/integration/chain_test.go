@@ -347,8 +347,8 @@ func TestPreparationIsBetweenThePhases(t *testing.T) {
 	}
 }
 
-// What replaces an object is prepared between the two phases, too: a change of the spec is of the next generation, the
-// status stays that of the object before, and mutating webhooks have no say in either.
+// A changed object is prepared between the two phases, too: a change of the spec begins the next generation, the status
+// stays that of the object before, and mutating webhooks have no say in either.
 func TestPreparationOfChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -229,8 +229,8 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 	}
 }
 
-// standIn makes the node "node", and the pod and the service "web", for all of which one server stands in at a port. It
-// refuses sessions after it has noted what it is asked for, which asked gives, since the last time.
+// standIn makes the node "node", and the pod and the service "web". One server stands in for all of them, at a port: the
+// server notes each request and refuses it. The function asked gives the requests since its last call.
 func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

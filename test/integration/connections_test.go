@@ -147,8 +147,7 @@ func TestConnectionsFollowTheService(t *testing.T) {
 	}
 }
 
-// Each call goes to one of the service's endpoints that are ready, whichever: all of them share the calls, and one that is
-// ready no longer gets none.
+// The ready endpoints of a service share its calls. An endpoint that isn't ready, or is ready no longer, gets none.
 func TestConnectionsToSeveralEndpoints(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

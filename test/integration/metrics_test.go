@@ -144,8 +144,8 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}
 }
 
-// Rejections are counted by operation, whichever plugin has called the webhook and whatever kept the request from
-// passing. A call that isn't answered in time has the code of a service that isn't there.
+// Rejections by webhooks of both kinds are counted by operation, for each way to be rejected. A call that isn't answered in
+// time has the code of a service that isn't there.
 func TestMetricsOfRejections(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -248,8 +248,8 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	}
 }
 
-// Policies that mutate see what creates and changes objects. A deletion has no object to change: no policy sees one, and
-// none can be made for deletions. TestConnectOptionsAreMutated has connections.
+// Policies that mutate see creations and updates. A deletion has no object to change: no policy sees one, and no policy can
+// be made for deletions. TestConnectOptionsAreMutated has connections.
 func TestMutatingPoliciesOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

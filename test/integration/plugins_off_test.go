@@ -232,7 +232,7 @@ func TestAlwaysAdmit(t *testing.T) {
 		options      []miniapitest.Option
 		want         []string // the phases in which the plugin is asked
 	}{
-		{"off", "nobody asks for the plugin", nil, nil},
+		{"off", "the plugin isn't asked for", nil, nil},
 		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")}, []string{"admit", "validate"}},
 	} {
 		srv := miniapitest.Start(t, state.options...)

@@ -208,7 +208,7 @@ func TestPolicyExpressions(t *testing.T) {
 	}
 }
 
-// auditedFailure is what the audit log says of a validation that failed.
+// auditedFailure is a validation that failed, as the audit log has it.
 type auditedFailure struct {
 	Binding           string
 	Message           string

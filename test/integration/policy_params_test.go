@@ -294,7 +294,7 @@ func TestPolicyParamsNeedPermission(t *testing.T) {
 	selected := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
 	onSecret := rbacRule("", "get", "secrets")
 	onSecret.ResourceNames = []string{"s"}
-	// What needs which permission, and what is said to an author without it.
+	// The refusals name the permission that the author lacks.
 	const (
 		allSecrets = `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`
 		theSecret  = `does not have "get" permission on the object referenced by paramRef`

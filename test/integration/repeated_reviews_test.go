@@ -18,10 +18,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// meddled is the label of a thing that has changed while webhooks were asked about it.
+// meddled is the label of a thing that was changed while webhooks were asked about it.
 const meddled = "meddled"
 
-// meddle is the handler that has somebody else change the thing when it is called for the first time.
+// meddle is the handler that has another user change the thing when the handler is called for the first time.
 func meddle(ctx context.Context, meddler kubernetes.Interface) http.Handler {
 	var once atomic.Bool
 	return answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -34,15 +34,15 @@ func meddle(ctx context.Context, meddler kubernetes.Interface) http.Handler {
 	})
 }
 
-// notOf keeps what a user does from a hook.
+// notOf keeps the requests of a user from a hook.
 func notOf(user string) change {
 	return func(h *hook) {
 		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "others", Expression: "request.userInfo.username != '" + user + "'"}}
 	}
 }
 
-// An object that changes while webhooks are asked about a request is another object: the request is made again from it, and
-// all webhooks are asked again, about what becomes of it now.
+// When an object changes while webhooks are asked about a request for it, the request is made again from the changed object,
+// and all webhooks are asked again.
 func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -89,7 +89,7 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	}
 }
 
-// A request for one version of an object isn't made again when the object changes: the client is told that it has.
+// A request for one version of an object isn't made again when the object changes: the client gets a conflict.
 func TestReviewsOfOneVersionAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// behindProxies has a server believe proxies with a certificate of an authority that is called so.
+// behindProxies has a server believe proxies that have a certificate of the authority with an allowed name.
 func behindProxies(t testing.TB, authority *authority, allowedNames ...string) miniapitest.Option {
 	t.Helper()
 	file := write(t, "proxies.pem", string(authority.pem))
@@ -29,8 +29,8 @@ func behindProxies(t testing.TB, authority *authority, allowedNames ...string) m
 	})
 }
 
-// A proxy that shows a certificate of the authority for proxies, and has one of the allowed names, says in headers who asks.
-// Headers of anybody else say nothing. Who asks is who a webhook is told.
+// A proxy names the user of a request in headers, if it shows a certificate of the authority for proxies with an allowed
+// name. The headers of other clients are ignored. A webhook is told the user that the proxy names.
 func TestRequestHeaderAuthentication(t *testing.T) {
 	t.Parallel()
 	proxies, others := must(newAuthority())(t), must(newAuthority())(t)
@@ -51,19 +51,19 @@ func TestRequestHeaderAuthentication(t *testing.T) {
 		name, reason string
 		as           func(*rest.Config)
 		header       http.Header
-		want         *authenticationv1.UserInfo // nil if nobody is known
+		want         *authenticationv1.UserInfo // nil if the request is unauthorized
 	}{
-		{"proxy", "the proxy says who asks", certificate(proxies.issue(t, "proxy")), alice, &authenticationv1.UserInfo{
+		{"proxy", "the proxy names the user", certificate(proxies.issue(t, "proxy")), alice, &authenticationv1.UserInfo{
 			Username: "alice", UID: "17", Groups: []string{"writers", "testers", "system:authenticated"},
 			Extra: map[string]authenticationv1.ExtraValue{"scopes": {"a", "b"}, "example.com/team": {"blue"}},
 		}},
 		{"second header", "each header is looked at in its turn", certificate(proxies.issue(t, "proxy")), http.Header{"X-Forwarded-User": {"bob"}, "X-Remote-Group": {"writers"}},
 			&authenticationv1.UserInfo{Username: "bob", Groups: []string{"writers", "system:authenticated"}}},
-		{"proxy without a user", "groups alone are nobody", certificate(proxies.issue(t, "proxy")), http.Header{"X-Remote-Group": {"writers"}}, nil},
+		{"proxy without a user", "groups alone name no user", certificate(proxies.issue(t, "proxy")), http.Header{"X-Remote-Group": {"writers"}}, nil},
 		{"another name", "the name isn't allowed", certificate(proxies.issue(t, "other")), alice, nil},
 		{"another authority", "its certificates aren't those of proxies", certificate(others.issue(t, "proxy")), alice, nil},
 		{"no certificate", "headers alone prove nothing", func(*rest.Config) {}, alice, nil},
-		{"a user's own certificate", "a user doesn't say who the user is", func(c *rest.Config) { *c = *srv.Config() }, alice,
+		{"a user's own certificate", "the certificate names the user", func(c *rest.Config) { *c = *srv.Config() }, alice,
 			&authenticationv1.UserInfo{Username: "system:admin", Groups: []string{"system:masters", "system:authenticated"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestRequestHeaderAuthentication(t *testing.T) {
 				got.Extra = nil // of certificates
 			}
 			if diff := cmp.Diff(*tc.want, got); diff != "" {
-				t.Errorf("%s: who asks (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: the user (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// place is what a review says of whose request it is about.
+// place is where the object of a review is.
 type place struct{ Namespace, Name string }
 
-// The namespace of a request is that of the object. A Namespace is in itself, whatever is done to it, but for one whose
-// name isn't known before it is generated. What else has no namespace is in none.
+// The namespace of a request is that of the object. Of a Namespace it is its own name, but for one whose name is generated.
+// Requests for other objects of the cluster have no namespace.
 func TestNamespaceOfTheRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -54,8 +54,8 @@ func (s *silence) ClientConfigForService(string, string, int) (*rest.Config, err
 
 var _ webhookutil.AuthenticationInfoResolver = &silence{}
 
-// The server waits for a webhook exactly as long as timeoutSeconds says and the request has, which is what the webhook is
-// told. The clock is that of the test's bubble, so that no time passes.
+// The server waits for a webhook exactly as long as timeoutSeconds says, but no longer than the request has. The webhook is
+// told how long that is. The clock is that of the test's bubble, so that no time passes.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	fail, ignore := admissionregistrationv1.Fail, admissionregistrationv1.Ignore
