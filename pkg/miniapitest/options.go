@@ -167,8 +167,8 @@ func WithLog(to io.Writer) Option {
 	}
 }
 
-// WithEmulatedVersion makes the server behave as a version of Kubernetes, such as "1.35": it serves the kinds and
-// versions of that version, keeps the fields that it knew, and has its feature gates.
+// WithEmulatedVersion makes the server serve the kinds and versions of a version of Kubernetes, such as "1.35". The
+// feature gates of k8s.io/apiserver are those of that version. Fields and validation are those of today.
 //
 // The version is of the process, as feature gates are: see [WithFeatureGates].
 func WithEmulatedVersion(minor string) Option {
