@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -31,15 +30,6 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	c.next.ServeHTTP(w, req)
-}
-
-// convertBy has a webhook convert a resource of example.com.
-func convertBy(t testing.TB, srv *miniapitest.Server, resource string, handler http.Handler) {
-	t.Helper()
-	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
-		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": srv.Webhook("/convert", handler).ClientConfig(), "conversionReviewVersions": []string{"v1"}},
-	}}}))(t)
-	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
 }
 
 // withConverter is a server with a widget that is stored as v1, and whose webhook, which converts it to v1beta1, is down.
