@@ -245,9 +245,13 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 		}
 		return nil
 	})
+	// A server that loses the race for the quota's status a few times answers with a conflict: the client tries again.
+	again := wait.Backoff{Steps: 50, Duration: 5 * time.Millisecond, Factor: 1.2, Jitter: 0.5, Cap: 200 * time.Millisecond}
 	refused := together(func(ctx context.Context, c kubernetes.Interface, name string) error {
-		_, err := c.CoreV1().Secrets(metav1.NamespaceDefault).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		return err
+		return retry.OnError(again, apierrors.IsConflict, func() error {
+			_, err := c.CoreV1().Secrets(metav1.NamespaceDefault).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+			return err
+		})
 	})
 	for _, err := range refused {
 		if !apierrors.IsForbidden(err) {

@@ -151,6 +151,7 @@ func TestFlags(t *testing.T) {
 	options := NewOptions()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	options.AddFlags(flags)
+	options.AddOwnFlags(flags)
 	if err := flags.Parse([]string{"--enable-admission-plugins=A", "--disable-admission-plugins=B", "--admission-control-config-file=c",
 		"--default-not-ready-toleration-seconds=1", "--default-unreachable-toleration-seconds=2", "--webhook-service=a/b=localhost:3"}); err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ func TestVolumes(t *testing.T) {
 					SignerName: "a.b/c", KeyType: "ED25519", CredentialBundlePath: "bundle", UserAnnotations: map[string]string{"a.b/k": "", "k": ""}}},
 			}}},
 			want: []string{`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "k": ` +
-				"must be a domain-prefixed key, such as 'example.com/my-key'"},
+				`must be a domain-prefixed key (such as "acme.io/foo")`},
 		},
 		{
 			name: "image", reason: "an image is named, and pulled by a known policy",
