@@ -28,8 +28,10 @@ import (
 // a start, there is no work.
 type flowSchemas struct {
 	client typedv1.FlowcontrolV1Interface
-	// ctx ends the passes.
-	ctx context.Context
+	// ctx ends the passes, and bootstrapped, when it is closed, lets them begin: what every cluster has comes with its
+	// conditions.
+	ctx          context.Context
+	bootstrapped <-chan struct{}
 
 	mu sync.Mutex
 	// stale says that there was a write since the last pass began; passing, that one is under way.
@@ -44,7 +46,7 @@ func (c *Config) newFlowSchemas() *flowSchemas {
 			return nil
 		}
 	}
-	return &flowSchemas{client: c.client.FlowcontrolV1(), ctx: c.following}
+	return &flowSchemas{client: c.client.FlowcontrolV1(), ctx: c.following, bootstrapped: c.bootstrapped}
 }
 
 // passes is how long a pass waits at first, because a schema and its level often come together, and then each time
@@ -68,6 +70,10 @@ func (f *flowSchemas) written(resource schema.GroupResource) {
 
 // pass repeats passes until one has seen every write.
 func (f *flowSchemas) pass() {
+	select {
+	case <-f.bootstrapped:
+	case <-f.ctx.Done():
+	}
 	for f.next() {
 		_ = passes.DelayFunc().Until(f.ctx, false, false, func(ctx context.Context) (bool, error) {
 			err := f.reconcile(ctx)

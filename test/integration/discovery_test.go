@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,7 +165,7 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 			eventually(t, func(context.Context) error { // a definition goes after the answer to its deletion
 				for _, legacy := range []bool{false, true} {
 					if groups, err := groupsIn(srv.Config(), legacy); err != nil || slices.Contains(groups, group+" vextra v1") {
-						return fmt.Errorf("groups are %v, %v", groups, err)
+						return errors.Join(fmt.Errorf("groups are %v", groups), err)
 					}
 				}
 				return nil

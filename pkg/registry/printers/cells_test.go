@@ -222,7 +222,7 @@ func TestCells(t *testing.T) {
 				Spec:       certificatesv1beta1.PodCertificateRequestSpec{PodName: "p", ServiceAccountName: "a", NodeName: "n", SignerName: "e.com/s"},
 				Status:     certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: "Denied"}}},
 			},
-			want: []any{"x", "p", "a", "n", "e.com/s", "Denied"},
+			want: []any{"x", "p", "a", "n", "e.com/s", "Denied", "<none>"},
 		},
 		{
 			name: "revision", reason: "its controller is shown with its group",
