@@ -1,8 +1,14 @@
 package main
 
 import (
+	"context"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -31,5 +37,57 @@ func TestCBOR(t *testing.T) {
 				t.Errorf("%s: a namespace in CBOR: %t (%v), want %t", test.reason, got, err, test.want)
 			}
 		})
+	}
+}
+
+// TestUnchangedInCBOR has requests in CBOR that change nothing.
+func TestUnchangedInCBOR(t *testing.T) {
+	t.Parallel()
+	_, config := serve(t, "--feature-gates=CBORServingAndStorage=true")
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path, cbor = "/api/v1/namespaces/default/configmaps/unchanged", "application/cbor"
+	version := func() string {
+		t.Helper()
+		object, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "unchanged", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object.ResourceVersion
+	}
+	write := func(verb, contentType string, body []byte) {
+		t.Helper()
+		if _, err := client.RESTClient().Verb(verb).AbsPath(path).Param("fieldManager", "test").
+			SetHeader("Content-Type", contentType).SetHeader("Accept", cbor).Body(body).DoRaw(t.Context()); err != nil {
+			t.Fatalf("%s: %v", contentType, err)
+		}
+	}
+	applied, err := direct.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"key": "value"},
+		"metadata": map[string]any{"name": "unchanged", "creationTimestamp": nil},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("PATCH", string(types.ApplyCBORPatchType), applied)
+	was, second := version(), time.Now().Unix()
+	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return time.Now().Unix() != second, nil
+	}); err != nil {
+		t.Fatalf("the clock's second hasn't changed: %v", err)
+	}
+	write("PATCH", string(types.ApplyCBORPatchType), applied)
+	if is := version(); is != was {
+		t.Errorf("the second apply has made version %s of %s", is, was)
+	}
+	read, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", cbor).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("PUT", cbor, read)
+	if is := version(); is != was {
+		t.Errorf("an update with what was read has made version %s of %s", is, was)
 	}
 }

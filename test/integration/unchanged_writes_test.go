@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ func TestUnchangedWrites(t *testing.T) {
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // no controller removes its finalizers
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	w := rewriting{unreviewed(t, srv), srv.Client().CoreV1().RESTClient()}
+	rounds := w.rounds(t)
 	for _, tc := range []struct {
 		name, reason string
 		write        func(*testing.T, endpoint) (version string, err error)
@@ -54,9 +56,8 @@ func TestUnchangedWrites(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, round := range w.rounds() {
+			for _, round := range rounds {
 				for _, e := range round {
-					w.existing(t, e.object)
 					for range e.settles() {
 						if _, err := tc.write(t, e); err != nil {
 							t.Errorf("%s: %v", e, err)
@@ -65,11 +66,11 @@ func TestUnchangedWrites(t *testing.T) {
 				}
 				nextSecond(t)
 				for _, e := range round {
-					was := w.existing(t, e.object)
+					was := w.read(t, e)
 					if version, err := tc.write(t, e); err != nil {
 						t.Errorf("%s, again: %v", e, err)
 					} else if version != was.GetResourceVersion() {
-						t.Errorf("%s, again: the object was written (-was +is):\n%s%s", e, cmp.Diff(was, w.existing(t, e.object)), tc.reason)
+						t.Errorf("%s, again: the object was written (-was +is):\n%s%s", e, cmp.Diff(was, w.read(t, e)), tc.reason)
 					}
 				}
 			}
@@ -89,11 +90,14 @@ func nextSecond(t *testing.T) {
 	})
 }
 
-// endpoint is a resource or subresource, and the object that is written through it, of the same version or another.
-type endpoint struct{ through, object schema.GroupVersionResource }
+// endpoint is a resource or subresource through which an object is written, of the object's version or another.
+type endpoint struct {
+	through schema.GroupVersionResource
+	object  *unstructured.Unstructured
+}
 
 func (e endpoint) String() string {
-	return e.object.String() + " through " + e.through.GroupVersion().String() + " " + e.through.Resource
+	return e.object.GetAPIVersion() + " " + e.object.GetKind() + " through " + e.through.GroupVersion().String() + " " + e.through.Resource
 }
 
 // custom tells custom resources, which have neither protobuf nor strategic merge patches.
@@ -116,31 +120,39 @@ type rewriting struct {
 	client rest.Interface
 }
 
-// rounds are all endpoints. A round has an object once: managed fields are sorted by time, so that managers that take
-// turns change their order.
-func (w rewriting) rounds() [][]endpoint {
+// rounds are all endpoints, each with an object of its own. Where the name of an object can't be chosen, its endpoints
+// are in different rounds: managed fields are sorted by time, so that managers that take turns change their order.
+func (w rewriting) rounds(t *testing.T) [][]endpoint {
+	t.Helper()
 	var rounds [][]endpoint
 	taken := map[schema.GroupVersionResource]int{}
-	add := func(e endpoint) {
-		n := taken[e.object]
-		taken[e.object]++
-		if n == len(rounds) {
+	add := func(through, resource schema.GroupVersionResource) {
+		resource.Resource, _, _ = strings.Cut(resource.Resource, "/")
+		o, round := w.object(t, resource), taken[resource]
+		taken[resource]++
+		if _, named, _ := unstructured.NestedString(w.objects[resource.Resource], "metadata", "name"); !named {
+			o.SetName(fmt.Sprintf("%s-%d", o.GetName(), round))
+			round = 0
+		}
+		if round == 0 {
+			must(w.resource(resource).Create(t.Context(), o, metav1.CreateOptions{}))(t)
+			w.settle(t, resource, o.GetName())
+		}
+		if round == len(rounds) {
 			rounds = append(rounds, nil)
 		}
-		rounds[n] = append(rounds[n], e)
+		rounds[round] = append(rounds[round], endpoint{through, o})
 	}
 	for _, gvr := range w.order {
 		verbs := w.served[gvr].Verbs
 		if !slices.Contains(verbs, "get") || !slices.Contains(verbs, "update") || strings.HasSuffix(gvr.Resource, "/proxy") {
 			continue
 		}
-		object := gvr
-		object.Resource, _, _ = strings.Cut(gvr.Resource, "/")
-		add(endpoint{gvr, object})
+		add(gvr, gvr)
 		if i := slices.IndexFunc(w.order, func(other schema.GroupVersionResource) bool {
 			return other.Group == gvr.Group && other.Resource == gvr.Resource && other.Version != gvr.Version
 		}); i >= 0 {
-			add(endpoint{w.order[i], object})
+			add(w.order[i], gvr)
 		}
 	}
 	return rounds
@@ -152,7 +164,7 @@ func (w rewriting) update(contentType string) func(*testing.T, endpoint) (string
 		if contentType == runtime.ContentTypeProtobuf && e.custom() {
 			contentType = runtime.ContentTypeJSON
 		}
-		return w.send(t, "PUT", e, contentType, w.read(t, e, contentType))
+		return w.send(t, "PUT", e, contentType, w.get(t, e, contentType))
 	}
 }
 
@@ -180,7 +192,7 @@ func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, 
 		change(o["metadata"].(map[string]any))
 		patchType := types.ApplyPatchType
 		switch {
-		case e.through.Resource == e.object.Resource:
+		case !strings.Contains(e.through.Resource, "/"):
 			delete(o, "status")
 		case e.custom() && e.scale():
 			patchType = types.MergePatchType // the library can't apply a Scale to a custom resource
@@ -189,26 +201,32 @@ func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, 
 	}
 }
 
-// without is an object as it is read, without some metadata.
+// without is the object as it is read, without some metadata.
 func (w rewriting) without(t *testing.T, e endpoint, metadata ...string) map[string]any {
 	t.Helper()
-	o := &unstructured.Unstructured{}
-	ok(t, o.UnmarshalJSON(w.read(t, e, runtime.ContentTypeJSON)))
+	o := w.read(t, e)
 	for _, field := range metadata {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
 	return o.Object
 }
 
-func (w rewriting) read(t *testing.T, e endpoint, contentType string) []byte {
+func (w rewriting) read(t *testing.T, e endpoint) *unstructured.Unstructured {
 	t.Helper()
-	return must(w.client.Get().AbsPath(w.path(t, e)...).SetHeader("Accept", contentType).DoRaw(t.Context()))(t)
+	o := &unstructured.Unstructured{}
+	ok(t, o.UnmarshalJSON(w.get(t, e, runtime.ContentTypeJSON)))
+	return o
+}
+
+func (w rewriting) get(t *testing.T, e endpoint, contentType string) []byte {
+	t.Helper()
+	return must(w.client.Get().AbsPath(w.path(e)...).SetHeader("Accept", contentType).DoRaw(t.Context()))(t)
 }
 
 // send makes a request, and returns the resource version in the answer.
 func (w rewriting) send(t *testing.T, verb string, e endpoint, contentType string, body []byte) (string, error) {
 	t.Helper()
-	request := w.client.Verb(verb).AbsPath(w.path(t, e)...).Param("fieldManager", "rewriting").
+	request := w.client.Verb(verb).AbsPath(w.path(e)...).Param("fieldManager", "rewriting").
 		SetHeader("Content-Type", contentType).SetHeader("Accept", runtime.ContentTypeJSON).Body(body)
 	if contentType == string(types.ApplyPatchType) {
 		request.Param("force", "true")
@@ -222,15 +240,14 @@ func (w rewriting) send(t *testing.T, verb string, e endpoint, contentType strin
 	return o.ResourceVersion, err
 }
 
-func (w rewriting) path(t *testing.T, e endpoint) []string {
-	t.Helper()
+func (w rewriting) path(e endpoint) []string {
 	path := []string{"/apis", e.through.Group, e.through.Version}
 	if e.through.Group == "" {
 		path = []string{"/api", e.through.Version}
 	}
 	if w.served[e.through].Namespaced {
-		path = append(path, "namespaces", "default")
+		path = append(path, "namespaces", metav1.NamespaceDefault)
 	}
 	resource, subresource, _ := strings.Cut(e.through.Resource, "/")
-	return append(path, resource, w.object(t, e.object).GetName(), subresource)
+	return append(path, resource, e.object.GetName(), subresource)
 }
