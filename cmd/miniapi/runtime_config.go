@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/cli/flag"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // kubeAPIs are versions that kube-apiserver can be told to serve, by group. Those that
@@ -42,8 +42,8 @@ func isKubeAPI(parts []string) bool {
 		return false
 	}
 	gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
-	if !registry.Scheme().IsVersionRegistered(gv) {
+	if !builtin.Table().Scheme().IsVersionRegistered(gv) {
 		return slices.Contains(kubeAPIs[gv.Group], gv.Version)
 	}
-	return len(parts) == 3 && slices.Contains(kubeResources, parts[2]) && !registry.HasResource(gv.WithResource(parts[2]))
+	return len(parts) == 3 && slices.Contains(kubeResources, parts[2]) && !builtin.Table().HasResource(gv.WithResource(parts[2]))
 }

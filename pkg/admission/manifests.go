@@ -13,7 +13,7 @@ import (
 	policyloader "k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -92,7 +92,7 @@ func manifestsOf[T any, Object interface {
 			return nil, fmt.Errorf("%T is not a %s: %w", decoded, kind, policyloader.ErrUnrecognizedType)
 		}
 		for _, object := range objects {
-			registry.Scheme().Default(object)
+			builtin.Table().Scheme().Default(object)
 			if errs := validate(object); len(errs) > 0 {
 				return nil, fmt.Errorf("invalid %s %q: %w", kind, object.GetName(), errs.ToAggregate())
 			}

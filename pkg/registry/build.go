@@ -19,13 +19,12 @@ type APIGroup struct {
 
 // Build opens the storage of every enabled resource of the table, once for all the
 // versions that serve it.
-func Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]APIGroup, error) {
-	table := Table()
-	b := builder{table: table, enabled: enabled, deps: deps, stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}}
+func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]APIGroup, error) {
+	b := builder{table: t, enabled: enabled, deps: deps, stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}}
 	b.deps.storeOf, b.deps.resourceOf = b.storeOf, b.resourceOf
 	var groups []APIGroup
-	for i := range table {
-		g, err := b.group(&table[i])
+	for i := range t.groups {
+		g, err := b.group(&t.groups[i])
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +36,7 @@ func Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]
 }
 
 type builder struct {
-	table   []Group
+	table   *Table
 	enabled serverstorage.APIResourceConfigSource
 	deps    Dependencies
 	stores  map[*Kind]*Storage
@@ -46,20 +45,16 @@ type builder struct {
 
 // storeOf is the storage of a row that another row needs, enabled or not.
 func (b *builder) storeOf(resource schema.GroupResource) (*Storage, error) {
-	for i := range b.table {
-		for j := range b.table[i].Kinds {
-			if k := &b.table[i].Kinds[j]; b.table[i].Name == resource.Group && k.Resource == resource.Resource {
-				return b.store(k)
-			}
-		}
+	if k := b.table.row(resource); k != nil {
+		return b.store(k)
 	}
 	return nil, fmt.Errorf("there is no row for %s", resource)
 }
 
 func (b *builder) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
-	for i := range b.table {
-		for _, k := range b.table[i].rows(b.table) {
-			if b.table[i].Name == gvk.Group && k.kindName() == gvk.Kind {
+	if g := b.table.group(gvk.Group); g != nil {
+		for _, k := range b.table.rows(g) {
+			if k.kindName() == gvk.Kind {
 				return gvk.GroupVersion().WithResource(k.Resource), true
 			}
 		}
@@ -76,7 +71,7 @@ func (b *builder) store(k *Kind) (*Storage, error) {
 		return s, nil
 	}
 	group, versions := b.owner(k)
-	s, err := newStorage(group, newStrategy(Scheme(), k, versions), b.deps)
+	s, err := newStorage(group, newStrategy(b.table.scheme, k, versions), b.deps)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +84,8 @@ func (b *builder) group(g *Group) (APIGroup, error) {
 	for _, v := range g.Versions {
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		served := map[string]rest.Storage{}
-		for _, k := range g.rows(b.table) {
-			if !Scheme().Recognizes(gv.WithKind(k.kindName())) || !b.enabled.ResourceEnabled(gv.WithResource(k.Resource)) {
+		for _, k := range b.table.rows(g) {
+			if !b.table.scheme.Recognizes(gv.WithKind(k.kindName())) || !b.enabled.ResourceEnabled(gv.WithResource(k.Resource)) {
 				continue
 			}
 			storages, err := b.kind(k)
@@ -152,14 +147,14 @@ func (b *builder) kind(k *Kind) (map[string]rest.Storage, error) {
 func (b *builder) owner(k *Kind) (string, []schema.GroupVersion) {
 	var group string
 	var versions []schema.GroupVersion
-	for i := range b.table {
-		g := &b.table[i]
+	for i := range b.table.groups {
+		g := &b.table.groups[i]
 		for j := range g.Kinds {
 			if &g.Kinds[j] == k {
 				group = g.Name
 			}
 		}
-		for _, row := range g.rows(b.table) {
+		for _, row := range b.table.rows(g) {
 			if row != k {
 				continue
 			}
@@ -169,16 +164,4 @@ func (b *builder) owner(k *Kind) (string, []schema.GroupVersion) {
 		}
 	}
 	return group, versions
-}
-
-// Cohabiting are the resources that several groups serve from one store, the group
-// that owns it first.
-func Cohabiting() [][]schema.GroupResource {
-	var out [][]schema.GroupResource
-	for _, g := range Table() {
-		for _, b := range g.Borrowed {
-			out = append(out, []schema.GroupResource{b, {Group: g.Name, Resource: b.Resource}})
-		}
-	}
-	return out
 }

@@ -7,29 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// connectOptions are the options of subresources that come as query parameters.
-func connectOptions() []runtime.Object {
-	return []runtime.Object{
-		&corev1.PodExecOptions{}, &corev1.PodAttachOptions{}, &corev1.PodPortForwardOptions{}, &corev1.PodLogOptions{},
-		&corev1.PodProxyOptions{}, &corev1.ServiceProxyOptions{}, &corev1.NodeProxyOptions{},
+// addQuery makes options of a subresource, if they aren't nil, decodable from query parameters.
+func addQuery(s *runtime.Scheme, options runtime.Object) error {
+	if options == nil {
+		return nil
 	}
-}
-
-func addConnectOptions(s *runtime.Scheme) error {
-	for _, o := range connectOptions() {
-		if err := s.AddConversionFunc((*url.Values)(nil), o, func(in, out any, _ conversion.Scope) error {
-			return decodeQuery(*in.(*url.Values), out)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.AddConversionFunc((*url.Values)(nil), options, func(in, out any, _ conversion.Scope) error {
+		return decodeQuery(*in.(*url.Values), out)
+	})
 }
 
 // decodeQuery sets the fields of a struct from the query parameters of their JSON

@@ -1,5 +1,5 @@
-// Package registry owns what miniapi serves: one table of kinds, the scheme made
-// from it, and the one strategy and the one storage that serve every row.
+// Package registry serves tables of kinds: the scheme made from a table, and the one
+// strategy and the one storage that serve every row. Builtin is the table that miniapi serves.
 //
 // A row (Kind) names a resource, its versions, subresources, defaults, validation,
 // selectable fields and printed columns. Adding a kind is adding a row to the file

@@ -61,7 +61,7 @@ func TestFieldLabels(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, value, err := Scheme().ConvertFieldLabel(test.gvk, test.label, "v")
+			got, value, err := Builtin().Scheme().ConvertFieldLabel(test.gvk, test.label, "v")
 			if test.err != "" {
 				if err == nil || err.Error() != test.err {
 					t.Errorf("error %v, want %s (%s)", err, test.err, test.reason)
@@ -102,12 +102,8 @@ func TestAttributes(t *testing.T) {
 // row is a row of the table.
 func row(t *testing.T, group, resource string) *Kind {
 	t.Helper()
-	for i := range table {
-		for j := range table[i].Kinds {
-			if k := &table[i].Kinds[j]; table[i].Name == group && k.Resource == resource {
-				return k
-			}
-		}
+	if k := Builtin().row(schema.GroupResource{Group: group, Resource: resource}); k != nil {
+		return k
 	}
 	t.Fatalf("there is no row for %s.%s", resource, group)
 	return nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
@@ -85,23 +84,6 @@ func ofContainers(paths ...string) []string {
 		}
 	}
 	return fields
-}
-
-// dropGatedPodFields drops from the spec of a pod, or of the template of pods, what is
-// behind a gate that is off. An old object that is not nil may have such fields from a
-// server where it was on: they stay, and can change.
-func dropGatedPodFields(obj, old runtime.Object) {
-	spec, _ := podSpecIn(obj)
-	if spec == nil {
-		return
-	}
-	was := &corev1.PodSpec{}
-	if old != nil {
-		if s, _ := podSpecIn(old); s != nil {
-			was = s
-		}
-	}
-	dropGated(spec, was, podGates)
 }
 
 // dropGated drops what is behind gates, unless the old value uses the same gate.

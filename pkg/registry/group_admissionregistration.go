@@ -6,6 +6,7 @@ import (
 	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -18,11 +19,16 @@ var admissionregistration = Group{
 		{Name: "v1beta1", AddToScheme: admissionregistrationv1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha1", AddToScheme: admissionregistrationv1alpha1.AddToScheme, OnDemand: true},
 	},
+	Priority: 16700,
 	Kinds: []Kind{
 		{
 			Resource:   "validatingwebhookconfigurations",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.ValidatingWebhookConfiguration{}, List: &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ValidatingWebhookConfiguration),
+				DefaultOf(defaults.AdmissionregistrationV1beta1ValidatingWebhookConfiguration),
+			},
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.ValidatingWebhookConfiguration,
@@ -41,6 +47,10 @@ var admissionregistration = Group{
 			Resource:   "mutatingwebhookconfigurations",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.MutatingWebhookConfiguration{}, List: &admissionregistrationv1.MutatingWebhookConfigurationList{},
+			Defaults: []Default{
+				DefaultOf(defaults.MutatingWebhookConfiguration),
+				DefaultOf(defaults.AdmissionregistrationV1beta1MutatingWebhookConfiguration),
+			},
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingWebhookConfiguration,
@@ -59,6 +69,11 @@ var admissionregistration = Group{
 			Resource:   "validatingadmissionpolicies",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.ValidatingAdmissionPolicy{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ValidatingAdmissionPolicy),
+				DefaultOf(defaults.AdmissionregistrationV1beta1ValidatingAdmissionPolicy),
+				DefaultOf(defaults.AdmissionregistrationV1alpha1ValidatingAdmissionPolicy),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
@@ -70,6 +85,11 @@ var admissionregistration = Group{
 			Resource:   "validatingadmissionpolicybindings",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ValidatingAdmissionPolicyBinding),
+				DefaultOf(defaults.AdmissionregistrationV1beta1ValidatingAdmissionPolicyBinding),
+				DefaultOf(defaults.AdmissionregistrationV1alpha1ValidatingAdmissionPolicyBinding),
+			},
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.ValidatingAdmissionPolicyBinding,
@@ -79,6 +99,11 @@ var admissionregistration = Group{
 			Resource:   "mutatingadmissionpolicies",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.MutatingAdmissionPolicy{}, List: &admissionregistrationv1.MutatingAdmissionPolicyList{},
+			Defaults: []Default{
+				DefaultOf(defaults.MutatingAdmissionPolicy),
+				DefaultOf(defaults.AdmissionregistrationV1beta1MutatingAdmissionPolicy),
+				DefaultOf(defaults.AdmissionregistrationV1alpha1MutatingAdmissionPolicy),
+			},
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingAdmissionPolicy,
@@ -88,6 +113,11 @@ var admissionregistration = Group{
 			Resource:   "mutatingadmissionpolicybindings",
 			Categories: []string{"api-extensions"},
 			Object:     &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
+			Defaults: []Default{
+				DefaultOf(defaults.MutatingAdmissionPolicyBinding),
+				DefaultOf(defaults.AdmissionregistrationV1beta1MutatingAdmissionPolicyBinding),
+				DefaultOf(defaults.AdmissionregistrationV1alpha1MutatingAdmissionPolicyBinding),
+			},
 			Generation:        true,
 			ConditionalUpdate: true,
 			Printer:           &printers.MutatingAdmissionPolicyBinding,

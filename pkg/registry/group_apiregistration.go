@@ -16,6 +16,7 @@ var apiregistration = Group{
 	Versions: []Version{
 		{Name: "v1", AddToScheme: apiregistrationv1.AddToScheme},
 	},
+	Priority: 20001,
 	Kinds: []Kind{
 		{
 			Resource:   "apiservices",

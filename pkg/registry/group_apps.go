@@ -5,10 +5,13 @@ import (
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -22,7 +25,9 @@ var apps = Group{
 		{Name: "v1beta2", AddToScheme: appsv1beta2.AddToScheme, OnDemand: true},
 		{Name: "v1beta1", AddToScheme: appsv1beta1.AddToScheme, OnDemand: true},
 	},
-	Types: []runtime.Object{&autoscalingv1.Scale{}},
+	Types:       []runtime.Object{&autoscalingv1.Scale{}},
+	Priority:    17800,
+	Conversions: conversion.Apps(),
 	Kinds: []Kind{
 		{
 			Resource:   "controllerrevisions",
@@ -40,6 +45,12 @@ var apps = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
+			Defaults: []Default{
+				DefaultOf(defaults.DaemonSet),
+				DefaultOf(defaults.AppsV1beta2DaemonSet),
+				DefaultOf(defaults.ExtensionsV1beta1DaemonSet),
+			},
+			PodSpec:       PodSpecOf("spec.template.spec", func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 			Status:        true,
 			Generation:    true,
 			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
@@ -52,6 +63,13 @@ var apps = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &appsv1.Deployment{}, List: &appsv1.DeploymentList{},
+			Defaults: []Default{
+				DefaultOf(defaults.Deployment),
+				DefaultOf(defaults.AppsV1beta1Deployment),
+				DefaultOf(defaults.AppsV1beta2Deployment),
+				DefaultOf(defaults.ExtensionsV1beta1Deployment),
+			},
+			PodSpec:    PodSpecOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 			Status:     true,
 			Generation: true,
 			Subresources: []Subresource{scaleSubresource(func(d *appsv1.Deployment) scaled {
@@ -68,6 +86,12 @@ var apps = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &appsv1.ReplicaSet{}, List: &appsv1.ReplicaSetList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ReplicaSet),
+				DefaultOf(defaults.AppsV1beta2ReplicaSet),
+				DefaultOf(defaults.ExtensionsV1beta1ReplicaSet),
+			},
+			PodSpec:    PodSpecOf("spec.template.spec", func(r *appsv1.ReplicaSet) *corev1.PodSpec { return &r.Spec.Template.Spec }),
 			Status:     true,
 			Generation: true,
 			Subresources: []Subresource{scaleSubresource(func(r *appsv1.ReplicaSet) scaled {
@@ -88,6 +112,12 @@ var apps = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &appsv1.StatefulSet{}, List: &appsv1.StatefulSetList{},
+			Defaults: []Default{
+				DefaultOf(defaults.StatefulSet),
+				DefaultOf(defaults.AppsV1beta1StatefulSet),
+				DefaultOf(defaults.AppsV1beta2StatefulSet),
+			},
+			PodSpec:    PodSpecOf("spec.template.spec", func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
 			Status:     true,
 			Generation: true,
 			Subresources: []Subresource{scaleSubresource(func(s *appsv1.StatefulSet) scaled {

@@ -14,6 +14,7 @@ var authenticationGroup = Group{
 		{Name: "v1beta1", AddToScheme: authenticationv1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha1", AddToScheme: authenticationv1alpha1.AddToScheme, OnDemand: true},
 	},
+	Priority: 17700,
 	Kinds: []Kind{
 		{
 			Resource: "tokenreviews",

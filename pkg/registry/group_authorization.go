@@ -3,6 +3,8 @@ package registry
 import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	authorizationv1beta1 "k8s.io/api/authorization/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
 // authorizationGroup answers what somebody may do; nothing of it is stored.
@@ -12,6 +14,8 @@ var authorizationGroup = Group{
 		{Name: "v1", AddToScheme: authorizationv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: authorizationv1beta1.AddToScheme, OnDemand: true},
 	},
+	Priority:    17600,
+	Conversions: conversion.Authorization(),
 	Kinds: []Kind{
 		{
 			Resource: "subjectaccessreviews",

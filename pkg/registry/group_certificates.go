@@ -5,6 +5,7 @@ import (
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -18,11 +19,13 @@ var certificates = Group{
 		{Name: "v1beta1", AddToScheme: certificatesv1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha1", AddToScheme: certificatesv1alpha1.AddToScheme, OnDemand: true},
 	},
+	Priority: 17300,
 	Kinds: []Kind{
 		{
 			Resource:   "certificatesigningrequests",
 			ShortNames: []string{"csr"},
 			Object:     &certificatesv1.CertificateSigningRequest{}, List: &certificatesv1.CertificateSigningRequestList{},
+			Defaults:     []Default{DefaultOf(defaults.CertificatesV1beta1CertificateSigningRequest)},
 			Status:       true,
 			Resets:       []string{"spec"},
 			StatusResets: []string{"status.conditions"},
@@ -46,6 +49,10 @@ var certificates = Group{
 			Namespaced: true,
 			// v1 has no place for the key of a v1beta1 request that has one apart.
 			Object: &certificatesv1beta1.PodCertificateRequest{}, List: &certificatesv1beta1.PodCertificateRequestList{},
+			Defaults: []Default{
+				DefaultOf(defaults.PodCertificateRequest),
+				DefaultOf(defaults.CertificatesV1beta1PodCertificateRequest),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Printer:             &printers.PodCertificateRequest,

@@ -17,6 +17,7 @@ var coordination = Group{
 		{Name: "v1beta1", AddToScheme: coordinationv1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha2", AddToScheme: coordinationv1alpha2.AddToScheme, OnDemand: true},
 	},
+	Priority: 16500,
 	Kinds: []Kind{
 		{
 			Resource:   "leases",

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -14,6 +15,7 @@ var core = Group{
 	Versions: []Version{
 		{Name: "v1", AddToScheme: corev1.AddToScheme},
 	},
+	Priority: 18000,
 	Kinds: []Kind{
 		{
 			Resource:   "bindings",
@@ -43,6 +45,7 @@ var core = Group{
 			ShortNames: []string{"ep"},
 			Namespaced: true,
 			Object:     &corev1.Endpoints{}, List: &corev1.EndpointsList{},
+			Defaults:       []Default{DefaultOf(defaults.Endpoints)},
 			StoragePrefix:  "services/endpoints",
 			CreateOnUpdate: true,
 			Printer:        &printers.Endpoints,
@@ -69,6 +72,7 @@ var core = Group{
 			ShortNames: []string{"limits"},
 			Namespaced: true,
 			Object:     &corev1.LimitRange{}, List: &corev1.LimitRangeList{},
+			Defaults:       []Default{DefaultOf(defaults.LimitRange)},
 			CreateOnUpdate: true,
 			Hooks:          limitRangeHooks,
 		},
@@ -76,6 +80,7 @@ var core = Group{
 			Resource:   "namespaces",
 			ShortNames: []string{"ns"},
 			Object:     &corev1.Namespace{}, List: &corev1.NamespaceList{},
+			Defaults:      []Default{DefaultOf(defaults.Namespace)},
 			Status:        true,
 			ReturnDeleted: true,
 			Hooks:         namespaceHooks,
@@ -88,6 +93,7 @@ var core = Group{
 			Resource:   "nodes",
 			ShortNames: []string{"no"},
 			Object:     &corev1.Node{}, List: &corev1.NodeList{},
+			Defaults:      []Default{DefaultOf(defaults.Node)},
 			StoragePrefix: "minions",
 			Status:        true,
 			Subresources: []Subresource{
@@ -103,6 +109,7 @@ var core = Group{
 			ShortNames: []string{"pvc"},
 			Namespaced: true,
 			Object:     &corev1.PersistentVolumeClaim{}, List: &corev1.PersistentVolumeClaimList{},
+			Defaults:      []Default{DefaultOf(defaults.PersistentVolumeClaim)},
 			Status:        true,
 			ReturnDeleted: true,
 			Printer:       &printers.PersistentVolumeClaim,
@@ -112,6 +119,7 @@ var core = Group{
 			Resource:   "persistentvolumes",
 			ShortNames: []string{"pv"},
 			Object:     &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
+			Defaults:      []Default{DefaultOf(defaults.PersistentVolume)},
 			Status:        true,
 			ReturnDeleted: true,
 			Printer:       &printers.PersistentVolume,
@@ -123,6 +131,8 @@ var core = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &corev1.Pod{}, List: &corev1.PodList{},
+			Defaults:      []Default{DefaultOf(defaults.Pod)},
+			PodSpec:       PodSpecOf("spec", func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
 			Status:        true,
 			Generation:    true,
 			ReturnDeleted: true,
@@ -132,7 +142,7 @@ var core = Group{
 				{Name: "ephemeralcontainers", Storage: podEphemeralContainers.storage},
 				{Name: "eviction", Storage: newEviction},
 				sessionSubresource("exec", execSession),
-				{Name: "log", Storage: newLog},
+				{Name: "log", Options: &corev1.PodLogOptions{}, Storage: newLog},
 				sessionSubresource("portforward", portForwardSession),
 				proxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, locatePods),
 				{Name: "resize", Storage: podResize.storage},
@@ -146,6 +156,8 @@ var core = Group{
 			Resource:   "podtemplates",
 			Namespaced: true,
 			Object:     &corev1.PodTemplate{}, List: &corev1.PodTemplateList{},
+			Defaults:      []Default{DefaultOf(defaults.PodTemplate)},
+			PodSpec:       PodSpecOf("template.spec", func(t *corev1.PodTemplate) *corev1.PodSpec { return &t.Template.Spec }),
 			Generation:    true,
 			ReturnDeleted: true,
 			Printer:       &printers.PodTemplate,
@@ -161,6 +173,13 @@ var core = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &corev1.ReplicationController{}, List: &corev1.ReplicationControllerList{},
+			Defaults: []Default{DefaultOf(defaults.ReplicationController)},
+			PodSpec: PodSpecOf("spec.template.spec", func(c *corev1.ReplicationController) *corev1.PodSpec {
+				if c.Spec.Template == nil {
+					return nil
+				}
+				return &c.Spec.Template.Spec
+			}),
 			StoragePrefix: "controllers",
 			Status:        true,
 			Generation:    true,
@@ -182,6 +201,7 @@ var core = Group{
 			ShortNames: []string{"quota"},
 			Namespaced: true,
 			Object:     &corev1.ResourceQuota{}, List: &corev1.ResourceQuotaList{},
+			Defaults:      []Default{DefaultOf(defaults.ResourceQuota)},
 			Status:        true,
 			ReturnDeleted: true,
 			Printer:       &printers.ResourceQuota,
@@ -195,7 +215,8 @@ var core = Group{
 			Resource:   "secrets",
 			Namespaced: true,
 			Object:     &corev1.Secret{}, List: &corev1.SecretList{},
-			Printer: &printers.Secret,
+			Defaults: []Default{DefaultOf(defaults.Secret)},
+			Printer:  &printers.Secret,
 			Hooks: HooksOf[*corev1.Secret]{
 				Validate:       validation.Secret,
 				ValidateUpdate: validation.SecretUpdate,
@@ -208,6 +229,7 @@ var core = Group{
 			ShortNames: []string{"sa"},
 			Namespaced: true,
 			Object:     &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
+			Defaults:      []Default{DefaultOf(defaults.TokenRequest)},
 			ReturnDeleted: true,
 			Subresources:  []Subresource{{Name: "token", Storage: newToken}},
 			Printer:       &printers.ServiceAccount,
@@ -219,6 +241,7 @@ var core = Group{
 			Categories: []string{"all"},
 			Namespaced: true,
 			Object:     &corev1.Service{}, List: &corev1.ServiceList{},
+			Defaults:      []Default{DefaultOf(defaults.Service)},
 			StoragePrefix: "services/specs",
 			Status:        true,
 			ReturnDeleted: true,

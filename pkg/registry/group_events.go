@@ -5,6 +5,8 @@ import (
 	eventsv1beta1 "k8s.io/api/events/v1beta1"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
 // events serves the events of the core group under their second name and shape.
@@ -14,5 +16,7 @@ var events = Group{
 		{Name: "v1", AddToScheme: eventsv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: eventsv1beta1.AddToScheme, OnDemand: true},
 	},
-	Borrowed: []schema.GroupResource{{Resource: "events"}},
+	Priority:    17750,
+	Conversions: conversion.Events(),
+	Borrowed:    []schema.GroupResource{{Resource: "events"}},
 }

@@ -15,7 +15,8 @@ var extensions = Group{
 	Versions: []Version{
 		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, OnDemand: true},
 	},
-	Types: []runtime.Object{&autoscalingv1.Scale{}},
+	Types:    []runtime.Object{&autoscalingv1.Scale{}},
+	Priority: 17150,
 	Borrowed: []schema.GroupResource{
 		{Group: "apps", Resource: "deployments"},
 		{Group: "apps", Resource: "daemonsets"},

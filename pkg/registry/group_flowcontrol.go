@@ -6,6 +6,8 @@ import (
 	flowcontrolv1beta2 "k8s.io/api/flowcontrol/v1beta2"
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -19,10 +21,18 @@ var flowcontrol = Group{
 		{Name: "v1beta2", AddToScheme: flowcontrolv1beta2.AddToScheme, OnDemand: true},
 		{Name: "v1beta1", AddToScheme: flowcontrolv1beta1.AddToScheme, OnDemand: true},
 	},
+	Priority:    16100,
+	Conversions: conversion.Flowcontrol(),
 	Kinds: []Kind{
 		{
 			Resource: "flowschemas",
 			Object:   &flowcontrolv1.FlowSchema{}, List: &flowcontrolv1.FlowSchemaList{},
+			Defaults: []Default{
+				DefaultOf(defaults.FlowSchema),
+				DefaultOf(defaults.FlowcontrolV1beta1FlowSchema),
+				DefaultOf(defaults.FlowcontrolV1beta2FlowSchema),
+				DefaultOf(defaults.FlowcontrolV1beta3FlowSchema),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
@@ -36,6 +46,12 @@ var flowcontrol = Group{
 		{
 			Resource: "prioritylevelconfigurations",
 			Object:   &flowcontrolv1.PriorityLevelConfiguration{}, List: &flowcontrolv1.PriorityLevelConfigurationList{},
+			Defaults: []Default{
+				DefaultOf(defaults.PriorityLevelConfiguration),
+				DefaultOf(defaults.FlowcontrolV1beta1PriorityLevelConfiguration),
+				DefaultOf(defaults.FlowcontrolV1beta2PriorityLevelConfiguration),
+				DefaultOf(defaults.FlowcontrolV1beta3PriorityLevelConfiguration),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,

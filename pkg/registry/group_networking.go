@@ -4,6 +4,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -16,12 +18,15 @@ var networking = Group{
 		{Name: "v1", AddToScheme: networkingv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: networkingv1beta1.AddToScheme, OnDemand: true},
 	},
+	Priority:    17200,
+	Conversions: conversion.Ingress(),
 	Kinds: []Kind{
 		{
 			Resource:   "ingresses",
 			ShortNames: []string{"ing"},
 			Namespaced: true,
 			Object:     &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
+			Defaults:      []Default{DefaultOf(defaults.NetworkingV1beta1Ingress), DefaultOf(defaults.ExtensionsV1beta1Ingress)},
 			StoragePrefix: "ingress",
 			Status:        true,
 			Generation:    true,
@@ -37,6 +42,7 @@ var networking = Group{
 		{
 			Resource: "ingressclasses",
 			Object:   &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
+			Defaults:   []Default{DefaultOf(defaults.IngressClass), DefaultOf(defaults.NetworkingV1beta1IngressClass)},
 			Generation: true,
 			Printer:    &printers.IngressClass,
 			Hooks: HooksOf[*networkingv1.IngressClass]{
@@ -49,6 +55,7 @@ var networking = Group{
 			ShortNames: []string{"netpol"},
 			Namespaced: true,
 			Object:     &networkingv1.NetworkPolicy{}, List: &networkingv1.NetworkPolicyList{},
+			Defaults:   []Default{DefaultOf(defaults.NetworkPolicy), DefaultOf(defaults.ExtensionsV1beta1NetworkPolicy)},
 			Generation: true,
 			Printer:    &printers.NetworkPolicy,
 			Hooks: HooksOf[*networkingv1.NetworkPolicy]{

@@ -4,6 +4,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -15,12 +17,15 @@ var policy = Group{
 		{Name: "v1", AddToScheme: policyv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: policyv1beta1.AddToScheme, OnDemand: true},
 	},
+	Priority:    17100,
+	Conversions: conversion.Policy(),
 	Kinds: []Kind{
 		{
 			Resource:   "poddisruptionbudgets",
 			ShortNames: []string{"pdb"},
 			Namespaced: true,
 			Object:     &policyv1.PodDisruptionBudget{}, List: &policyv1.PodDisruptionBudgetList{},
+			Defaults:          []Default{DefaultOf(defaults.PodDisruptionBudget)},
 			Status:            true,
 			Generation:        true,
 			ConditionalUpdate: true,

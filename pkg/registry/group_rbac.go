@@ -5,6 +5,8 @@ import (
 	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
 	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -17,6 +19,8 @@ var rbac = Group{
 		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true},
 	},
+	Priority:    17000,
+	Conversions: conversion.RBAC(),
 	Kinds: []Kind{
 		{
 			Resource:   "roles",
@@ -33,6 +37,11 @@ var rbac = Group{
 			Resource:   "rolebindings",
 			Namespaced: true,
 			Object:     &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
+			Defaults: []Default{
+				DefaultOf(defaults.RoleBinding),
+				DefaultOf(defaults.RBACV1beta1RoleBinding),
+				DefaultOf(defaults.RBACV1alpha1RoleBinding),
+			},
 			CreateOnUpdate: true,
 			Storage:        newGuarded,
 			Printer:        &printers.RoleBinding,
@@ -54,6 +63,11 @@ var rbac = Group{
 		{
 			Resource: "clusterrolebindings",
 			Object:   &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ClusterRoleBinding),
+				DefaultOf(defaults.RBACV1beta1ClusterRoleBinding),
+				DefaultOf(defaults.RBACV1alpha1ClusterRoleBinding),
+			},
 			CreateOnUpdate: true,
 			Storage:        newGuarded,
 			Printer:        &printers.ClusterRoleBinding,

@@ -6,6 +6,8 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -20,6 +22,8 @@ var resource = Group{
 		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, OnDemand: true},
 	},
+	Priority:    15900,
+	Conversions: conversion.Resource(),
 	Kinds: []Kind{
 		{
 			Resource: "deviceclasses",
@@ -35,6 +39,11 @@ var resource = Group{
 		{
 			Resource: "devicetaintrules",
 			Object:   &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
+			Defaults: []Default{
+				DefaultOf(defaults.DeviceTaintRule),
+				DefaultOf(defaults.ResourceV1beta2DeviceTaintRule),
+				DefaultOf(defaults.ResourceV1alpha3DeviceTaintRule),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Generation:          true,
@@ -51,6 +60,11 @@ var resource = Group{
 			Resource:   "resourceclaims",
 			Namespaced: true,
 			Object:     &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ResourceClaim),
+				DefaultOf(defaults.ResourceV1beta2ResourceClaim),
+				DefaultOf(defaults.ResourceV1beta1ResourceClaim),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			ReturnDeleted:       true,
@@ -61,6 +75,11 @@ var resource = Group{
 			Resource:   "resourceclaimtemplates",
 			Namespaced: true,
 			Object:     &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ResourceClaimTemplate),
+				DefaultOf(defaults.ResourceV1beta2ResourceClaimTemplate),
+				DefaultOf(defaults.ResourceV1beta1ResourceClaimTemplate),
+			},
 			ReturnDeleted: true,
 			Printer:       &printers.ResourceClaimTemplate,
 			Hooks:         resourceClaimTemplateHooks,
@@ -68,6 +87,11 @@ var resource = Group{
 		{
 			Resource: "resourceslices",
 			Object:   &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
+			Defaults: []Default{
+				DefaultOf(defaults.ResourceSlice),
+				DefaultOf(defaults.ResourceV1beta2ResourceSlice),
+				DefaultOf(defaults.ResourceV1beta1ResourceSlice),
+			},
 			Generation:    true,
 			ReturnDeleted: true,
 			Printer:       &printers.ResourceSlice,

@@ -4,6 +4,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
@@ -15,11 +16,13 @@ var scheduling = Group{
 		{Name: "v1", AddToScheme: schedulingv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme, OnDemand: true},
 	},
+	Priority: 16600,
 	Kinds: []Kind{
 		{
 			Resource:   "priorityclasses",
 			ShortNames: []string{"pc"},
 			Object:     &schedulingv1.PriorityClass{}, List: &schedulingv1.PriorityClassList{},
+			Defaults:   []Default{DefaultOf(defaults.PriorityClass), DefaultOf(defaults.SchedulingV1beta1PriorityClass)},
 			Generation: true,
 			Printer:    &printers.PriorityClass,
 			Storage:    newPriorityClassStorage,
@@ -44,6 +47,7 @@ var scheduling = Group{
 			Resource:   "podgroups",
 			Namespaced: true,
 			Object:     &schedulingv1beta1.PodGroup{}, List: &schedulingv1beta1.PodGroupList{},
+			Defaults:            []Default{DefaultOf(defaults.SchedulingV1beta1PodGroup)},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			Printer:             &printers.PodGroup,

@@ -5,6 +5,7 @@ import (
 	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -18,10 +19,12 @@ var storageGroup = Group{
 		{Name: "v1beta1", AddToScheme: storagev1beta1.AddToScheme, OnDemand: true},
 		{Name: "v1alpha1", AddToScheme: storagev1alpha1.AddToScheme, OnDemand: true},
 	},
+	Priority: 16800,
 	Kinds: []Kind{
 		{
 			Resource: "csidrivers",
 			Object:   &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
+			Defaults:          []Default{DefaultOf(defaults.CSIDriver), DefaultOf(defaults.StorageV1beta1CSIDriver)},
 			ReturnDeleted:     true,
 			ConditionalUpdate: true,
 			Printer:           &printers.CSIDriver,
@@ -56,6 +59,7 @@ var storageGroup = Group{
 			Resource:   "storageclasses",
 			ShortNames: []string{"sc"},
 			Object:     &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
+			Defaults:      []Default{DefaultOf(defaults.StorageClass), DefaultOf(defaults.StorageV1beta1StorageClass)},
 			ReturnDeleted: true,
 			Printer:       &printers.StorageClass,
 			Hooks: HooksOf[*storagev1.StorageClass]{
@@ -67,6 +71,11 @@ var storageGroup = Group{
 		{
 			Resource: "volumeattachments",
 			Object:   &storagev1.VolumeAttachment{}, List: &storagev1.VolumeAttachmentList{},
+			Defaults: []Default{
+				DefaultOf(defaults.VolumeAttachment),
+				DefaultOf(defaults.StorageV1beta1VolumeAttachment),
+				DefaultOf(defaults.StorageV1alpha1VolumeAttachment),
+			},
 			Status:              true,
 			StatusKeepsMetadata: true,
 			ReturnDeleted:       true,

@@ -14,6 +14,7 @@ var storagemigration = Group{
 		{Name: "v1", AddToScheme: storagemigrationv1.AddToScheme},
 		{Name: "v1beta1", AddToScheme: storagemigrationv1beta1.AddToScheme, OnDemand: true},
 	},
+	Priority: 15800,
 	Kinds: []Kind{
 		{
 			Resource: "storageversionmigrations",

@@ -11,7 +11,7 @@ import (
 // the hub neither group nor version nor kind: an internal type has no place for them, and a conversion to the
 // hub clears them. Without that, the same object, decoded and converted, would differ from itself, and a
 // request that changes nothing would be written.
-func Serializer() runtime.StorageSerializer { return hubSerializer{Codecs()} }
+func (t *Table) Serializer() runtime.StorageSerializer { return hubSerializer{t.Codecs()} }
 
 type hubSerializer struct{ runtime.StorageSerializer }
 
@@ -36,7 +36,7 @@ func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 // UnsafeConvertor returns a convertor of Scheme whose results may share memory with their originals.
 // Originals stay as they are. runtime.UnsafeObjectConvertor would set the kind of an original that has the
 // Go type of the result already, and so of an object of the hub.
-func UnsafeConvertor() runtime.ObjectConvertor { return unsafeConvertor{Scheme()} }
+func (t *Table) UnsafeConvertor() runtime.ObjectConvertor { return unsafeConvertor{t.scheme} }
 
 type unsafeConvertor struct{ *runtime.Scheme }
 

@@ -40,7 +40,7 @@ func TestDecodedWithoutKind(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			serializer := Serializer()
+			serializer := Builtin().Serializer()
 			for _, info := range serializer.SupportedMediaTypes() {
 				var data bytes.Buffer
 				if err := serializer.EncoderForVersion(info.Serializer, tc.version).Encode(tc.sent.DeepCopyObject(), &data); err != nil {
@@ -71,7 +71,7 @@ func TestUnsafeConversionKeepsOriginal(t *testing.T) {
 	t.Parallel()
 	original := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Data: map[string]string{"key": "value"}}
 	was := original.DeepCopy()
-	got, err := UnsafeConvertor().ConvertToVersion(original, corev1.SchemeGroupVersion)
+	got, err := Builtin().UnsafeConvertor().ConvertToVersion(original, corev1.SchemeGroupVersion)
 	if err != nil {
 		t.Fatal(err)
 	}

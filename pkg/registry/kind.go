@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
@@ -22,6 +23,11 @@ type Group struct {
 	Kinds []Kind
 	// Types are further types of the hub, which no row is made of.
 	Types []runtime.Object
+	// Conversions are those between versions and the hub that JSON can't bridge.
+	Conversions []conversion.Function
+	// Priority is the group's place among all groups, the highest first. Clients that look for a
+	// resource by its name alone take that of the first group. Groups of custom resources have 1000.
+	Priority int32
 	// Borrowed are resources whose rows another group owns: every version of this
 	// group that has the kind serves it too, from the same store, as
 	// extensions/v1beta1 serves the deployments of apps.
@@ -50,6 +56,12 @@ type Kind struct {
 	// Object and List are prototypes of the hub's Go types. A List of nil says that
 	// objects of this kind are never stored.
 	Object, List runtime.Object
+
+	// Defaults are what clients may leave out, for each version that has defaults, and for the
+	// objects that subresources take.
+	Defaults []Default
+	// PodSpec is where the kind has a pod's spec, if it has one.
+	PodSpec *PodSpec
 
 	// StoragePrefix is where objects are kept below the etcd prefix. Its default is
 	// the resource's name.
@@ -103,6 +115,8 @@ type Kind struct {
 // Subresource is a named subresource of a row.
 type Subresource struct {
 	Name string
+	// Options are the query parameters that it takes, or nil.
+	Options runtime.Object
 	// Storage builds what serves it, on the row's own storage.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }

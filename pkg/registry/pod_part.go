@@ -49,7 +49,7 @@ func (s podPartStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 	spec := was.Spec.DeepCopy()
 	s.part.take(spec, &pod.Spec)
 	pod.Spec = *spec
-	dropGatedPodFields(pod, was)
+	s.dropGatedPodFields(pod, was)
 	pod.Status = was.Status
 	metav1.ResetObjectMetaForStatus(pod, was)
 	if s.kind.hooks().specChanged(pod, was) {

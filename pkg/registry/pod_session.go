@@ -32,15 +32,16 @@ type session struct {
 
 // sessionSubresource serves sessions with a pod, asked for with options O.
 func sessionSubresource[O runtime.Object](name string, ask func(O) session) Subresource {
-	return Subresource{Name: name, Storage: func(pods *Storage, deps Dependencies) (rest.Storage, error) {
+	var options O
+	newOptions := newOf(options)
+	return Subresource{Name: name, Options: newOptions(), Storage: func(pods *Storage, deps Dependencies) (rest.Storage, error) {
 		kubelets, err := newKubelets(deps)
 		if err != nil {
 			return nil, err
 		}
-		var options O
 		return &sessionREST{
 			pods: pods, kubelets: kubelets, authorizer: deps.Authorizer,
-			options: newOf(options),
+			options: newOptions,
 			ask:     func(o runtime.Object) session { return ask(o.(O)) },
 		}, nil
 	}}

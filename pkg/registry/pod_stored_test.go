@@ -33,8 +33,8 @@ func newStored(t *testing.T) stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := storagebackend.NewDefaultConfig("/registry", storedAs(corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion))
-	b := &builder{table: Table(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
+	config := storagebackend.NewDefaultConfig("/registry", storedAs(Builtin(), corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion))
+	b := &builder{table: Builtin(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
 		RESTOptions: member.RESTOptionsGetter(uncached(*config)),
 		Written:     func(schema.GroupResource, runtime.Object) {},
 	}}
@@ -50,9 +50,9 @@ func newStored(t *testing.T) stored {
 	return stored{t, genericapirequest.WithNamespace(t.Context(), "ns"), b}
 }
 
-// storedAs is a codec of the storage that writes the versions.
-func storedAs(versions ...schema.GroupVersion) runtime.Codec {
-	serializer := Serializer()
+// storedAs is a codec of a table's storage that writes the versions.
+func storedAs(table *Table, versions ...schema.GroupVersion) runtime.Codec {
+	serializer := table.Serializer()
 	json, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	return runtime.NewCodec(serializer.EncoderForVersion(json.Serializer, schema.GroupVersions(versions)),
 		serializer.DecoderToVersion(json.Serializer, runtime.InternalGroupVersioner))
@@ -83,7 +83,7 @@ func (s stored) store(resource schema.GroupResource) *Storage {
 func (s stored) put(resource schema.GroupResource, obj runtime.Object) runtime.Object {
 	s.t.Helper()
 	status := obj.DeepCopyObject()
-	Scheme().Default(obj)
+	Builtin().Scheme().Default(obj)
 	store := s.store(resource)
 	created, err := store.Create(s.ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {

@@ -19,16 +19,17 @@ type locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, 
 // proxySubresource serves requests to what an object stands for, asked for with
 // options O, which hold the path.
 func proxySubresource[O runtime.Object](path func(O) string, locate func(*Storage, Dependencies, http.RoundTripper) (locator, error)) Subresource {
-	return Subresource{Name: "proxy", Storage: func(main *Storage, deps Dependencies) (rest.Storage, error) {
+	var options O
+	newOptions := newOf(options)
+	return Subresource{Name: "proxy", Options: newOptions(), Storage: func(main *Storage, deps Dependencies) (rest.Storage, error) {
 		transport := proxyTransport()
 		locate, err := locate(main, deps, transport)
 		if err != nil {
 			return nil, err
 		}
-		var options O
 		return &proxyREST{
 			locate: locate, transport: transport,
-			options: newOf(options),
+			options: newOptions,
 			path:    func(o runtime.Object) string { return path(o.(O)) },
 		}, nil
 	}}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -28,12 +29,18 @@ type scaled struct {
 // scaleSubresource serves the scale of kind T.
 func scaleSubresource[T runtime.Object](of func(T) scaled) Subresource {
 	return Subresource{Name: "scale", Storage: func(main *Storage, _ Dependencies) (rest.Storage, error) {
-		return &scaleREST{store: main.Store, versions: main.strategy.versions, of: func(o runtime.Object) scaled { return of(o.(T)) }}, nil
+		return &scaleREST{
+			TableConvertor: printers.TableConvertor(printers.Scale),
+			store:          main.Store, typer: main.strategy, versions: main.strategy.versions,
+			of: func(o runtime.Object) scaled { return of(o.(T)) },
+		}, nil
 	}}
 }
 
 type scaleREST struct {
+	rest.TableConvertor
 	store    *genericregistry.Store
+	typer    runtime.ObjectTyper
 	versions []schema.GroupVersion
 	of       func(runtime.Object) scaled
 }
@@ -49,19 +56,12 @@ func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy does nothing: the store is the main endpoint's.
 func (r *scaleREST) Destroy() {}
 
-// GroupVersionKind gives old versions the Scale of their own group.
+// GroupVersionKind gives versions that have a Scale of their own that one.
 func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
-	switch containing {
-	case schema.GroupVersion{Group: "extensions", Version: "v1beta1"},
-		schema.GroupVersion{Group: "apps", Version: "v1beta1"},
-		schema.GroupVersion{Group: "apps", Version: "v1beta2"}:
-		return containing.WithKind("Scale")
+	if own := containing.WithKind("Scale"); r.typer.Recognizes(own) {
+		return own
 	}
 	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-}
-
-func (r *scaleREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return r.store.ConvertToTable(ctx, object, options)
 }
 
 func (r *scaleREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {

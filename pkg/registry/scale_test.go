@@ -65,7 +65,7 @@ func TestScaleManagedFields(t *testing.T) {
 			},
 		},
 	}
-	Scheme().Default(deployment)
+	Builtin().Scheme().Default(deployment)
 	main := s.store(appsv1.Resource("deployments"))
 	if _, err := main.Create(s.ctx, deployment, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

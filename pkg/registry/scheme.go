@@ -4,45 +4,29 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
-	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
 // Scheme knows every version of every row, with the hub's types as "__internal".
-// It is built once a process, at its first use, and must not be changed.
-func Scheme() *runtime.Scheme { return scheme() }
+// It must not be changed.
+func (t *Table) Scheme() *runtime.Scheme { return t.scheme }
 
 // Codecs are the serializers of Scheme: JSON, YAML, protobuf and, if the process has
-// turned on the feature gate CBORServingAndStorage by then, CBOR.
-func Codecs() serializer.CodecFactory { return codecs() }
+// turned on the feature gate CBORServingAndStorage by the first call, CBOR.
+func (t *Table) Codecs() serializer.CodecFactory { return t.codecs() }
 
 // ParameterCodec decodes query parameters into options, those of connect
 // subresources included.
-func ParameterCodec() runtime.ParameterCodec { return parameters() }
-
-var (
-	scheme = sync.OnceValue(func() *runtime.Scheme {
-		s := runtime.NewScheme()
-		utilruntime.Must(addToScheme(s, Table()))
-		return s
-	})
-	// Built apart: flags are checked with the scheme, and the feature gates may be among those that follow.
-	codecs = sync.OnceValue(func() serializer.CodecFactory {
-		return serializer.NewCodecFactory(scheme(), codecOptions()...)
-	})
-	parameters = sync.OnceValue(func() runtime.ParameterCodec { return runtime.NewParameterCodec(scheme()) })
-)
+func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(t.scheme) }
 
 // codecOptions are those that k8s.io/apiserver gives its own groups: long lists are
 // encoded item by item.
@@ -57,64 +41,82 @@ func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	return options
 }
 
-func addToScheme(s *runtime.Scheme, groups []Group) error {
-	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
-	for i := range groups {
-		if err := groups[i].addVersions(s); err != nil {
-			return fmt.Errorf("registering the types of %q: %w", groups[i].Name, err)
+// fillScheme registers what the groups and their rows say of types. The hub of a group may be
+// made of another group's types, so the versions of all groups come first.
+func (t *Table) fillScheme() error {
+	metav1.AddToGroupVersion(t.scheme, schema.GroupVersion{Version: "v1"})
+	for i := range t.groups {
+		if err := t.addVersions(&t.groups[i]); err != nil {
+			return fmt.Errorf("registering the types of group %q: %w", t.groups[i].Name, err)
 		}
 	}
-	for i := range groups {
-		if err := groups[i].addHub(s, groups); err != nil {
-			return fmt.Errorf("registering the hub of %q: %w", groups[i].Name, err)
+	var functions []conversion.Function
+	var pairs []conversion.Pair
+	for i := range t.groups {
+		g := &t.groups[i]
+		t.addHub(g)
+		if err := t.addRows(g); err != nil {
+			return fmt.Errorf("registering the kinds of group %q: %w", g.Name, err)
 		}
+		pairs = append(pairs, t.pairs(g)...)
+		functions = append(functions, g.Conversions...)
 	}
-	if err := addConnectOptions(s); err != nil {
-		return fmt.Errorf("registering connect options: %w", err)
-	}
-	defaults.AddToScheme(s)
-	return conversion.Register(s)
+	return conversion.Register(t.scheme, pairs, functions)
 }
 
-func (g *Group) addVersions(s *runtime.Scheme) error {
+func (t *Table) addVersions(g *Group) error {
 	var priority []schema.GroupVersion
 	for _, v := range g.Versions {
-		if err := v.AddToScheme(s); err != nil {
+		if err := v.AddToScheme(t.scheme); err != nil {
 			return err
 		}
 		priority = append(priority, schema.GroupVersion{Group: g.Name, Version: v.Name})
 	}
-	return s.SetVersionPriority(priority...)
+	return t.scheme.SetVersionPriority(priority...)
 }
 
-// addHub registers the hub's types as "__internal", and what the rows say of them.
-func (g *Group) addHub(s *runtime.Scheme, table []Group) error {
-	internal := schema.GroupVersion{Group: g.Name, Version: runtime.APIVersionInternal}
-	kinds := g.rows(table)
-	for _, k := range kinds {
-		s.AddKnownTypes(internal, k.Object)
+// addHub registers the hub's types as "__internal": those of the rows, those that the group
+// names besides, and for all other kinds the preferred version's.
+func (t *Table) addHub(g *Group) {
+	internal := g.hub()
+	for _, k := range t.rows(g) {
+		t.scheme.AddKnownTypes(internal, k.Object)
 		if k.List != nil {
-			s.AddKnownTypes(internal, k.List)
+			t.scheme.AddKnownTypes(internal, k.List)
 		}
 	}
-	s.AddKnownTypes(internal, g.Types...)
-	if len(g.Kinds) > 0 {
-		preferred := schema.GroupVersion{Group: g.Name, Version: g.Versions[0].Name}
-		for name, t := range s.KnownTypes(preferred) {
-			if s.Recognizes(internal.WithKind(name)) || !strings.HasPrefix(t.PkgPath(), "k8s.io/api/") {
-				continue
+	t.scheme.AddKnownTypes(internal, g.Types...)
+	if len(g.Kinds) == 0 {
+		return
+	}
+	preferred := schema.GroupVersion{Group: g.Name, Version: g.Versions[0].Name}
+	for name, typ := range t.scheme.KnownTypes(preferred) {
+		if !t.scheme.Recognizes(internal.WithKind(name)) && !ofEveryVersion(typ) {
+			t.scheme.AddKnownTypeWithName(internal.WithKind(name), reflect.New(typ).Interface().(runtime.Object))
+		}
+	}
+}
+
+// addRows registers the defaults, the field selectors and the options of the group's rows.
+func (t *Table) addRows(g *Group) error {
+	for i := range g.Kinds {
+		for _, d := range g.Kinds[i].Defaults {
+			t.scheme.AddTypeDefaultingFunc(d.object, d.set)
+		}
+		for _, sub := range g.Kinds[i].Subresources {
+			if err := addQuery(t.scheme, sub.Options); err != nil {
+				return err
 			}
-			s.AddKnownTypeWithName(internal.WithKind(name), reflect.New(t).Interface().(runtime.Object))
 		}
 	}
-	for _, k := range kinds {
+	for _, k := range t.rows(g) {
 		for _, v := range g.Versions {
 			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
 			convert := k.fieldLabelConversion(gvk)
-			if convert == nil || !s.Recognizes(gvk) {
+			if convert == nil || !t.scheme.Recognizes(gvk) {
 				continue
 			}
-			if err := s.AddFieldLabelConversionFunc(gvk, convert); err != nil {
+			if err := t.scheme.AddFieldLabelConversionFunc(gvk, convert); err != nil {
 				return err
 			}
 		}
@@ -122,23 +124,26 @@ func (g *Group) addHub(s *runtime.Scheme, table []Group) error {
 	return nil
 }
 
-// rows are the group's own kinds and the borrowed ones.
-func (g *Group) rows(table []Group) []*Kind {
-	var kinds []*Kind
-	for i := range g.Kinds {
-		kinds = append(kinds, &g.Kinds[i])
-	}
-	for _, b := range g.Borrowed {
-		for i := range table {
-			if table[i].Name != b.Group {
-				continue
-			}
-			for j := range table[i].Kinds {
-				if table[i].Kinds[j].Resource == b.Resource {
-					kinds = append(kinds, &table[i].Kinds[j])
-				}
+// pairs are the kinds that the group has in a version whose Go types aren't the hub's.
+func (t *Table) pairs(g *Group) []conversion.Pair {
+	var pairs []conversion.Pair
+	hub := t.scheme.KnownTypes(g.hub())
+	for _, v := range g.Versions {
+		for name, typ := range t.scheme.KnownTypes(schema.GroupVersion{Group: g.Name, Version: v.Name}) {
+			if h, ok := hub[name]; ok && h != typ && !ofEveryVersion(typ) {
+				pairs = append(pairs, conversion.Pair{Hub: h, Version: typ})
 			}
 		}
 	}
-	return kinds
+	return pairs
+}
+
+// hub is the version whose types are the hub's.
+func (g *Group) hub() schema.GroupVersion {
+	return schema.GroupVersion{Group: g.Name, Version: runtime.APIVersionInternal}
+}
+
+// ofEveryVersion says that a type is one of those, as ListOptions, that every group version has.
+func ofEveryVersion(typ reflect.Type) bool {
+	return strings.HasPrefix(typ.PkgPath(), "k8s.io/apimachinery/")
 }

@@ -29,7 +29,7 @@ func TestTokenRequest(t *testing.T) {
 	accounts, pods := s.store(corev1.Resource("serviceaccounts")), s.store(corev1.Resource("pods"))
 	create := func(store *Storage, obj runtime.Object) metav1.Object {
 		t.Helper()
-		Scheme().Default(obj)
+		Builtin().Scheme().Default(obj)
 		created, err := store.Create(s.ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)

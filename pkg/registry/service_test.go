@@ -54,8 +54,8 @@ func newMember(t *testing.T) *storage.Member {
 
 func newServices(t *testing.T, member *storage.Member, cidrs ...string) services {
 	t.Helper()
-	codec := storedAs(corev1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion)
-	b := &builder{table: Table(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
+	codec := storedAs(Builtin(), corev1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion)
+	b := &builder{table: Builtin(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
 		RESTOptions: member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec))),
 		Written:     func(schema.GroupResource, runtime.Object) {},
 		NodePorts:   utilnet.PortRange{Base: 30000, Size: 40},
@@ -80,7 +80,7 @@ func newServices(t *testing.T, member *storage.Member, cidrs ...string) services
 }
 
 func (s services) create(service *corev1.Service, dryRun ...string) (*corev1.Service, error) {
-	Scheme().Default(service)
+	Builtin().Scheme().Default(service)
 	obj, err := s.Create(s.ctx, service, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s services) update(name string, change func(*corev1.Service), validate res
 	obj, _, err := s.Update(s.ctx, name, rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		service := old.DeepCopyObject().(*corev1.Service)
 		change(service)
-		Scheme().Default(service)
+		Builtin().Scheme().Default(service)
 		return service, nil
 	}), rest.ValidateAllObjectFunc, validate, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -300,7 +300,7 @@ func TestServiceOfAnOlderServer(t *testing.T) {
 			t.Parallel()
 			s := newServices(t, newMember(t), test.cidrs...)
 			stored := service("old", corev1.ServiceTypeClusterIP, test.change)
-			Scheme().Default(stored)
+			Builtin().Scheme().Default(stored)
 			stored.Namespace, stored.UID = "ns", "an-uid"
 			key, err := s.Store.KeyFunc(s.ctx, stored.Name)
 			if err != nil {
@@ -405,7 +405,7 @@ func TestServiceAdmission(t *testing.T) {
 	s := newServices(t, newMember(t), "10.0.0.0/24")
 	var seen *corev1.Service
 	wanted := service("a", corev1.ServiceTypeClusterIP)
-	Scheme().Default(wanted)
+	Builtin().Scheme().Default(wanted)
 	_, err := s.Create(s.ctx, wanted, func(_ context.Context, obj runtime.Object) error {
 		seen = obj.(*corev1.Service)
 		return errors.New("denied")

@@ -55,7 +55,7 @@ func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	if s.kind.Generation {
 		objectMeta(obj).SetGeneration(1)
 	}
-	dropGatedPodFields(obj, nil)
+	s.dropGatedPodFields(obj, nil)
 	s.kind.hooks().prepareForCreate(ctx, obj)
 }
 
@@ -63,7 +63,7 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	if s.kind.Status {
 		copyField(obj, old, statusField)
 	}
-	dropGatedPodFields(obj, old)
+	s.dropGatedPodFields(obj, old)
 	s.kind.hooks().prepareForUpdate(ctx, obj, old)
 	if !s.kind.Generation {
 		return

@@ -38,13 +38,13 @@ func FuzzObjects(f *testing.F) {
 		if !(unset >= 0 && unset <= 1) {
 			t.Skip("it is no probability")
 		}
-		table := Table()
+		table := Builtin().Groups()
 		for i := range table {
 			for j := range table[i].Kinds {
 				k := &table[i].Kinds[j]
 				for n, gvk := range served(k) {
 					source := rand.NewSource(seed + int64(1000*n))
-					fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), source, Codecs()).
+					fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), source, Builtin().Codecs()).
 						NilChance(unset).NumElements(0, 2).MaxDepth(20)
 					if err := send(t, k, gvk, fill); err != nil {
 						t.Errorf("%s: %v", gvk, err)
@@ -59,14 +59,14 @@ func FuzzObjects(f *testing.F) {
 func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Filler) (err error) {
 	t.Helper()
 	object := func() runtime.Object {
-		sent, err := Scheme().New(gvk)
+		sent, err := Builtin().Scheme().New(gvk)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fill.Fill(sent)
-		Scheme().Default(sent)
+		Builtin().Scheme().Default(sent)
 		hub := newOf(k.Object)()
-		if err := Scheme().Convert(sent, hub, nil); err != nil {
+		if err := Builtin().Scheme().Convert(sent, hub, nil); err != nil {
 			t.Logf("%s: %v", gvk, err)
 			return k.Object.DeepCopyObject()
 		}
@@ -99,7 +99,7 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 	if k.List == nil {
 		return nil
 	}
-	main := newStrategy(Scheme(), k, []schema.GroupVersion{gvk.GroupVersion()})
+	main := newStrategy(Builtin().Scheme(), k, []schema.GroupVersion{gvk.GroupVersion()})
 	main.deps = Dependencies{
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
 		storeOf:    func(schema.GroupResource) (*Storage, error) { return nil, errors.New("there is no other row") },

@@ -67,7 +67,7 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			newStrategy(Scheme(), row(t, test.group, test.resource), nil).PrepareForUpdate(t.Context(), test.obj, test.old)
+			newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil).PrepareForUpdate(t.Context(), test.obj, test.old)
 			if diff := cmp.Diff(test.want, test.obj); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
@@ -80,7 +80,7 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
 	pod, reported, claim := &corev1.Pod{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}
-	pods, claims := newStrategy(Scheme(), row(t, "", "pods"), nil), newStrategy(Scheme(), row(t, "", "persistentvolumeclaims"), nil)
+	pods, claims := newStrategy(Builtin().Scheme(), row(t, "", "pods"), nil), newStrategy(Builtin().Scheme(), row(t, "", "persistentvolumeclaims"), nil)
 	for _, test := range []struct {
 		name, reason string
 		part         any

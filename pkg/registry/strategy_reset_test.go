@@ -29,7 +29,7 @@ type endpoint interface {
 
 // endpoints are those of a row, by the path below the resource.
 func endpoints(k *Kind, versions []schema.GroupVersion) map[string]endpoint {
-	main := newStrategy(Scheme(), k, versions)
+	main := newStrategy(Builtin().Scheme(), k, versions)
 	all := map[string]endpoint{"": main}
 	if k.Status {
 		all["/status"] = statusStrategy{main}
@@ -61,8 +61,8 @@ var toldUnkept = map[string]string{
 // it had set the field, and would have others conflict with it.
 func TestResetFields(t *testing.T) {
 	t.Parallel()
-	table := Table()
-	b := builder{table: table}
+	table := Builtin().Groups()
+	b := builder{table: Builtin()}
 	for i := range table {
 		for j := range table[i].Kinds {
 			k := &table[i].Kinds[j]
@@ -134,7 +134,7 @@ func whatIsKept(t *testing.T, k *Kind, e endpoint) (kept, changed []string) {
 func filled(t *testing.T, k *Kind, seed int64) runtime.Object {
 	t.Helper()
 	object := newOf(k.Object)()
-	fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), rand.NewSource(seed), Codecs()).
+	fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), rand.NewSource(seed), Builtin().Codecs()).
 		NilChance(0).NumElements(1, 2).MaxDepth(20).Fill(object)
 	m, value := objectMeta(object), fmt.Sprint("v", seed)
 	m.SetName("a")

@@ -47,7 +47,7 @@ func TestValidateStatus(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			errs := statusStrategy{newStrategy(Scheme(), row(t, test.group, test.resource), nil)}.ValidateUpdate(context.Background(), test.obj, test.old)
+			errs := statusStrategy{newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil)}.ValidateUpdate(context.Background(), test.obj, test.old)
 			got := "<nil>"
 			if err := errs.ToAggregate(); err != nil {
 				got = err.Error()
@@ -74,7 +74,7 @@ func TestAuthorizeFirst(t *testing.T) {
 		}
 		return c
 	}
-	main := newStrategy(Scheme(), row(t, "resource.k8s.io", "resourceclaims"), nil)
+	main := newStrategy(Builtin().Scheme(), row(t, "resource.k8s.io", "resourceclaims"), nil)
 	main.deps = Dependencies{Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionNoOpinion, "", nil
 	})}

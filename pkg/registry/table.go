@@ -2,48 +2,46 @@ package registry
 
 import (
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
-// Table is all that miniapi serves besides custom resources. Each call returns the same
-// rows: they must not be changed.
-func Table() []Group { return table }
-
-// table is the one list of groups; each group's rows are in a file of its own.
-var table = []Group{
-	core,
-	apiregistration,
-	apps,
-	events,
-	authenticationGroup,
-	authorizationGroup,
-	autoscalingGroup,
-	batch,
-	certificates,
-	networking,
-	extensions,
-	policy,
-	rbac,
-	storageGroup,
-	admissionregistration,
-	scheduling,
-	coordination,
-	node,
-	discovery,
-	flowcontrol,
-	resource,
-	storagemigration,
+// Table is all that a server serves besides custom resources: groups of kinds, and the
+// scheme that is made of them. A table doesn't change, and any number of servers share one.
+type Table struct {
+	groups []Group
+	scheme *runtime.Scheme
+	// codecs is called after the flags are parsed: the feature gates that it asks may be among them.
+	codecs func() serializer.CodecFactory
 }
+
+// NewTable makes a table of groups. It reports types that are registered twice and
+// versions that have no order.
+func NewTable(groups ...Group) (*Table, error) {
+	t := &Table{groups: groups, scheme: runtime.NewScheme()}
+	t.codecs = sync.OnceValue(func() serializer.CodecFactory {
+		return serializer.NewCodecFactory(t.scheme, codecOptions()...)
+	})
+	if err := t.fillScheme(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Groups are the table's groups, in the order in which it was given them. They must not
+// be changed.
+func (t *Table) Groups() []Group { return t.groups }
 
 // DefaultAPIs are the group versions that are served unless --runtime-config says
 // otherwise.
-func DefaultAPIs() *serverstorage.ResourceConfig {
+func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 	config := serverstorage.NewResourceConfig()
-	for _, g := range Table() {
+	for _, g := range t.groups {
 		for _, v := range g.Versions {
 			gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 			if v.OnDemand {
@@ -58,10 +56,10 @@ func DefaultAPIs() *serverstorage.ResourceConfig {
 
 // LegacyAPIs are the resources that "api/legacy" stands for, in each version that
 // k8s.io/api has them in and a kube-apiserver of that version of Kubernetes doesn't.
-func LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
+func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 	var legacy []schema.GroupVersionResource
-	each(func(gv schema.GroupVersion, k *Kind) {
-		if removed(gv.WithKind(k.kindName()), kubernetes) {
+	t.each(func(gv schema.GroupVersion, k *Kind) {
+		if t.removed(gv.WithKind(k.kindName()), kubernetes) {
 			legacy = append(legacy, gv.WithResource(k.Resource))
 		}
 	})
@@ -70,24 +68,109 @@ func LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 
 // Prototypes are objects of the kinds that are enabled and that a version of Kubernetes hasn't removed, by resource.
 // Their Go types are those of the hub.
-func Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
+func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
 	prototypes := map[schema.GroupVersionResource]runtime.Object{}
-	each(func(gv schema.GroupVersion, k *Kind) {
+	t.each(func(gv schema.GroupVersion, k *Kind) {
 		gvk, gvr := gv.WithKind(k.kindName()), gv.WithResource(k.Resource)
-		if Scheme().Recognizes(gvk) && enabled.ResourceEnabled(gvr) && !removed(gvk, kubernetes) {
+		if t.scheme.Recognizes(gvk) && enabled.ResourceEnabled(gvr) && !t.removed(gvk, kubernetes) {
 			prototypes[gvr] = k.Object
 		}
 	})
 	return prototypes
 }
 
+// HasResource says whether the table has a resource in a version, served or not.
+func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
+	g := t.group(gvr.Group)
+	if g == nil {
+		return false
+	}
+	for _, k := range t.rows(g) {
+		if k.Resource == gvr.Resource && t.scheme.Recognizes(gvr.GroupVersion().WithKind(k.kindName())) {
+			return true
+		}
+	}
+	return false
+}
+
+// Priority is the place of a group among the groups of a server (see Group.Priority). It
+// is 0 for a group that the table doesn't have.
+func (t *Table) Priority(group string) int32 {
+	if g := t.group(group); g != nil {
+		return g.Priority
+	}
+	return 0
+}
+
+// StoragePrefixes are the places below the etcd prefix where resources are kept.
+func (t *Table) StoragePrefixes() map[schema.GroupResource]string {
+	prefixes := map[schema.GroupResource]string{}
+	for i := range t.groups {
+		g := &t.groups[i]
+		for _, k := range t.rows(g) {
+			prefixes[schema.GroupResource{Group: g.Name, Resource: k.Resource}] = k.storagePrefix()
+		}
+	}
+	return prefixes
+}
+
+// Cohabiting are the resources that several groups serve from one store, the group
+// that owns it first.
+func (t *Table) Cohabiting() [][]schema.GroupResource {
+	var out [][]schema.GroupResource
+	for _, g := range t.groups {
+		for _, b := range g.Borrowed {
+			out = append(out, []schema.GroupResource{b, {Group: g.Name, Resource: b.Resource}})
+		}
+	}
+	return out
+}
+
+// group is the group of a name, or nil.
+func (t *Table) group(name string) *Group {
+	for i := range t.groups {
+		if t.groups[i].Name == name {
+			return &t.groups[i]
+		}
+	}
+	return nil
+}
+
+// row is the row of a resource of its own group, or nil.
+func (t *Table) row(resource schema.GroupResource) *Kind {
+	g := t.group(resource.Group)
+	if g == nil {
+		return nil
+	}
+	for i := range g.Kinds {
+		if g.Kinds[i].Resource == resource.Resource {
+			return &g.Kinds[i]
+		}
+	}
+	return nil
+}
+
+// rows are a group's own kinds and the borrowed ones.
+func (t *Table) rows(g *Group) []*Kind {
+	var kinds []*Kind
+	for i := range g.Kinds {
+		kinds = append(kinds, &g.Kinds[i])
+	}
+	for _, b := range g.Borrowed {
+		if k := t.row(b); k != nil {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
 // each calls f with each row of each version of the table, whether the version has the kind or not.
-func each(f func(schema.GroupVersion, *Kind)) {
-	table := Table()
-	for i := range table {
-		for _, v := range table[i].Versions {
-			for _, k := range table[i].rows(table) {
-				f(schema.GroupVersion{Group: table[i].Name, Version: v.Name}, k)
+func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
+	for i := range t.groups {
+		g := &t.groups[i]
+		for _, v := range g.Versions {
+			for _, k := range t.rows(g) {
+				f(schema.GroupVersion{Group: g.Name, Version: v.Name}, k)
 			}
 		}
 	}
@@ -95,8 +178,8 @@ func each(f func(schema.GroupVersion, *Kind)) {
 
 // removed says whether a version of Kubernetes serves a kind no longer, going by the Go type's
 // own word for when that was to be.
-func removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
-	obj, err := Scheme().New(gvk)
+func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
+	obj, err := t.scheme.New(gvk)
 	if err != nil {
 		return false // the version never had the kind
 	}
@@ -108,34 +191,4 @@ func removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
 	}
 	major, minor := life.APILifecycleRemoved()
 	return kubernetes.AtLeast(version.MajorMinor(uint(major), uint(minor)))
-}
-
-// HasResource says whether the table has a resource in a version, served or not.
-func HasResource(gvr schema.GroupVersionResource) bool {
-	table := Table()
-	for i := range table {
-		if table[i].Name != gvr.Group {
-			continue
-		}
-		for _, k := range table[i].rows(table) {
-			if k.Resource == gvr.Resource && Scheme().Recognizes(gvr.GroupVersion().WithKind(k.kindName())) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// StoragePrefixes are where resources are kept that aren't kept under their own names.
-func StoragePrefixes() map[schema.GroupResource]string {
-	prefixes := map[schema.GroupResource]string{}
-	for _, g := range Table() {
-		for _, k := range g.Kinds {
-			prefixes[schema.GroupResource{Group: g.Name, Resource: k.Resource}] = k.storagePrefix()
-		}
-		for _, k := range g.rows(Table()) {
-			prefixes[schema.GroupResource{Group: g.Name, Resource: k.Resource}] = k.storagePrefix()
-		}
-	}
-	return prefixes
 }

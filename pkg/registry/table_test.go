@@ -15,15 +15,15 @@ import (
 // served are the group versions that serve a row, as kinds.
 func served(k *Kind) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
-	table := Table()
+	table := Builtin().Groups()
 	for i := range table {
 		g := &table[i]
-		if !slices.Contains(g.rows(table), k) {
+		if !slices.Contains(Builtin().rows(g), k) {
 			continue
 		}
 		for _, v := range g.Versions {
 			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
-			if Scheme().Recognizes(gvk) {
+			if Builtin().Scheme().Recognizes(gvk) {
 				gvks = append(gvks, gvk)
 			}
 		}
@@ -34,7 +34,7 @@ func served(k *Kind) []schema.GroupVersionKind {
 // eachRow runs a test for each row of the table.
 func eachRow(t *testing.T, test func(*testing.T, *Group, *Kind)) {
 	t.Helper()
-	table := Table()
+	table := Builtin().Groups()
 	for i := range table {
 		g := &table[i]
 		for j := range g.Kinds {
@@ -77,7 +77,7 @@ func TestTableTypes(t *testing.T) {
 		for _, gvk := range gvks {
 			list := gvk
 			list.Kind += "List"
-			if k.List != nil && !Scheme().Recognizes(list) {
+			if k.List != nil && !Builtin().Scheme().Recognizes(list) {
 				t.Errorf("%v has no list", gvk)
 			}
 		}
@@ -97,11 +97,11 @@ func TestTableNames(t *testing.T) {
 		}
 		owners[what][name] = owner
 	}
-	table := Table()
+	table := Builtin().Groups()
 	for i := range table {
 		g := &table[i]
 		claim("group", g.Name, g.Name)
-		for _, k := range g.rows(table) {
+		for _, k := range Builtin().rows(g) {
 			owner := schema.GroupResource{Group: g.Name, Resource: k.Resource}.String()
 			claim("resource of "+g.Name, k.Resource, owner)
 			claim("singular of "+g.Name, k.singular(), owner)
@@ -128,7 +128,7 @@ func TestTableNames(t *testing.T) {
 			}
 		}
 		for _, b := range g.Borrowed {
-			if !slices.ContainsFunc(g.rows(table), func(k *Kind) bool { return k.Resource == b.Resource }) {
+			if !slices.ContainsFunc(Builtin().rows(g), func(k *Kind) bool { return k.Resource == b.Resource }) {
 				t.Errorf("%q borrows %v, which no group has", g.Name, b)
 			}
 		}
@@ -142,12 +142,12 @@ func TestTableVersions(t *testing.T) {
 	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
 		gvks := served(k)
 		for _, gvk := range gvks {
-			obj, err := Scheme().New(gvk)
+			obj, err := Builtin().Scheme().New(gvk)
 			if err != nil {
 				t.Fatal(err)
 			}
-			Scheme().Default(obj)
-			hub, err := Scheme().ConvertToVersion(obj, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
+			Builtin().Scheme().Default(obj)
+			hub, err := Builtin().Scheme().ConvertToVersion(obj, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
 			if err != nil {
 				t.Errorf("%v to the hub: %v", gvk, err)
 				continue
@@ -155,7 +155,7 @@ func TestTableVersions(t *testing.T) {
 			if reflect.TypeOf(hub) != reflect.TypeOf(k.Object) {
 				t.Errorf("the hub of %v is %T, want %T", gvk, hub, k.Object)
 			}
-			if _, err := Scheme().ConvertToVersion(hub, gvk.GroupVersion()); err != nil {
+			if _, err := Builtin().Scheme().ConvertToVersion(hub, gvk.GroupVersion()); err != nil {
 				t.Errorf("%v from the hub: %v", gvk, err)
 			}
 		}
@@ -177,10 +177,10 @@ func TestTableHooks(t *testing.T) {
 		}
 		for _, gvk := range served(k) {
 			ctx := through(gvk.GroupVersion())
-			s := newStrategy(Scheme(), k, nil)
+			s := newStrategy(Builtin().Scheme(), k, nil)
 			obj, old := newOf(k.Object)(), newOf(k.Object)()
-			Scheme().Default(obj)
-			Scheme().Default(old)
+			Builtin().Scheme().Default(obj)
+			Builtin().Scheme().Default(old)
 			s.PrepareForCreate(ctx, obj)
 			s.PrepareForCreate(ctx, old)
 			s.Validate(ctx, obj)

@@ -80,7 +80,7 @@ func (s *Server) builtInAPIServices() []*apiregistrationv1.APIService {
 	var services []*apiregistrationv1.APIService
 	for _, versions := range groups {
 		for rank, gv := range versions {
-			services = append(services, aggregation.BuiltIn(gv, groupPriorities[gv.Group], int32(versionPriority*(len(versions)-rank))))
+			services = append(services, aggregation.BuiltIn(gv, groupPriority(gv.Group), int32(versionPriority*(len(versions)-rank))))
 		}
 	}
 	return services

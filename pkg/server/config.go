@@ -33,6 +33,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
@@ -119,8 +120,8 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 		return nil, err
 	}
 	c.crdBarrier = newCRDBarrier(c.following)
-	c.generic = genericapiserver.NewConfig(registry.Codecs())
-	c.generic.Serializer = registry.Serializer()
+	c.generic = genericapiserver.NewConfig(builtin.Table().Codecs())
+	c.generic.Serializer = builtin.Table().Serializer()
 	checkLog(c.generic)
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
@@ -228,10 +229,10 @@ func (c *Config) applyServerRun(context.Context) error {
 
 func (c *Config) buildStorage(ctx context.Context) error {
 	o := c.options
-	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(registry.Scheme(), c.generic.EffectiveVersion)
+	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(builtin.Table().Scheme(), c.generic.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(o.Etcd.StorageConfig, o.Etcd.DefaultStorageMediaType,
-		registry.Serializer(), encoding, o.apis, registry.StoragePrefixes())
-	for _, resources := range registry.Cohabiting() {
+		builtin.Table().Serializer(), encoding, o.apis, builtin.Table().StoragePrefixes())
+	for _, resources := range builtin.Table().Cohabiting() {
 		factory.AddCohabitatingResources(resources...)
 	}
 	for resource, servers := range o.etcdLocations {

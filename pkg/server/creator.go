@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -65,7 +66,7 @@ func (c *creator) create(ctx context.Context, given runtime.Object, dryRun ...st
 	if err != nil {
 		return nil, err
 	}
-	scheme, resource := registry.Scheme(), where.resource()
+	scheme, resource := builtin.Table().Scheme(), where.resource()
 	store, err := storageOf[rest.Creater](c.groups, resource, resource.Resource)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (c *creator) managed(kind managedKind, store any, live, object runtime.Obje
 
 // preferredKind is the kind of a type that is a hub.
 func preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
-	kinds, _, err := registry.Scheme().ObjectKinds(obj)
+	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	if err != nil {
 		return schema.GroupVersionKind{}, err
 	}
@@ -183,7 +184,7 @@ func (c *creator) fieldManager(kind managedKind, store any) (*managedfields.Fiel
 	if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
 		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
 	}
-	scheme := registry.Scheme()
+	scheme := builtin.Table().Scheme()
 	m, err := managedfields.NewDefaultFieldManager(typeConverter{}, runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
 		kind.GroupVersionKind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, kind.subresource, filter)
 	if err != nil {

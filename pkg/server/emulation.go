@@ -7,7 +7,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // emulate disables what the emulated version of Kubernetes didn't serve yet. It fails for what is asked for by name.
@@ -24,7 +24,7 @@ func (o *Options) emulate(apis *serverstorage.ResourceConfig) error {
 	if err != nil {
 		return err
 	}
-	prototypes := registry.Prototypes(apis, emulated)
+	prototypes := builtin.Table().Prototypes(apis, emulated)
 	served := map[string]map[string]map[string]rest.Storage{} // by group, version and resource
 	for gvr, object := range prototypes {
 		if served[gvr.Group] == nil {
@@ -36,7 +36,7 @@ func (o *Options) emulate(apis *serverstorage.ResourceConfig) error {
 		served[gvr.Group][gvr.Version][gvr.Resource] = prototype{object}
 	}
 	for group, versions := range served {
-		if err := evaluator.RemoveUnavailableKinds(group, registry.Scheme(), versions, apis); err != nil {
+		if err := evaluator.RemoveUnavailableKinds(group, builtin.Table().Scheme(), versions, apis); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -28,9 +28,9 @@ func (o *Options) etcdLocations() (map[schema.GroupResource][]string, error) {
 	}
 	// What is said of one resource counts more than what is said of its group.
 	slices.SortStableFunc(overrides, func(a, b genericoptions.EtcdServerOverride) int { return breadth(b) - breadth(a) })
-	stored := registry.StoragePrefixes()
+	stored := builtin.Table().StoragePrefixes()
 	owners := map[schema.GroupResource]schema.GroupResource{}
-	for _, resources := range registry.Cohabiting() {
+	for _, resources := range builtin.Table().Cohabiting() {
 		owners[resources[1]] = resources[0]
 		delete(stored, resources[1])
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -60,7 +60,7 @@ func (c *Config) directInformer(obj runtime.Object, resource schema.GroupResourc
 	if c.start == nil {
 		return nil
 	}
-	kinds, _, err := registry.Scheme().ObjectKinds(obj)
+	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	if err != nil || !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }) {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -42,7 +42,7 @@ func newStored(t *testing.T) *stored {
 		}
 	})
 	resource := schema.GroupResource{Resource: "configmaps"}
-	config := storagebackend.NewDefaultConfig("/registry", registry.Codecs().LegacyCodec(corev1.SchemeGroupVersion)).ForResource(resource)
+	config := storagebackend.NewDefaultConfig("/registry", builtin.Table().Codecs().LegacyCodec(corev1.SchemeGroupVersion)).ForResource(resource)
 	options, err := member.RESTOptionsGetter(generic.RESTOptions{StorageConfig: config, ResourcePrefix: "/configmaps"}).GetRESTOptions(resource, &corev1.ConfigMap{})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // installed is what a server serves of the registry's groups.
@@ -101,7 +102,7 @@ func apiGroupVersion(s *genericapiserver.GenericAPIServer, config *genericapiser
 			served[resource] = append(served[resource], v.String())
 		}
 	}
-	scheme := registry.Scheme()
+	scheme := builtin.Table().Scheme()
 	return &genericapi.APIGroupVersion{
 		Root:                        root,
 		GroupVersion:                gv,
@@ -110,11 +111,11 @@ func apiGroupVersion(s *genericapiserver.GenericAPIServer, config *genericapiser
 		OptionsExternalVersion:      &schema.GroupVersion{Version: "v1"},
 
 		Serializer:            config.Serializer,
-		ParameterCodec:        registry.ParameterCodec(),
+		ParameterCodec:        builtin.Table().ParameterCodec(),
 		Creater:               scheme,
 		Convertor:             scheme,
 		ConvertabilityChecker: scheme,
-		UnsafeConvertor:       registry.UnsafeConvertor(),
+		UnsafeConvertor:       builtin.Table().UnsafeConvertor(),
 		Defaulter:             scheme,
 		Typer:                 scheme,
 		Namer:                 runtime.Namer(meta.NewAccessor()),

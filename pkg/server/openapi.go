@@ -27,7 +27,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
@@ -40,7 +40,7 @@ var (
 )
 
 func newDefinitionName() func(string) (string, spec.Extensions) {
-	namer := openapi.NewDefinitionNamer(registry.Scheme())
+	namer := openapi.NewDefinitionNamer(builtin.Table().Scheme())
 	return func(name string) (string, spec.Extensions) {
 		name, extensions := namer.GetDefinitionName(name)
 		return name, withoutInternal(extensions)

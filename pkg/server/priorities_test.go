@@ -3,15 +3,15 @@ package server
 import (
 	"testing"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // A group without a priority would be listed after those of custom resources, which could take its short names.
 func TestEveryGroupHasAPriority(t *testing.T) {
 	t.Parallel()
-	for _, gv := range registry.Scheme().PrioritizedVersionsAllGroups() {
-		if groupPriorities[gv.Group] <= 1000 {
-			t.Errorf("%q has priority %d", gv.Group, groupPriorities[gv.Group])
+	for _, gv := range builtin.Table().Scheme().PrioritizedVersionsAllGroups() {
+		if groupPriority(gv.Group) <= 1000 {
+			t.Errorf("%q has priority %d", gv.Group, groupPriority(gv.Group))
 		}
 	}
 }

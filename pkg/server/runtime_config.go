@@ -15,7 +15,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/component-base/cli/flag"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
@@ -24,7 +24,7 @@ const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api
 // the legacy resources.
 func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 	config := flag.ConfigurationMap{}
-	legacy := registry.LegacyAPIs(o.globals.versions.EmulationVersion())
+	legacy := builtin.Table().LegacyAPIs(o.globals.versions.EmulationVersion())
 	for key, value := range o.APIs.RuntimeConfig {
 		if key != "api/legacy" {
 			config[key] = value
@@ -40,17 +40,17 @@ func (o *Options) enabledAPIs() (*serverstorage.ResourceConfig, error) {
 		}
 	}
 	groups := &genericoptions.APIEnablementOptions{RuntimeConfig: config}
-	if errs := groups.Validate(registry.Scheme(), crdserver.Scheme); len(errs) > 0 {
+	if errs := groups.Validate(builtin.Table().Scheme(), crdserver.Scheme); len(errs) > 0 {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), utilerrors.NewAggregate(errs), runtimeConfigForm)
 	}
 	if err := checkResources(o.APIs.RuntimeConfig); err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w", o.APIs.RuntimeConfig.String(), err)
 	}
-	apis := registry.DefaultAPIs()
+	apis := builtin.Table().DefaultAPIs()
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
-	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, registry.Scheme())
+	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, builtin.Table().Scheme())
 	if err == nil && o.ServerRun.EmulationForwardCompatible {
-		apis, err = resourceconfig.EmulationForwardCompatibleResourceConfig(apis, config, registry.Scheme())
+		apis, err = resourceconfig.EmulationForwardCompatibleResourceConfig(apis, config, builtin.Table().Scheme())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.APIs.RuntimeConfig.String(), err, runtimeConfigForm)
@@ -79,7 +79,7 @@ func checkResources(config flag.ConfigurationMap) error {
 			continue
 		}
 		gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
-		if registry.Scheme().IsVersionRegistered(gv) && !registry.HasResource(gv.WithResource(parts[2])) {
+		if builtin.Table().Scheme().IsVersionRegistered(gv) && !builtin.Table().HasResource(gv.WithResource(parts[2])) {
 			unknown = append(unknown, key)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -79,7 +80,7 @@ func (s *Server) buildMain() error {
 	if err != nil {
 		return err
 	}
-	groups, err := registry.Build(config.MergedResourceConfig, deps)
+	groups, err := builtin.Table().Build(config.MergedResourceConfig, deps)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -188,7 +188,7 @@ func (c *Config) storageRoot() string {
 func (c *Config) locate() locations {
 	root := c.storageRoot()
 	l := locations{root: root, byPrefix: map[string][]schema.GroupResource{}}
-	for resource, prefix := range registry.StoragePrefixes() {
+	for resource, prefix := range builtin.Table().StoragePrefixes() {
 		key := root + path.Join("/", prefix)
 		l.byPrefix[key] = append(l.byPrefix[key], resource)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
@@ -46,7 +46,7 @@ func kindConverter(gvk schema.GroupVersionKind) (managedfields.TypeConverter, er
 }
 
 func newKindConverter(gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
-	obj, err := registry.Scheme().New(gvk)
+	obj, err := builtin.Table().Scheme().New(gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func newKindConverter(gvk schema.GroupVersionKind) (managedfields.TypeConverter,
 // ObjectToTyped implements managedfields.TypeConverter.
 func (typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	if !registry.Scheme().Recognizes(gvk) {
+	if !builtin.Table().Scheme().Recognizes(gvk) {
 		return noKinds().ObjectToTyped(obj, options...)
 	}
 	c, err := kindConverter(gvk)

@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
 // builtinSchemas resolves the types that are known at build time, for all servers of the process.
 var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
-	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, registry.Scheme())
+	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, builtin.Table().Scheme())
 })
 
 // newSchemas resolves what is known at build time, then custom resources, whose definitions are found unless

@@ -9,11 +9,11 @@ import (
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 )
 
-// appsFunctions convert what apps/v1 has no fields for: the revision to roll back
+// Apps convert what apps/v1 has no fields for: the revision to roll back
 // to and a daemon set's template generation are annotations there.
-func appsFunctions() []function {
-	return []function{
-		renamed(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {
+func Apps() []Function {
+	return []Function{
+		Renamed(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {
 			if in.Spec.RollbackTo == nil {
 				annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
 				return nil
@@ -21,14 +21,14 @@ func appsFunctions() []function {
 			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
 			return nil
 		}),
-		renamed(func(in *appsv1.Deployment, out *appsv1beta1.Deployment) error {
+		Renamed(func(in *appsv1.Deployment, out *appsv1beta1.Deployment) error {
 			revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
 			if revision != nil {
 				out.Spec.RollbackTo = &appsv1beta1.RollbackConfig{Revision: *revision}
 			}
 			return err
 		}),
-		renamed(func(in *extensionsv1beta1.Deployment, out *appsv1.Deployment) error {
+		Renamed(func(in *extensionsv1beta1.Deployment, out *appsv1.Deployment) error {
 			if in.Spec.RollbackTo == nil {
 				annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
 				return nil
@@ -36,18 +36,18 @@ func appsFunctions() []function {
 			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
 			return nil
 		}),
-		renamed(func(in *appsv1.Deployment, out *extensionsv1beta1.Deployment) error {
+		Renamed(func(in *appsv1.Deployment, out *extensionsv1beta1.Deployment) error {
 			revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
 			if revision != nil {
 				out.Spec.RollbackTo = &extensionsv1beta1.RollbackConfig{Revision: *revision}
 			}
 			return err
 		}),
-		renamed(func(in *extensionsv1beta1.DaemonSet, out *appsv1.DaemonSet) error {
+		Renamed(func(in *extensionsv1beta1.DaemonSet, out *appsv1.DaemonSet) error {
 			annotate(&out.Annotations, appsv1.DeprecatedTemplateGeneration, &in.Spec.TemplateGeneration)
 			return nil
 		}),
-		renamed(func(in *appsv1.DaemonSet, out *extensionsv1beta1.DaemonSet) error {
+		Renamed(func(in *appsv1.DaemonSet, out *extensionsv1beta1.DaemonSet) error {
 			generation, err := takeNumber(out.Annotations, appsv1.DeprecatedTemplateGeneration)
 			if generation != nil {
 				out.Spec.TemplateGeneration = *generation

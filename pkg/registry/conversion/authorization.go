@@ -5,23 +5,23 @@ import (
 	authorizationv1beta1 "k8s.io/api/authorization/v1beta1"
 )
 
-// authorizationFunctions convert reviews about a subject, whose groups are called
+// Authorization convert reviews about a subject, whose groups are called
 // "group" in v1beta1.
-func authorizationFunctions() []function {
-	return []function{
-		renamed(func(in *authorizationv1beta1.SubjectAccessReview, out *authorizationv1.SubjectAccessReview) error {
+func Authorization() []Function {
+	return []Function{
+		Renamed(func(in *authorizationv1beta1.SubjectAccessReview, out *authorizationv1.SubjectAccessReview) error {
 			out.Spec.Groups = in.Spec.Groups
 			return nil
 		}),
-		renamed(func(in *authorizationv1.SubjectAccessReview, out *authorizationv1beta1.SubjectAccessReview) error {
+		Renamed(func(in *authorizationv1.SubjectAccessReview, out *authorizationv1beta1.SubjectAccessReview) error {
 			out.Spec.Groups = in.Spec.Groups
 			return nil
 		}),
-		renamed(func(in *authorizationv1beta1.LocalSubjectAccessReview, out *authorizationv1.LocalSubjectAccessReview) error {
+		Renamed(func(in *authorizationv1beta1.LocalSubjectAccessReview, out *authorizationv1.LocalSubjectAccessReview) error {
 			out.Spec.Groups = in.Spec.Groups
 			return nil
 		}),
-		renamed(func(in *authorizationv1.LocalSubjectAccessReview, out *authorizationv1beta1.LocalSubjectAccessReview) error {
+		Renamed(func(in *authorizationv1.LocalSubjectAccessReview, out *authorizationv1beta1.LocalSubjectAccessReview) error {
 			out.Spec.Groups = in.Spec.Groups
 			return nil
 		}),

@@ -12,10 +12,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// autoscalingFunctions convert autoscalers: v1 has a field for the pods' average
+// Autoscaling convert autoscalers: v1 has a field for the pods' average
 // CPU utilization, and carries all else that v2 knows in annotations.
-func autoscalingFunctions() []function {
-	return []function{renamed(autoscalerFromV1), renamed(autoscalerToV1)}
+func Autoscaling() []Function {
+	return []Function{Renamed(autoscalerFromV1), Renamed(autoscalerToV1)}
 }
 
 func autoscalerFromV1(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscalingv2.HorizontalPodAutoscaler) error {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// copyFields copies what has the same name in JSON, over what out has already.
-func copyFields(in, out any) error {
+// CopyFields copies what has the same name in JSON, over what out has already.
+func CopyFields(in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("encoding %T: %w", in, err)

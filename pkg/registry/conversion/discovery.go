@@ -8,17 +8,17 @@ import (
 	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
 )
 
-// discoveryFunctions convert endpoint slices: zone and node are fields in v1, and
+// Discovery convert endpoint slices: zone and node are fields in v1, and
 // in v1beta1 two of the labels in the topology.
-func discoveryFunctions() []function {
-	return []function{
-		renamed(func(in *discoveryv1beta1.EndpointSlice, out *discoveryv1.EndpointSlice) error {
+func Discovery() []Function {
+	return []Function{
+		Renamed(func(in *discoveryv1beta1.EndpointSlice, out *discoveryv1.EndpointSlice) error {
 			for i := range in.Endpoints {
 				topologyFields(in.Endpoints[i].Topology, &out.Endpoints[i])
 			}
 			return nil
 		}),
-		renamed(func(in *discoveryv1.EndpointSlice, out *discoveryv1beta1.EndpointSlice) error {
+		Renamed(func(in *discoveryv1.EndpointSlice, out *discoveryv1beta1.EndpointSlice) error {
 			for i := range in.Endpoints {
 				out.Endpoints[i].Topology = topologyLabels(&in.Endpoints[i])
 			}

@@ -3,7 +3,7 @@
 // Each kind has one version whose Go types are the hub, and every other version
 // converts to and from that. Where two versions have the same JSON, the fields are
 // copied through it; where they differ, there is a function in the file of the
-// group. What one version can't say, it carries in the same annotations as in
+// group, and the group names it. What one version can't say, it carries in the same annotations as in
 // kube-apiserver.
 //
 // A converted object may share memory with what it was converted from, as in

@@ -6,25 +6,25 @@ import (
 	eventsv1beta1 "k8s.io/api/events/v1beta1"
 )
 
-// eventFunctions convert events, which are stored as those of the core group: the
+// Events convert events, which are stored as those of the core group: the
 // fields that events.k8s.io calls deprecated are the core's own.
-func eventFunctions() []function {
-	return []function{
-		different(eventToCore),
-		different(eventFromCore),
-		different(func(in *eventsv1beta1.Event, out *corev1.Event) error {
+func Events() []Function {
+	return []Function{
+		Different(eventToCore),
+		Different(eventFromCore),
+		Different(func(in *eventsv1beta1.Event, out *corev1.Event) error {
 			var event eventsv1.Event
-			if err := copyFields(in, &event); err != nil {
+			if err := CopyFields(in, &event); err != nil {
 				return err
 			}
 			return eventToCore(&event, out)
 		}),
-		different(func(in *corev1.Event, out *eventsv1beta1.Event) error {
+		Different(func(in *corev1.Event, out *eventsv1beta1.Event) error {
 			var event eventsv1.Event
 			if err := eventFromCore(in, &event); err != nil {
 				return err
 			}
-			return copyFields(&event, out)
+			return CopyFields(&event, out)
 		}),
 	}
 }

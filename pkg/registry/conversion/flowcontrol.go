@@ -7,41 +7,41 @@ import (
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 )
 
-// flowcontrolFunctions convert priority levels: their shares were "assured" before
+// Flowcontrol convert priority levels: their shares were "assured" before
 // they were "nominal", and v1beta3 marks a zero that is meant by an annotation,
 // since it is a default there.
-func flowcontrolFunctions() []function {
+func Flowcontrol() []Function {
 	const zeroIsMeant = flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey
-	return []function{
-		renamed(func(in *flowcontrolv1beta1.PriorityLevelConfiguration, out *flowcontrolv1.PriorityLevelConfiguration) error {
+	return []Function{
+		Renamed(func(in *flowcontrolv1beta1.PriorityLevelConfiguration, out *flowcontrolv1.PriorityLevelConfiguration) error {
 			if in.Spec.Limited != nil {
 				out.Spec.Limited.NominalConcurrencyShares = &in.Spec.Limited.AssuredConcurrencyShares
 			}
 			return nil
 		}),
-		renamed(func(in *flowcontrolv1.PriorityLevelConfiguration, out *flowcontrolv1beta1.PriorityLevelConfiguration) error {
+		Renamed(func(in *flowcontrolv1.PriorityLevelConfiguration, out *flowcontrolv1beta1.PriorityLevelConfiguration) error {
 			if in.Spec.Limited != nil && in.Spec.Limited.NominalConcurrencyShares != nil {
 				out.Spec.Limited.AssuredConcurrencyShares = *in.Spec.Limited.NominalConcurrencyShares
 			}
 			return nil
 		}),
-		renamed(func(in *flowcontrolv1beta2.PriorityLevelConfiguration, out *flowcontrolv1.PriorityLevelConfiguration) error {
+		Renamed(func(in *flowcontrolv1beta2.PriorityLevelConfiguration, out *flowcontrolv1.PriorityLevelConfiguration) error {
 			if in.Spec.Limited != nil {
 				out.Spec.Limited.NominalConcurrencyShares = &in.Spec.Limited.AssuredConcurrencyShares
 			}
 			return nil
 		}),
-		renamed(func(in *flowcontrolv1.PriorityLevelConfiguration, out *flowcontrolv1beta2.PriorityLevelConfiguration) error {
+		Renamed(func(in *flowcontrolv1.PriorityLevelConfiguration, out *flowcontrolv1beta2.PriorityLevelConfiguration) error {
 			if in.Spec.Limited != nil && in.Spec.Limited.NominalConcurrencyShares != nil {
 				out.Spec.Limited.AssuredConcurrencyShares = *in.Spec.Limited.NominalConcurrencyShares
 			}
 			return nil
 		}),
-		renamed(func(in *flowcontrolv1beta3.PriorityLevelConfiguration, out *flowcontrolv1.PriorityLevelConfiguration) error {
+		Renamed(func(in *flowcontrolv1beta3.PriorityLevelConfiguration, out *flowcontrolv1.PriorityLevelConfiguration) error {
 			delete(out.Annotations, zeroIsMeant)
 			return nil
 		}),
-		renamed(func(in *flowcontrolv1.PriorityLevelConfiguration, out *flowcontrolv1beta3.PriorityLevelConfiguration) error {
+		Renamed(func(in *flowcontrolv1.PriorityLevelConfiguration, out *flowcontrolv1beta3.PriorityLevelConfiguration) error {
 			if limited := out.Spec.Limited; limited != nil && limited.NominalConcurrencyShares == 0 {
 				if out.Annotations == nil {
 					out.Annotations = map[string]string{}

@@ -7,31 +7,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ingressFunctions convert ingresses: v1 has the default backend and a backend's
+// Ingress convert ingresses: v1 has the default backend and a backend's
 // service under other names than v1beta1 and extensions, which are the same.
-func ingressFunctions() []function {
-	return []function{
-		renamed(ingressFromV1beta1),
-		renamed(ingressToV1beta1),
-		different(func(in *extensionsv1beta1.Ingress, out *networkingv1.Ingress) error {
+func Ingress() []Function {
+	return []Function{
+		Renamed(ingressFromV1beta1),
+		Renamed(ingressToV1beta1),
+		Different(func(in *extensionsv1beta1.Ingress, out *networkingv1.Ingress) error {
 			var ingress networkingv1beta1.Ingress
-			if err := copyFields(in, &ingress); err != nil {
+			if err := CopyFields(in, &ingress); err != nil {
 				return err
 			}
-			if err := copyFields(&ingress, out); err != nil {
+			if err := CopyFields(&ingress, out); err != nil {
 				return err
 			}
 			return ingressFromV1beta1(&ingress, out)
 		}),
-		different(func(in *networkingv1.Ingress, out *extensionsv1beta1.Ingress) error {
+		Different(func(in *networkingv1.Ingress, out *extensionsv1beta1.Ingress) error {
 			var ingress networkingv1beta1.Ingress
-			if err := copyFields(in, &ingress); err != nil {
+			if err := CopyFields(in, &ingress); err != nil {
 				return err
 			}
 			if err := ingressToV1beta1(in, &ingress); err != nil {
 				return err
 			}
-			return copyFields(&ingress, out)
+			return CopyFields(&ingress, out)
 		}),
 	}
 }

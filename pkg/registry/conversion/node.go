@@ -5,14 +5,14 @@ import (
 	nodev1alpha1 "k8s.io/api/node/v1alpha1"
 )
 
-// nodeFunctions convert runtime classes, which have a spec in v1alpha1 alone.
-func nodeFunctions() []function {
-	return []function{
-		renamed(func(in *nodev1alpha1.RuntimeClass, out *nodev1.RuntimeClass) error {
+// Node convert runtime classes, which have a spec in v1alpha1 alone.
+func Node() []Function {
+	return []Function{
+		Renamed(func(in *nodev1alpha1.RuntimeClass, out *nodev1.RuntimeClass) error {
 			out.Handler = in.Spec.RuntimeHandler
-			return copyFields(&in.Spec, out)
+			return CopyFields(&in.Spec, out)
 		}),
-		renamed(func(in *nodev1.RuntimeClass, out *nodev1alpha1.RuntimeClass) error {
+		Renamed(func(in *nodev1.RuntimeClass, out *nodev1alpha1.RuntimeClass) error {
 			out.Spec = nodev1alpha1.RuntimeClassSpec{RuntimeHandler: in.Handler}
 			if in.Overhead != nil {
 				out.Spec.Overhead = &nodev1alpha1.Overhead{PodFixed: in.Overhead.PodFixed}

@@ -9,11 +9,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// policyFunctions convert budgets: an empty selector selects no pods in v1beta1 and
+// Policy convert budgets: an empty selector selects no pods in v1beta1 and
 // all pods in v1, so a label that no pod has says the one in the other version.
-func policyFunctions() []function {
-	return []function{
-		renamed(func(in *policyv1beta1.PodDisruptionBudget, out *policyv1.PodDisruptionBudget) error {
+func Policy() []Function {
+	return []Function{
+		Renamed(func(in *policyv1beta1.PodDisruptionBudget, out *policyv1.PodDisruptionBudget) error {
 			switch selector := in.Spec.Selector; {
 			case equality.Semantic.DeepEqual(selector, &metav1.LabelSelector{}):
 				out.Spec.Selector = emptySelector(metav1.LabelSelectorOpExists)
@@ -24,7 +24,7 @@ func policyFunctions() []function {
 			}
 			return nil
 		}),
-		renamed(func(in *policyv1.PodDisruptionBudget, out *policyv1beta1.PodDisruptionBudget) error {
+		Renamed(func(in *policyv1.PodDisruptionBudget, out *policyv1beta1.PodDisruptionBudget) error {
 			switch selector := in.Spec.Selector; {
 			case equality.Semantic.DeepEqual(selector, &metav1.LabelSelector{}):
 				out.Spec.Selector = emptySelector(metav1.LabelSelectorOpDoesNotExist)

@@ -7,23 +7,23 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// rbacFunctions convert subjects: in v1alpha1 they have a group and version where
+// RBAC convert subjects: in v1alpha1 they have a group and version where
 // later there is a group, and a user named "*" is everybody who authenticated.
-func rbacFunctions() []function {
-	return []function{
-		renamed(func(in *rbacv1alpha1.ClusterRoleBinding, out *rbacv1.ClusterRoleBinding) error {
+func RBAC() []Function {
+	return []Function{
+		Renamed(func(in *rbacv1alpha1.ClusterRoleBinding, out *rbacv1.ClusterRoleBinding) error {
 			subjectsFromV1alpha1(in.Subjects, out.Subjects)
 			return nil
 		}),
-		renamed(func(in *rbacv1.ClusterRoleBinding, out *rbacv1alpha1.ClusterRoleBinding) error {
+		Renamed(func(in *rbacv1.ClusterRoleBinding, out *rbacv1alpha1.ClusterRoleBinding) error {
 			subjectsToV1alpha1(in.Subjects, out.Subjects)
 			return nil
 		}),
-		renamed(func(in *rbacv1alpha1.RoleBinding, out *rbacv1.RoleBinding) error {
+		Renamed(func(in *rbacv1alpha1.RoleBinding, out *rbacv1.RoleBinding) error {
 			subjectsFromV1alpha1(in.Subjects, out.Subjects)
 			return nil
 		}),
-		renamed(func(in *rbacv1.RoleBinding, out *rbacv1alpha1.RoleBinding) error {
+		Renamed(func(in *rbacv1.RoleBinding, out *rbacv1alpha1.RoleBinding) error {
 			subjectsToV1alpha1(in.Subjects, out.Subjects)
 			return nil
 		}),

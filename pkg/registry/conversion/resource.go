@@ -5,36 +5,36 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 )
 
-// resourceFunctions convert what v1beta1 has at another depth: a request's own
+// Resource convert what v1beta1 has at another depth: a request's own
 // fields are under "exactly" in v1, and what is under a device's "basic" is not.
-func resourceFunctions() []function {
-	return []function{
-		renamed(func(in *resourcev1beta1.ResourceClaim, out *resourcev1.ResourceClaim) error {
+func Resource() []Function {
+	return []Function{
+		Renamed(func(in *resourcev1beta1.ResourceClaim, out *resourcev1.ResourceClaim) error {
 			return requestsFromV1beta1(in.Spec.Devices.Requests, out.Spec.Devices.Requests)
 		}),
-		renamed(func(in *resourcev1.ResourceClaim, out *resourcev1beta1.ResourceClaim) error {
+		Renamed(func(in *resourcev1.ResourceClaim, out *resourcev1beta1.ResourceClaim) error {
 			return requestsToV1beta1(in.Spec.Devices.Requests, out.Spec.Devices.Requests)
 		}),
-		renamed(func(in *resourcev1beta1.ResourceClaimTemplate, out *resourcev1.ResourceClaimTemplate) error {
+		Renamed(func(in *resourcev1beta1.ResourceClaimTemplate, out *resourcev1.ResourceClaimTemplate) error {
 			return requestsFromV1beta1(in.Spec.Spec.Devices.Requests, out.Spec.Spec.Devices.Requests)
 		}),
-		renamed(func(in *resourcev1.ResourceClaimTemplate, out *resourcev1beta1.ResourceClaimTemplate) error {
+		Renamed(func(in *resourcev1.ResourceClaimTemplate, out *resourcev1beta1.ResourceClaimTemplate) error {
 			return requestsToV1beta1(in.Spec.Spec.Devices.Requests, out.Spec.Spec.Devices.Requests)
 		}),
-		renamed(func(in *resourcev1beta1.ResourceSlice, out *resourcev1.ResourceSlice) error {
+		Renamed(func(in *resourcev1beta1.ResourceSlice, out *resourcev1.ResourceSlice) error {
 			for i := range in.Spec.Devices {
 				if basic := in.Spec.Devices[i].Basic; basic != nil {
-					if err := copyFields(basic, &out.Spec.Devices[i]); err != nil {
+					if err := CopyFields(basic, &out.Spec.Devices[i]); err != nil {
 						return err
 					}
 				}
 			}
 			return nil
 		}),
-		renamed(func(in *resourcev1.ResourceSlice, out *resourcev1beta1.ResourceSlice) error {
+		Renamed(func(in *resourcev1.ResourceSlice, out *resourcev1beta1.ResourceSlice) error {
 			for i := range in.Spec.Devices {
 				out.Spec.Devices[i].Basic = &resourcev1beta1.BasicDevice{}
-				if err := copyFields(&in.Spec.Devices[i], out.Spec.Devices[i].Basic); err != nil {
+				if err := CopyFields(&in.Spec.Devices[i], out.Spec.Devices[i].Basic); err != nil {
 					return err
 				}
 			}
@@ -49,7 +49,7 @@ func requestsFromV1beta1(in []resourcev1beta1.DeviceRequest, out []resourcev1.De
 			continue
 		}
 		out[i].Exactly = &resourcev1.ExactDeviceRequest{}
-		if err := copyFields(&in[i], out[i].Exactly); err != nil {
+		if err := CopyFields(&in[i], out[i].Exactly); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func requestsToV1beta1(in []resourcev1.DeviceRequest, out []resourcev1beta1.Devi
 		if in[i].Exactly == nil {
 			continue
 		}
-		if err := copyFields(in[i].Exactly, &out[i]); err != nil {
+		if err := CopyFields(in[i].Exactly, &out[i]); err != nil {
 			return err
 		}
 	}

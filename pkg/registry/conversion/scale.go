@@ -11,40 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// scaleFunctions convert the Scale of autoscaling/v1, whose selector is a string,
+// Scale convert the Scale of autoscaling/v1, whose selector is a string,
 // and those of older groups, which have it as labels too.
-func scaleFunctions() []function {
-	return []function{
-		different(scaleFromExtensions),
-		different(scaleToExtensions),
+func Scale() []Function {
+	return []Function{
+		Different(scaleFromExtensions),
+		Different(scaleToExtensions),
 		// The other two are the same types under other names.
-		different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
+		Different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
 			var scale extensionsv1beta1.Scale
-			if err := copyFields(in, &scale); err != nil {
+			if err := CopyFields(in, &scale); err != nil {
 				return err
 			}
 			return scaleFromExtensions(&scale, out)
 		}),
-		different(func(in *autoscalingv1.Scale, out *appsv1beta1.Scale) error {
+		Different(func(in *autoscalingv1.Scale, out *appsv1beta1.Scale) error {
 			var scale extensionsv1beta1.Scale
 			if err := scaleToExtensions(in, &scale); err != nil {
 				return err
 			}
-			return copyFields(&scale, out)
+			return CopyFields(&scale, out)
 		}),
-		different(func(in *appsv1beta2.Scale, out *autoscalingv1.Scale) error {
+		Different(func(in *appsv1beta2.Scale, out *autoscalingv1.Scale) error {
 			var scale extensionsv1beta1.Scale
-			if err := copyFields(in, &scale); err != nil {
+			if err := CopyFields(in, &scale); err != nil {
 				return err
 			}
 			return scaleFromExtensions(&scale, out)
 		}),
-		different(func(in *autoscalingv1.Scale, out *appsv1beta2.Scale) error {
+		Different(func(in *autoscalingv1.Scale, out *appsv1beta2.Scale) error {
 			var scale extensionsv1beta1.Scale
 			if err := scaleToExtensions(in, &scale); err != nil {
 				return err
 			}
-			return copyFields(&scale, out)
+			return CopyFields(&scale, out)
 		}),
 	}
 }

@@ -1,6 +1,6 @@
 // Package defaults fills what a client left out of an object: for each kind and
 // version a function that changes the object in place, with the values that
-// kube-apiserver sets.
+// kube-apiserver sets. The rows of package registry name them.
 //
 // The types of k8s.io/api come without defaulting functions, and they are also
 // miniapi's hub types. That is why some functions here do a little more than

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// TableConvertor shows objects and lists of the kind that p is for. A scale is shown as
-// a scale, and any other kind as Default shows it.
+// TableConvertor shows objects and lists of the kind that p is for, and
+// objects of any other kind as Default shows them.
 func TableConvertor(p Printer) rest.TableConvertor {
 	// The request names the resource in the error of what has no metadata.
 	fallback := rest.NewDefaultTableConvertor(schema.GroupResource{})
@@ -31,9 +30,6 @@ type convertor struct {
 // ConvertToTable implements rest.TableConvertor.
 func (c convertor) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
 	p := c.printer
-	if _, ok := obj.(*autoscalingv1.Scale); ok {
-		p = Scale
-	}
 	objects := []runtime.Object{obj}
 	if meta.IsListType(obj) {
 		var err error

@@ -81,7 +81,7 @@ func TestTableConvertor(t *testing.T) {
 		},
 		{
 			name: "scale", reason: "the scale subresource of any kind shows a scale",
-			printer: Deployment,
+			printer: Scale,
 			object:  &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "d"}},
 			columns: []string{"Name", "Desired", "Available", "Age"},
 			cells:   []any{"d"},

@@ -1,26 +1,18 @@
-package defaults_test
+package registry
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
 // defaulted decodes a manifest, sets its defaults, and returns it as a map.
 func defaulted(t *testing.T, manifest string) map[string]any {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := scheme.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	defaults.AddToScheme(s)
+	s := Builtin().Scheme()
 	obj, _, err := json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{Yaml: true, Strict: true}).
 		Decode([]byte(manifest), nil, nil)
 	if err != nil {
@@ -40,26 +32,6 @@ func defaulted(t *testing.T, manifest string) map[string]any {
 		t.Errorf("setting defaults again changed the object (-once +twice):\n%s", diff)
 	}
 	return once
-}
-
-// at returns what is at a path of fields and list indices, such as
-// "spec.containers.0.image".
-func at(v any, path string) any {
-	for _, step := range strings.Split(path, ".") {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[step]
-		case []any:
-			i := int(step[0] - '0')
-			if i >= len(x) {
-				return nil
-			}
-			v = x[i]
-		default:
-			return nil
-		}
-	}
-	return v
 }
 
 func TestDefaults(t *testing.T) {

@@ -1,4 +1,4 @@
-package conversion
+package registry
 
 import (
 	"encoding/json"
@@ -18,52 +18,41 @@ import (
 	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
-	"k8s.io/apimachinery/pkg/api/resource"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// newScheme returns a scheme with the types of every hub and spoke, and the
-// conversions between them.
-func newScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	for _, h := range hubs {
-		for _, add := range append([]adder{h.hub}, h.spokes...) {
-			if err := add(s); err != nil {
-				t.Fatal(err)
-			}
-		}
+// pairs are all kinds in the hub's Go type and in that of another version.
+func pairs() []conversion.Pair {
+	var all []conversion.Pair
+	for i := range Builtin().groups {
+		all = append(all, Builtin().pairs(&Builtin().groups[i])...)
 	}
-	if err := Register(s); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return all
 }
 
 // Nothing that a client writes in any version may be lost in the hub, since all
 // versions are stored as that.
 func TestRoundTripThroughHub(t *testing.T) {
 	t.Parallel()
-	s := newScheme(t)
-	kinds, err := pairs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range kinds {
-		t.Run(path.Base(path.Dir(p.spoke.PkgPath()))+"/"+path.Base(p.spoke.PkgPath())+"/"+p.spoke.Name(), func(t *testing.T) {
+	s := Builtin().Scheme()
+	for _, p := range pairs() {
+		t.Run(path.Base(path.Dir(p.Version.PkgPath()))+"/"+path.Base(p.Version.PkgPath())+"/"+p.Version.Name(), func(t *testing.T) {
 			t.Parallel()
 			const seed = 1
 			fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, validValues), rand.NewSource(seed), serializer.NewCodecFactory(s)).
 				NumElements(1, 2).MaxDepth(30)
 			for range 10 {
-				in := reflect.New(p.spoke).Interface()
+				in := reflect.New(p.Version).Interface()
 				fill.Fill(in)
 				before := asMap(t, in)
-				hub, out := reflect.New(p.hub).Interface(), reflect.New(p.spoke).Interface()
+				hub, out := reflect.New(p.Hub).Interface(), reflect.New(p.Version).Interface()
 				if err := s.Convert(in, hub, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +60,7 @@ func TestRoundTripThroughHub(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(before, asMap(t, out)); diff != "" {
-					t.Fatalf("changed on the way through %v (-before +after):\n%s", p.hub, diff)
+					t.Fatalf("changed on the way through %v (-before +after):\n%s", p.Hub, diff)
 				}
 			}
 		})
@@ -98,8 +87,8 @@ func asMap(t *testing.T, obj any) map[string]any {
 // can mean.
 func validValues(serializer.CodecFactory) []any {
 	return []any{
-		func(q *resource.Quantity, c randfill.Continue) {
-			*q = *resource.NewMilliQuantity(c.Int63n(1000), resource.DecimalSI)
+		func(q *apiresource.Quantity, c randfill.Continue) {
+			*q = *apiresource.NewMilliQuantity(c.Int63n(1000), apiresource.DecimalSI)
 			_ = q.String()
 		},
 		func(v *intstr.IntOrString, c randfill.Continue) {

@@ -1,4 +1,4 @@
-package conversion
+package registry
 
 import (
 	"strings"
@@ -28,7 +28,7 @@ import (
 
 func TestConvert(t *testing.T) {
 	t.Parallel()
-	s := newScheme(t)
+	s := Builtin().Scheme()
 	for _, c := range []struct {
 		name, reason string
 		manifest     string
@@ -240,7 +240,7 @@ status: {currentMetrics: null, desiredReplicas: 0}
 // admission chain converts a webhook's object back into the one that it had.
 func TestConvertOverwrites(t *testing.T) {
 	t.Parallel()
-	s := newScheme(t)
+	s := Builtin().Scheme()
 	for _, c := range []struct {
 		name, reason string
 		in, out      runtime.Object

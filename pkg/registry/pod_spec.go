@@ -1,0 +1,61 @@
+package registry
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// PodSpec is where objects of a kind have a pod's spec: their own, or that of the pods that
+// are made from them. PodSpecOf makes one. The rules that hold for every pod's spec find it by this.
+type PodSpec struct {
+	path *field.Path
+	in   func(runtime.Object) *corev1.PodSpec
+}
+
+// PodSpecOf is where kind T has a pod's spec: the dotted path is for messages, and in returns the
+// spec, or nil if the object has none.
+func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSpec {
+	names := strings.Split(path, ".")
+	return &PodSpec{
+		path: field.NewPath(names[0], names[1:]...),
+		in:   func(obj runtime.Object) *corev1.PodSpec { return in(obj.(T)) },
+	}
+}
+
+// privileged refuses privileged containers where the server doesn't allow them.
+func (s strategy) privileged(obj runtime.Object) field.ErrorList {
+	p := s.kind.PodSpec
+	if s.deps.AllowPrivileged || p == nil {
+		return nil
+	}
+	spec := p.in(obj)
+	if spec == nil {
+		return nil
+	}
+	return validation.Privileged(p.path, spec)
+}
+
+// dropGatedPodFields drops from a pod's spec what is behind a gate that is off. An old object
+// that is not nil may have such fields from a server where it was on: they stay, and can change.
+func (s strategy) dropGatedPodFields(obj, old runtime.Object) {
+	p := s.kind.PodSpec
+	if p == nil {
+		return
+	}
+	spec := p.in(obj)
+	if spec == nil {
+		return
+	}
+	was := &corev1.PodSpec{}
+	if old != nil {
+		if s := p.in(old); s != nil {
+			was = s
+		}
+	}
+	dropGated(spec, was, podGates)
+}
