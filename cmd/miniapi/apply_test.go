@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 const (
@@ -108,8 +110,8 @@ func TestApplyOfAnUnknownKind(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--apply="+file(t, "widget.yaml", "%s", widget("a"))).exit(t)
 	for _, want := range []string{"widget.yaml, document 1: Widget a", `kind "Widget" in version "example.com/v1"`, "--apply-skip-unknown"} {
-		if code != exitFailed || !strings.Contains(stderr, want) {
-			t.Errorf("want %d and %q, got %d and %s", exitFailed, want, code, stderr)
+		if code != cli.ExitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("want %d and %q, got %d and %s", cli.ExitFailed, want, code, stderr)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 func newAssetsCommand() *cobra.Command {
@@ -23,15 +25,15 @@ the one on the PATH. Projects that are tested with envtest then run unchanged:
 
     eval "$(miniapi assets bin/assets)"
     go test ./...`,
-		Args: usageArgs(oneFolder),
+		Args: cli.UsageArgs(oneFolder),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return makeAssets(args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 }
 
-// oneFolder finds fault with arguments that aren't a folder's path. What a script has in a variable that
-// isn't set would be the current folder.
+// oneFolder refuses arguments that aren't one path. An empty path, from a script's unset variable, would mean the current
+// folder.
 func oneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return fmt.Errorf("arguments %q: %s takes one, the folder that it makes, as in %[2]s bin/assets", args, cmd.CommandPath())
@@ -39,7 +41,7 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// makeAssets makes the folder and prints how it is used.
+// makeAssets makes the folder and prints the shell command that sets KUBEBUILDER_ASSETS.
 func makeAssets(dir string, out, errOut io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -66,11 +68,11 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 	} else if err := link(kubectl, name); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "export KUBEBUILDER_ASSETS=%s\n", quoted(dir))
+	_, err = fmt.Fprintf(out, "export KUBEBUILDER_ASSETS=%s\n", cli.Quoted(dir))
 	return err
 }
 
-// ownBinary is the path of this program, which must last.
+// ownBinary returns the path of this program. A program built by "go run" is refused: it is deleted when it ends.
 func ownBinary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -85,7 +87,7 @@ func ownBinary() (string, error) {
 	return self, nil
 }
 
-// findKubectl is the kubectl of the PATH, but for one that is a link of ours.
+// findKubectl returns the kubectl of the PATH that isn't in dir.
 func findKubectl(dir string) string {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		found, err := exec.LookPath(filepath.Join(folder, "kubectl"))
@@ -102,8 +104,7 @@ func findKubectl(dir string) string {
 	return ""
 }
 
-// link makes a link, in place of another one. Files that are no links stay: somebody has
-// put them there.
+// link makes a link, and replaces an existing link. An existing file is an error: a user put it there.
 func link(target, name string) error {
 	info, err := os.Lstat(name)
 	switch {
@@ -120,8 +121,8 @@ func link(target, name string) error {
 	return os.Symlink(target, name)
 }
 
-// removeDangling removes a link that leads nowhere: envtest would report what is missing at its
-// end, where nobody looks for it.
+// removeDangling removes a link whose target is missing: envtest would report the missing target instead of the missing
+// kubectl.
 func removeDangling(name string) error {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
@@ -134,12 +135,4 @@ func removeDangling(name string) error {
 		return err
 	}
 	return os.Remove(name)
-}
-
-// quoted is a path as shells read it.
-func quoted(path string) string {
-	if !strings.ContainsAny(path, " \t\n'\"\\$`*?[](){}<>|&;~#!") {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

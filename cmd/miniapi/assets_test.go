@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // TestAssets makes the folder as people do, twice as they do too, and once where that
@@ -30,7 +32,7 @@ func TestAssets(t *testing.T) {
 
 	taken := filepath.Dir(file(t, "etcd", "precious"))
 	code, _, stderr := start(t, "miniapi", "assets", taken).exit(t)
-	if code != exitFailed || !strings.Contains(stderr, "etcd is there already, and no link") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "etcd is there already, and no link") {
 		t.Errorf("want an error that names the file, got exit code %d and %q", code, stderr)
 	}
 	if content, err := os.ReadFile(filepath.Join(taken, "etcd")); err != nil || string(content) != "precious" {

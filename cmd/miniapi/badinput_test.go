@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // TestBadInput starts the program with something wrong: it ends within seconds, with
@@ -68,80 +70,80 @@ plugins:
 		want   []string // what the line contains
 		reason string
 	}{
-		{"command", []string{"sevre"}, exitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
-		{"argument", []string{"serve", "manifests"}, exitUsage, []string{`"manifests"`}, "there are flags alone"},
-		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, exitUsage, []string{`"false"`, "--allow-privileged=false"}, "without = it is no value"},
-		{"flag", []string{"serve", "--no-such-flag"}, exitUsage, []string{"--no-such-flag", "miniapi serve --help"}, "nobody has it"},
-		{"flag of the stand-in", []string{"kube-apiserver", "--no-such-flag"}, exitUsage, []string{"--no-such-flag"}, "kube-apiserver doesn't have it either"},
-		{"no folder of assets", []string{"assets"}, exitUsage, []string{"[]", "miniapi assets bin/assets"}, "it has to be somewhere"},
-		{"empty folder of assets", []string{"assets", ""}, exitUsage, []string{`[""]`, "miniapi assets bin/assets"}, "whose variable isn't set would get links where they are"},
-		{"folders of assets", []string{"assets", "a", "b"}, exitUsage, []string{`["a" "b"]`, "miniapi assets bin/assets"}, "there would be links in one of them"},
-		{"no kubeconfig", []string{"serve", "--write-kubeconfig="}, exitUsage, []string{"--write-kubeconfig must name a file"}, "nobody would get at the server"},
-		{"no folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + filepath.Join(missing, "kubeconfig")}, exitUsage, []string{"--write-kubeconfig " + filepath.Join(missing, "kubeconfig"), "no folder " + missing}, "it would be missing when everything has started"},
-		{"file for the folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + below}, exitUsage, []string{"--write-kubeconfig " + below, plain + " is not a folder"}, "nothing is below a file"},
-		{"folder for a kubeconfig", []string{"serve", "--write-kubeconfig=" + foreign}, exitUsage, []string{"--write-kubeconfig " + foreign, "name a file"}, "a folder has no content"},
-		{"manifests of standard input", []string{"serve", "--apply=-"}, exitUsage, []string{"--apply: -: ", "files, folders and globs"}, "kubectl would read it"},
-		{"manifests elsewhere", []string{"serve", "--apply=https://example.com/a.yaml"}, exitUsage, []string{"--apply: https://example.com/a.yaml: ", "files, folders and globs"}, "kubectl would fetch it"},
-		{"value of an inert flag", []string{"serve", "--max-connection-bytes-per-sec=x"}, exitUsage, []string{"--max-connection-bytes-per-sec", `"x"`}, "kube-apiserver would refuse it"},
-		{"feature gate", []string{"serve", "--feature-gates=NoSuchGate=true"}, exitUsage, []string{"--feature-gates", "NoSuchGate"}, "nobody has it"},
-		{"value of a feature gate", []string{"serve", "--feature-gates=WatchList=maybe"}, exitUsage, []string{"--feature-gates", "WatchList=true"}, "it is on or off"},
-		{"emulated version", []string{"serve", "--emulated-version=9.9"}, exitUsage, []string{"--emulated-version 9.9", "1.3"}, "it is too new"},
-		{"old emulated version", []string{"serve", "--emulated-version=1.30"}, exitUsage, []string{"--emulated-version 1.30", "1.3"}, "it is too old"},
-		{"minimal version", []string{"serve", "--min-compatibility-version=1.90"}, exitUsage, []string{"--min-compatibility-version 1.90", "1.3"}, "it is too new"},
-		{"forward compatible", []string{"serve", "--emulation-forward-compatible"}, exitUsage, []string{"--emulation-forward-compatible", "true", "--emulated-version"}, "there is nothing newer"},
-		{"no time for requests", []string{"serve", "--request-timeout=0s"}, exitUsage, []string{"--request-timeout 0s", "more than 0"}, "the server wouldn't get ready"},
-		{"grace period", []string{"serve", "--shutdown-watch-termination-grace-period=-1s"}, exitUsage, []string{"--shutdown-watch-termination-grace-period", "negative"}, "nobody can stop in the past"},
+		{"command", []string{"sevre"}, cli.ExitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
+		{"argument", []string{"serve", "manifests"}, cli.ExitUsage, []string{`"manifests"`}, "there are flags alone"},
+		{"value of a boolean flag", []string{"kube-apiserver", "--allow-privileged", "false"}, cli.ExitUsage, []string{`"false"`, "--allow-privileged=false"}, "without = it is no value"},
+		{"flag", []string{"serve", "--no-such-flag"}, cli.ExitUsage, []string{"--no-such-flag", "miniapi serve --help"}, "nobody has it"},
+		{"flag of the stand-in", []string{"kube-apiserver", "--no-such-flag"}, cli.ExitUsage, []string{"--no-such-flag"}, "kube-apiserver doesn't have it either"},
+		{"no folder of assets", []string{"assets"}, cli.ExitUsage, []string{"[]", "miniapi assets bin/assets"}, "it has to be somewhere"},
+		{"empty folder of assets", []string{"assets", ""}, cli.ExitUsage, []string{`[""]`, "miniapi assets bin/assets"}, "whose variable isn't set would get links where they are"},
+		{"folders of assets", []string{"assets", "a", "b"}, cli.ExitUsage, []string{`["a" "b"]`, "miniapi assets bin/assets"}, "there would be links in one of them"},
+		{"no kubeconfig", []string{"serve", "--write-kubeconfig="}, cli.ExitUsage, []string{"--write-kubeconfig must name a file"}, "nobody would get at the server"},
+		{"no folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + filepath.Join(missing, "kubeconfig")}, cli.ExitUsage, []string{"--write-kubeconfig " + filepath.Join(missing, "kubeconfig"), "no folder " + missing}, "it would be missing when everything has started"},
+		{"file for the folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + below}, cli.ExitUsage, []string{"--write-kubeconfig " + below, plain + " is not a folder"}, "nothing is below a file"},
+		{"folder for a kubeconfig", []string{"serve", "--write-kubeconfig=" + foreign}, cli.ExitUsage, []string{"--write-kubeconfig " + foreign, "name a file"}, "a folder has no content"},
+		{"manifests of standard input", []string{"serve", "--apply=-"}, cli.ExitUsage, []string{"--apply: -: ", "files, folders and globs"}, "kubectl would read it"},
+		{"manifests elsewhere", []string{"serve", "--apply=https://example.com/a.yaml"}, cli.ExitUsage, []string{"--apply: https://example.com/a.yaml: ", "files, folders and globs"}, "kubectl would fetch it"},
+		{"value of an inert flag", []string{"serve", "--max-connection-bytes-per-sec=x"}, cli.ExitUsage, []string{"--max-connection-bytes-per-sec", `"x"`}, "kube-apiserver would refuse it"},
+		{"feature gate", []string{"serve", "--feature-gates=NoSuchGate=true"}, cli.ExitUsage, []string{"--feature-gates", "NoSuchGate"}, "nobody has it"},
+		{"value of a feature gate", []string{"serve", "--feature-gates=WatchList=maybe"}, cli.ExitUsage, []string{"--feature-gates", "WatchList=true"}, "it is on or off"},
+		{"emulated version", []string{"serve", "--emulated-version=9.9"}, cli.ExitUsage, []string{"--emulated-version 9.9", "1.3"}, "it is too new"},
+		{"old emulated version", []string{"serve", "--emulated-version=1.30"}, cli.ExitUsage, []string{"--emulated-version 1.30", "1.3"}, "it is too old"},
+		{"minimal version", []string{"serve", "--min-compatibility-version=1.90"}, cli.ExitUsage, []string{"--min-compatibility-version 1.90", "1.3"}, "it is too new"},
+		{"forward compatible", []string{"serve", "--emulation-forward-compatible"}, cli.ExitUsage, []string{"--emulation-forward-compatible", "true", "--emulated-version"}, "there is nothing newer"},
+		{"no time for requests", []string{"serve", "--request-timeout=0s"}, cli.ExitUsage, []string{"--request-timeout 0s", "more than 0"}, "the server wouldn't get ready"},
+		{"grace period", []string{"serve", "--shutdown-watch-termination-grace-period=-1s"}, cli.ExitUsage, []string{"--shutdown-watch-termination-grace-period", "negative"}, "nobody can stop in the past"},
 
-		{"port in use", []string{"serve", "--secure-port=" + takenPort}, exitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},
-		{"port", []string{"serve", "--secure-port=99999"}, exitUsage, []string{"--secure-port 99999", "between 0 and 65535: 0 takes a free port"}, "ports end before"},
-		{"negative port", []string{"serve", "--secure-port=-1"}, exitUsage, []string{"--secure-port -1", "between 0 and 65535: 0 takes a free port"}, "ports begin later"},
-		{"address", []string{"serve", "--secure-port=0", "--bind-address=192.0.2.1"}, exitFailed, []string{"--bind-address 192.0.2.1"}, "it is no machine's"},
-		{"range", []string{"serve", "--service-cluster-ip-range=10.0.0.0/99"}, exitUsage, []string{"--service-cluster-ip-range", "10.0.0.0/99", "10.0.0.0/24"}, "IPv4 has 32 bits"},
-		{"small range", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--service-cluster-ip-range=10.0.0.0/31"}, exitUsage, []string{"--service-cluster-ip-range", `"10.0.0.0/31"`, "at least 8 IP addresses"}, "not even the service kubernetes fits"},
-		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, exitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
+		{"port in use", []string{"serve", "--secure-port=" + takenPort}, cli.ExitFailed, []string{"--secure-port " + takenPort, "in use", "0 for a free one"}, "another program listens there"},
+		{"port", []string{"serve", "--secure-port=99999"}, cli.ExitUsage, []string{"--secure-port 99999", "between 0 and 65535: 0 takes a free port"}, "ports end before"},
+		{"negative port", []string{"serve", "--secure-port=-1"}, cli.ExitUsage, []string{"--secure-port -1", "between 0 and 65535: 0 takes a free port"}, "ports begin later"},
+		{"address", []string{"serve", "--secure-port=0", "--bind-address=192.0.2.1"}, cli.ExitFailed, []string{"--bind-address 192.0.2.1"}, "it is no machine's"},
+		{"range", []string{"serve", "--service-cluster-ip-range=10.0.0.0/99"}, cli.ExitUsage, []string{"--service-cluster-ip-range", "10.0.0.0/99", "10.0.0.0/24"}, "IPv4 has 32 bits"},
+		{"small range", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--service-cluster-ip-range=10.0.0.0/31"}, cli.ExitUsage, []string{"--service-cluster-ip-range", `"10.0.0.0/31"`, "at least 8 IP addresses"}, "not even the service kubernetes fits"},
+		{"runtime config", []string{"serve", "--runtime-config=apps/v9=true"}, cli.ExitUsage, []string{"--runtime-config", "apps/v9", "GROUP/VERSION"}, "there is no such version"},
 
-		{"no folder", []string{"serve", "--secure-port=0", "--data-dir="}, exitUsage, []string{"--data-dir", "must name a folder"}, "whose variable isn't set wouldn't find the data again"},
-		{"no etcd servers", []string{"serve", "--secure-port=0", "--etcd-servers", ""}, exitUsage, []string{"--etcd-servers", "must name an etcd server"}, "the data would go elsewhere, and be gone"},
-		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, exitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "it is somebody else's"},
-		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, exitFailed, []string{"--data-dir: data folder", plain, "not a folder"}, "etcd needs a folder"},
-		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, exitFailed, []string{"--data-dir: data folder", held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
-		{"etcd refuses", []string{"serve", "--secure-port=0", "--etcd-servers=http://127.0.0.1:1"}, exitFailed, []string{"--etcd-servers", "http://127.0.0.1:1", "refused"}, "nothing is there"},
-		{"no socket of etcd", []string{"kube-apiserver", "--secure-port=0", "--cert-dir=" + t.TempDir(), "--etcd-servers=unix://" + missing}, exitFailed, []string{"--etcd-servers", missing}, "nothing is there"},
-		{"override of a custom resource", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--etcd-servers-overrides=example.com/widgets#http://127.0.0.1:1"}, exitUsage, []string{"--etcd-servers-overrides", "example.com/widgets", "built in"}, "it wouldn't be applied"},
-		{"no etcd", []string{"kube-apiserver"}, exitUsage, []string{"--etcd-servers"}, "kube-apiserver has none of its own"},
+		{"no folder", []string{"serve", "--secure-port=0", "--data-dir="}, cli.ExitUsage, []string{"--data-dir", "must name a folder"}, "whose variable isn't set wouldn't find the data again"},
+		{"no etcd servers", []string{"serve", "--secure-port=0", "--etcd-servers", ""}, cli.ExitUsage, []string{"--etcd-servers", "must name an etcd server"}, "the data would go elsewhere, and be gone"},
+		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, cli.ExitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "it is somebody else's"},
+		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, cli.ExitFailed, []string{"--data-dir: data folder", plain, "not a folder"}, "etcd needs a folder"},
+		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, cli.ExitFailed, []string{"--data-dir: data folder", held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
+		{"etcd refuses", []string{"serve", "--secure-port=0", "--etcd-servers=http://127.0.0.1:1"}, cli.ExitFailed, []string{"--etcd-servers", "http://127.0.0.1:1", "refused"}, "nothing is there"},
+		{"no socket of etcd", []string{"kube-apiserver", "--secure-port=0", "--cert-dir=" + t.TempDir(), "--etcd-servers=unix://" + missing}, cli.ExitFailed, []string{"--etcd-servers", missing}, "nothing is there"},
+		{"override of a custom resource", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--etcd-servers-overrides=example.com/widgets#http://127.0.0.1:1"}, cli.ExitUsage, []string{"--etcd-servers-overrides", "example.com/widgets", "built in"}, "it wouldn't be applied"},
+		{"no etcd", []string{"kube-apiserver"}, cli.ExitUsage, []string{"--etcd-servers"}, "kube-apiserver has none of its own"},
 
-		{"certificate of another key", []string{"serve", "--tls-cert-file=" + otherCertificate, "--tls-private-key-file=" + key}, exitUsage, []string{"--tls-cert-file", otherCertificate, key, "match"}, "the key proves nothing"},
-		{"certificate without key", []string{"serve", "--tls-cert-file=" + certificate}, exitUsage, []string{"--tls-private-key-file"}, "both are needed"},
-		{"no certificate", []string{"serve", "--tls-cert-file=" + brackets, "--tls-private-key-file=" + key}, exitUsage, []string{"--tls-cert-file", brackets}, "it is no PEM"},
-		{"mixed folder of certificates", []string{"serve", "--secure-port=0", "--cert-dir=" + mixed}, exitFailed, []string{"--cert-dir " + mixed, "apiserver.crt"}, "the pair in it is none"},
-		{"no authorities", []string{"serve", "--secure-port=0", "--client-ca-file=" + brackets}, exitUsage, []string{"--client-ca-file " + brackets, "PEM encoded certificates"}, "it is no PEM"},
+		{"certificate of another key", []string{"serve", "--tls-cert-file=" + otherCertificate, "--tls-private-key-file=" + key}, cli.ExitUsage, []string{"--tls-cert-file", otherCertificate, key, "match"}, "the key proves nothing"},
+		{"certificate without key", []string{"serve", "--tls-cert-file=" + certificate}, cli.ExitUsage, []string{"--tls-private-key-file"}, "both are needed"},
+		{"no certificate", []string{"serve", "--tls-cert-file=" + brackets, "--tls-private-key-file=" + key}, cli.ExitUsage, []string{"--tls-cert-file", brackets}, "it is no PEM"},
+		{"mixed folder of certificates", []string{"serve", "--secure-port=0", "--cert-dir=" + mixed}, cli.ExitFailed, []string{"--cert-dir " + mixed, "apiserver.crt"}, "the pair in it is none"},
+		{"no authorities", []string{"serve", "--secure-port=0", "--client-ca-file=" + brackets}, cli.ExitUsage, []string{"--client-ca-file " + brackets, "PEM encoded certificates"}, "it is no PEM"},
 
-		{"kubeconfig of authorization", []string{"serve", "--secure-port=0", "--authorization-mode=Webhook", "--authorization-webhook-config-file=" + brackets}, exitFailed, []string{brackets, "line 1"}, "it is no YAML"},
-		{"kubeconfig of authentication", []string{"serve", "--secure-port=0", "--authentication-token-webhook-config-file=" + wrongType}, exitFailed, []string{wrongType, "clusters"}, "clusters are a list"},
-		{"audit policy", []string{"serve", "--audit-policy-file=" + level, "--audit-log-path=-"}, exitUsage, []string{"--audit-policy-file " + level, "rules[0].level", "Loud", "RequestResponse"}, "there is no such level"},
-		{"kubeconfig of audit", []string{"serve", "--secure-port=0", "--audit-policy-file=" + metadata, "--audit-webhook-config-file=" + nowhere}, exitFailed, []string{"--audit-webhook-config-file " + nowhere, "context", "nowhere"}, "its context isn't there"},
-		{"no tracing configuration", []string{"serve", "--tracing-config-file=" + missing}, exitUsage, []string{"--tracing-config-file " + missing, "no such file"}, "it isn't there"},
-		{"tracing configuration", []string{"serve", "--tracing-config-file=" + brackets}, exitUsage, []string{"--tracing-config-file " + brackets, "line 1"}, "it is no YAML"},
-		{"rate of tracing", []string{"serve", "--secure-port=0", "--tracing-config-file=" + rate}, exitFailed, []string{"--tracing-config-file " + rate, "samplingRatePerMillion", "-4"}, "it is no rate"},
-		{"no encryption configuration", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--encryption-provider-config=" + missing}, exitUsage, []string{"--encryption-provider-config " + missing, "no such file"}, "it isn't there"},
-		{"encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + brackets}, exitUsage, []string{"--encryption-provider-config " + brackets, "line 1"}, "it is no YAML"},
-		{"configuration of something else for encryption", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + nobody}, exitUsage, []string{"--encryption-provider-config " + nobody, "EncryptionConfiguration"}, "nothing in it is about encryption"},
-		{"value of an encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + noProvider}, exitUsage, []string{"--encryption-provider-config " + noProvider, "resources[0].providers"}, "nothing can be encrypted"},
-		{"issuer without TLS", []string{"serve", "--secure-port=0", "--oidc-issuer-url=http://127.0.0.1", "--oidc-client-id=a"}, exitUsage, []string{"--oidc-issuer-url", "http://127.0.0.1", "https"}, "its keys could be anybody's"},
-		{"anonymous requests twice", []string{"serve", "--secure-port=0", "--anonymous-auth", "--authentication-config=" + nobody}, exitUsage, []string{"--anonymous-auth", nobody}, "flag and file say it"},
-		{"no authentication configuration", []string{"serve", "--secure-port=0", "--authentication-config=" + brackets}, exitUsage, []string{"--authentication-config", brackets}, "it is no YAML"},
-		{"policy of ABAC", []string{"serve", "--secure-port=0", "--authorization-mode=ABAC", "--authorization-policy-file=" + abac}, exitFailed, []string{abac, "line 1"}, "the line is cut short"},
-		{"authorization mode", []string{"serve", "--authorization-mode=Rbac"}, exitUsage, []string{"--authorization-mode", `"Rbac"`, "RBAC"}, "letters count"},
-		{"admission configuration", []string{"serve", "--admission-control-config-file=" + brackets}, exitUsage, []string{"--admission-control-config-file", brackets}, "it is no YAML"},
-		{"configuration of a plugin", []string{"serve", "--secure-port=0", "--admission-control-config-file=" + podSecurity}, exitFailed, []string{"PodSecurity", podSecurity, "defaults.enforce", "baseline"}, "there is no such level"},
-		{"plugin", []string{"serve", "--enable-admission-plugins=Nope"}, exitUsage, []string{"--enable-admission-plugins", `"Nope"`, "NamespaceLifecycle"}, "nobody has it"},
+		{"kubeconfig of authorization", []string{"serve", "--secure-port=0", "--authorization-mode=Webhook", "--authorization-webhook-config-file=" + brackets}, cli.ExitFailed, []string{brackets, "line 1"}, "it is no YAML"},
+		{"kubeconfig of authentication", []string{"serve", "--secure-port=0", "--authentication-token-webhook-config-file=" + wrongType}, cli.ExitFailed, []string{wrongType, "clusters"}, "clusters are a list"},
+		{"audit policy", []string{"serve", "--audit-policy-file=" + level, "--audit-log-path=-"}, cli.ExitUsage, []string{"--audit-policy-file " + level, "rules[0].level", "Loud", "RequestResponse"}, "there is no such level"},
+		{"kubeconfig of audit", []string{"serve", "--secure-port=0", "--audit-policy-file=" + metadata, "--audit-webhook-config-file=" + nowhere}, cli.ExitFailed, []string{"--audit-webhook-config-file " + nowhere, "context", "nowhere"}, "its context isn't there"},
+		{"no tracing configuration", []string{"serve", "--tracing-config-file=" + missing}, cli.ExitUsage, []string{"--tracing-config-file " + missing, "no such file"}, "it isn't there"},
+		{"tracing configuration", []string{"serve", "--tracing-config-file=" + brackets}, cli.ExitUsage, []string{"--tracing-config-file " + brackets, "line 1"}, "it is no YAML"},
+		{"rate of tracing", []string{"serve", "--secure-port=0", "--tracing-config-file=" + rate}, cli.ExitFailed, []string{"--tracing-config-file " + rate, "samplingRatePerMillion", "-4"}, "it is no rate"},
+		{"no encryption configuration", []string{"kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--encryption-provider-config=" + missing}, cli.ExitUsage, []string{"--encryption-provider-config " + missing, "no such file"}, "it isn't there"},
+		{"encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + brackets}, cli.ExitUsage, []string{"--encryption-provider-config " + brackets, "line 1"}, "it is no YAML"},
+		{"configuration of something else for encryption", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + nobody}, cli.ExitUsage, []string{"--encryption-provider-config " + nobody, "EncryptionConfiguration"}, "nothing in it is about encryption"},
+		{"value of an encryption configuration", []string{"serve", "--secure-port=0", "--encryption-provider-config=" + noProvider}, cli.ExitUsage, []string{"--encryption-provider-config " + noProvider, "resources[0].providers"}, "nothing can be encrypted"},
+		{"issuer without TLS", []string{"serve", "--secure-port=0", "--oidc-issuer-url=http://127.0.0.1", "--oidc-client-id=a"}, cli.ExitUsage, []string{"--oidc-issuer-url", "http://127.0.0.1", "https"}, "its keys could be anybody's"},
+		{"anonymous requests twice", []string{"serve", "--secure-port=0", "--anonymous-auth", "--authentication-config=" + nobody}, cli.ExitUsage, []string{"--anonymous-auth", nobody}, "flag and file say it"},
+		{"no authentication configuration", []string{"serve", "--secure-port=0", "--authentication-config=" + brackets}, cli.ExitUsage, []string{"--authentication-config", brackets}, "it is no YAML"},
+		{"policy of ABAC", []string{"serve", "--secure-port=0", "--authorization-mode=ABAC", "--authorization-policy-file=" + abac}, cli.ExitFailed, []string{abac, "line 1"}, "the line is cut short"},
+		{"authorization mode", []string{"serve", "--authorization-mode=Rbac"}, cli.ExitUsage, []string{"--authorization-mode", `"Rbac"`, "RBAC"}, "letters count"},
+		{"admission configuration", []string{"serve", "--admission-control-config-file=" + brackets}, cli.ExitUsage, []string{"--admission-control-config-file", brackets}, "it is no YAML"},
+		{"configuration of a plugin", []string{"serve", "--secure-port=0", "--admission-control-config-file=" + podSecurity}, cli.ExitFailed, []string{"PodSecurity", podSecurity, "defaults.enforce", "baseline"}, "there is no such level"},
+		{"plugin", []string{"serve", "--enable-admission-plugins=Nope"}, cli.ExitUsage, []string{"--enable-admission-plugins", `"Nope"`, "NamespaceLifecycle"}, "nobody has it"},
 
-		{"empty argument", []string{"kube-apiserver", ""}, exitUsage, []string{"--etcd-servers"}, "it is no argument, so what is missing is told"},
-		{"manifest", []string{"serve", "--apply=" + brackets}, exitUsage, []string{"--apply", brackets, "document 1", "line 1"}, "it is no YAML"},
-		{"no manifest", []string{"serve", "--apply=" + missing}, exitUsage, []string{"--apply", missing}, "it isn't there"},
-		{"empty path of manifests", []string{"serve", "--apply="}, exitUsage, []string{"--apply: a path is empty"}, "whose variable isn't set would miss what it names"},
-		{"manifest of an unknown kind", []string{"serve", "--secure-port=0", "--apply=" + unknownKind}, exitFailed, []string{"--apply", unknownKind, "document 2", "Nope"}, "nothing serves it"},
-		{"manifest of an invalid object", []string{"serve", "--secure-port=0", "--apply=" + invalid}, exitFailed, []string{"--apply", invalid, "document 2", "metadata.name", "Bad_Name"}, "names are lower case"},
+		{"empty argument", []string{"kube-apiserver", ""}, cli.ExitUsage, []string{"--etcd-servers"}, "it is no argument, so what is missing is told"},
+		{"manifest", []string{"serve", "--apply=" + brackets}, cli.ExitUsage, []string{"--apply", brackets, "document 1", "line 1"}, "it is no YAML"},
+		{"no manifest", []string{"serve", "--apply=" + missing}, cli.ExitUsage, []string{"--apply", missing}, "it isn't there"},
+		{"empty path of manifests", []string{"serve", "--apply="}, cli.ExitUsage, []string{"--apply: a path is empty"}, "whose variable isn't set would miss what it names"},
+		{"manifest of an unknown kind", []string{"serve", "--secure-port=0", "--apply=" + unknownKind}, cli.ExitFailed, []string{"--apply", unknownKind, "document 2", "Nope"}, "nothing serves it"},
+		{"manifest of an invalid object", []string{"serve", "--secure-port=0", "--apply=" + invalid}, cli.ExitFailed, []string{"--apply", invalid, "document 2", "metadata.name", "Bad_Name"}, "names are lower case"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -195,8 +197,8 @@ func TestMissingFiles(t *testing.T) {
 		t.Run(test.flag, func(t *testing.T) {
 			t.Parallel()
 			code, _, stderr := start(t, "miniapi", append([]string{"serve", "--secure-port=0", "--" + test.flag + "=" + missing}, test.others...)...).exit(t)
-			if code != exitUsage || !strings.HasPrefix(stderr, "Error: --"+test.flag+" "+missing+":") || !strings.Contains(stderr, "no such file") {
-				t.Errorf("want exit code %d, the flag and the file, got %d and %s", exitUsage, code, stderr)
+			if code != cli.ExitUsage || !strings.HasPrefix(stderr, "Error: --"+test.flag+" "+missing+":") || !strings.Contains(stderr, "no such file") {
+				t.Errorf("want exit code %d, the flag and the file, got %d and %s", cli.ExitUsage, code, stderr)
 			}
 		})
 	}
@@ -218,7 +220,7 @@ resources: [{resources: [namespaces], providers: [{secretbox: {keys: [{name: a, 
 	p.exit(t)
 	other := key("b")
 	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+data, "--encryption-provider-config="+other).exit(t)
-	if want := "--encryption-provider-config " + other + ": "; code != exitFailed || !strings.Contains(stderr, want) {
-		t.Errorf("want %d and %q, got %d and %s", exitFailed, want, code, stderr)
+	if want := "--encryption-provider-config " + other + ": "; code != cli.ExitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %s", cli.ExitFailed, want, code, stderr)
 	}
 }

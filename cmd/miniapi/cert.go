@@ -20,11 +20,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// Files of a webhook's certificate. controller-runtime looks for the first two.
+// Files of a webhook's certificate. controller-runtime reads the first two.
 const (
 	webhookCert = "tls.crt"
 	webhookKey  = "tls.key"
@@ -52,7 +53,7 @@ that is kept there issues it, whether a server runs or not:
 
     miniapi cert default/my-webhook --dir certs
     miniapi cert default/my-webhook --dir certs --data-dir data`,
-		Args: usageArgs(someNames),
+		Args: cli.UsageArgs(someNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.OutOrStdout())
 		},
@@ -65,7 +66,7 @@ that is kept there issues it, whether a server runs or not:
 	return cmd
 }
 
-// someNames finds fault with names that aren't there.
+// someNames refuses an empty list of names.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s takes what the certificate is for, as in %[1]s default/my-webhook", cmd.CommandPath())
@@ -76,10 +77,10 @@ func someNames(cmd *cobra.Command, args []string) error {
 func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) error {
 	names, err := certNames(args)
 	if err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	if o.dir == "" {
-		return usageError{errors.New("--dir must name a folder")}
+		return cli.UsageError{Err: errors.New("--dir must name a folder")}
 	}
 	request, key, err := pki.NewRequest(names)
 	if err != nil {
@@ -103,11 +104,12 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 	if err := o.write(chain, key, ca); err != nil {
 		return fmt.Errorf("--dir %s: %w", o.dir, err)
 	}
-	_, err = fmt.Fprintf(out, "%s, %s and %s for %s are in %s\n", webhookCert, webhookKey, webhookCA, names.DNS[0], quoted(o.dir))
+	_, err = fmt.Fprintf(out, "%s, %s and %s for %s are in %s\n", webhookCert, webhookKey, webhookCA, names.DNS[0], cli.Quoted(o.dir))
 	return err
 }
 
-// certNames are what clients call services and hosts by, and localhost: webhooks under development are tried there.
+// certNames returns the names by which clients call services and hosts, and localhost, where webhooks under development are
+// tried.
 func certNames(args []string) (pki.Names, error) {
 	names := pki.Names{}
 	for _, arg := range args {
@@ -132,13 +134,13 @@ func certNames(args []string) (pki.Names, error) {
 	return names, nil
 }
 
-// issue has the certificate issued by the authority that the flags name. Its chain ends with the authority.
+// issue has the authority that the flags name issue the certificate. The chain ends with the authority.
 func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, err error) {
 	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
 		return o.ask(ctx, request)
 	}
 	if o.kubeconfig != "" {
-		return nil, usageError{errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server issues the certificate, or the folder does")}
+		return nil, cli.UsageError{Err: errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server issues the certificate, or the folder does")}
 	}
 	authority, err := o.server.KeptAuthority()
 	if err != nil {
@@ -147,8 +149,8 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 	return authority.ServingFor(request)
 }
 
-// ask has the running server issue the certificate. It isn't looked for in the home folder: what is there may be of
-// another cluster.
+// ask has the running server issue the certificate. The kubeconfig in the home folder isn't read: it may be another
+// cluster's.
 func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	file := o.kubeconfig
 	if file == "" {
@@ -170,7 +172,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, fmt.Errorf("kubeconfig %s: %w", file, err)
 	}
 	answer := client.Discovery().RESTClient().Post().AbsPath(server.ServingCertificatesPath).Body(request).Do(ctx)
-	err = answer.Error() // which, unlike that of Raw, says what the server says
+	err = answer.Error() // unlike the error of Raw, with the message of the server
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: it is not a miniapi, or an older one", config.Host, file)
 	}
@@ -180,8 +182,8 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	return answer.Raw()
 }
 
-// checkReplaceable lets certificates alone that are of nobody who is called like the issuer of the new one: somebody has
-// put them there.
+// checkReplaceable returns an error if the folder has a certificate or key, unless the certificate's issuer has the name of
+// the new certificate's issuer: other files aren't miniapi's.
 func (o *certOptions) checkReplaceable(issued *x509.Certificate) error {
 	text, err := os.ReadFile(filepath.Join(o.dir, webhookCert))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
@@ -176,15 +177,15 @@ func TestCertRefuses(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{"no name", "it is for nobody", nil, exitUsage, "miniapi cert default/my-webhook"},
-		{"host with its port", "certificates are of hosts", []string{"127.0.0.1:9443"}, exitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
-		{"service with its port", "certificates are of services", []string{"shop/prices:443"}, exitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
-		{"no service", "a variable isn't set", []string{"shop/"}, exitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},
-		{"both ways", "they may be of two authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, exitUsage, "--kubeconfig can't be used together with --data-dir"},
-		{"no kubeconfig", "the server can't be found", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, exitFailed, "no such file"},
-		{"no server", "it has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, exitFailed, "refused"},
-		{"somebody's certificate", "it may be of use", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, exitFailed, "not of miniapi"},
-		{"foreign folder", "it is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, exitFailed, "it is not a data folder"},
+		{"no name", "it is for nobody", nil, cli.ExitUsage, "miniapi cert default/my-webhook"},
+		{"host with its port", "certificates are of hosts", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
+		{"service with its port", "certificates are of services", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
+		{"no service", "a variable isn't set", []string{"shop/"}, cli.ExitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},
+		{"both ways", "they may be of two authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
+		{"no kubeconfig", "the server can't be found", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
+		{"no server", "it has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
+		{"somebody's certificate", "it may be of use", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "not of miniapi"},
+		{"foreign folder", "it is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "it is not a data folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // TestKill kills a server again and again while clients write: whatever was answered
@@ -84,7 +86,7 @@ func TestUnwritable(t *testing.T) {
 		cancel()
 	}
 	code, _, stderr := p.exit(t)
-	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != exitFailed || !strings.Contains(stderr, want) || strings.Count(stderr, "failed: ") != 1 {
-		t.Errorf("want exit code %d and %q, once, got %d and %s", exitFailed, want, code, stderr)
+	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != cli.ExitFailed || !strings.Contains(stderr, want) || strings.Count(stderr, "failed: ") != 1 {
+		t.Errorf("want exit code %d and %q, once, got %d and %s", cli.ExitFailed, want, code, stderr)
 	}
 }

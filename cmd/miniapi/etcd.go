@@ -9,37 +9,30 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 )
 
-// newEtcdCommand is etcd's own main, for projects that start an etcd beside their
-// kube-apiserver. It parses its own flags and exits by itself.
+// newEtcdCommand returns the command with etcd's own main, for projects that start etcd beside their kube-apiserver. The
+// main parses its own flags and exits by itself.
 func newEtcdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "etcd [flags]",
 		Short:              "Run etcd, with etcd's own flags",
 		DisableFlagParsing: true,
 		Run: func(_ *cobra.Command, args []string) {
-			memory := newMemory(os.Getenv)
-			defer memory.release()
-			memory.holdStacks(etcdGoroutines)
 			etcdmain.Main(append([]string{"etcd"}, electAtOnce(args, os.Getenv)...))
 		},
 	}
 }
 
-// etcdGoroutines are what etcd has for one kube-apiserver, which opens a connection for each resource.
-const etcdGoroutines = 500
-
-// ownPace are etcd's flags by which a member has peers to keep in step with, or says
-// itself at which pace.
+// ownPace are the flags of etcd that give a member peers, which need a slower pace, or a pace of its own.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",
 }
 
-// electAtOnce adds a pace to the flags of a member without peers: nobody contests its
-// election, and at etcd's default pace it would take most of a second all the same.
+// electAtOnce adds a fast pace to the flags of a member without peers: at etcd's default pace the member would take most
+// of a second to elect itself.
 func electAtOnce(args []string, getenv func(string) string) []string {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return args // one of etcd's other commands
+		return args // another command of etcd
 	}
 	given := func(name string) bool {
 		return getenv("ETCD_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))) != "" ||

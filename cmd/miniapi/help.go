@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// usual are the flags of kube-apiserver that a help of one page has, each with a line of its own: what
-// kube-apiserver says of a flag may be a list of all plugins.
+// usual are the flags of kube-apiserver in the short help of serve. Each has a usage of one line: kube-apiserver's own
+// usage of a flag may list all plugins.
 var usual = []struct{ name, usage string }{
 	{"audit-log-path", "Write the audit log to this `file`; - is standard output."},
 	{"audit-policy-file", "Audit what the policy in this `file` says."},
@@ -30,14 +27,14 @@ var usual = []struct{ name, usage string }{
 	{"v", "Log more, from the start: the `level` is a number, 1 or greater."},
 }
 
-// columns is the width of the terminal, 0 if there is none.
+// columns returns the width of the terminal, 0 if there is none.
 func columns() int {
 	width, _, _ := term.TerminalSize(os.Stdout)
 	return width
 }
 
-// setShortHelp makes help print a page: the examples, miniapi's own flags and the usual ones of kube-apiserver. It
-// returns what prints the help of all flags.
+// setShortHelp makes --help print one page: the examples, miniapi's own flags and the usual flags of kube-apiserver. The
+// returned function prints the help of all flags.
 func setShortHelp(cmd *cobra.Command, sections cliflag.NamedFlagSets, columns int) (all func()) {
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	printAll := cmd.HelpFunc()
@@ -63,29 +60,4 @@ func usualFlags(of *pflag.FlagSet) *pflag.FlagSet {
 		flags.AddFlag(&flag)
 	}
 	return flags
-}
-
-// similarFlags are the names of the flags that an unknown one may be meant for: those that are spelled alike, begin
-// with it or end in it.
-func similarFlags(of *pflag.FlagSet, unknown *pflag.NotExistError) []string {
-	// With one dash, -data-dir=x is -d with the rest as its value.
-	name, _, _ := strings.Cut(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), "=")
-	// Cobra knows of the names of commands which are alike.
-	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
-	of.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Deprecated != "" || len(f.Name) <= flags.SuggestionsMinimumDistance {
-			return
-		}
-		flags.AddCommand(&cobra.Command{Use: f.Name, SuggestFor: endings(f.Name), Run: func(*cobra.Command, []string) {}})
-	})
-	return slices.Compact(flags.SuggestionsFor(name))
-}
-
-// endings are what is left of a flag's name without its first words.
-func endings(name string) []string {
-	var all []string
-	for _, rest, more := strings.Cut(name, "-"); more; _, rest, more = strings.Cut(rest, "-") {
-		all = append(all, rest)
-	}
-	return all
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// flagsIn are the flags that a help lists.
+// flagsIn returns the flags that a help text lists.
 func flagsIn(help string) map[string]bool {
 	flags := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)`).FindAllStringSubmatch(help, -1) {
@@ -22,7 +22,7 @@ func flagsIn(help string) map[string]bool {
 	return flags
 }
 
-// The help of serve is a page: what the command is for, how it is used, and the flags that matter.
+// The help of serve is one page: the purpose, examples, and the flags that matter.
 func TestHelpOfServe(t *testing.T) {
 	t.Parallel()
 	code, help, stderr := start(t, "miniapi", "serve", "--help").exit(t)
@@ -77,10 +77,10 @@ func TestHelpAll(t *testing.T) {
 func TestHelpIsWrapped(t *testing.T) {
 	t.Parallel()
 	for _, columns := range []int{80, 120} {
-		o := newServerOptions(server.NewOptions())
+		o := launch.NewOptions(server.NewOptions())
 		cmd := &cobra.Command{Use: "test", Long: "What it is for.", Example: "  test"}
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
-		setShortHelp(cmd, o.addTo(cmd, own), columns)
+		setShortHelp(cmd, o.AddFlags(cmd, own), columns)
 		var help bytes.Buffer
 		cmd.SetOut(&help)
 		if err := cmd.Help(); err != nil {
@@ -91,39 +91,5 @@ func TestHelpIsWrapped(t *testing.T) {
 				t.Errorf("want no more than %d columns, got %q", columns, line)
 			}
 		}
-	}
-}
-
-func TestSimilarFlags(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, reason, arg string
-		want              string
-	}{
-		{"letter missing", "it is nearest", "--webhok-service=a/b=c:1", "unknown flag: --webhok-service: did you mean --webhook-service?"},
-		{"hyphen missing", "it is nearest", "--datadir=x", "unknown flag: --datadir: did you mean --data-dir?"},
-		{"underscore", "kube-apiserver's flags had them once", "--secure_port=0", "unknown flag: --secure_port: did you mean --secure-port?"},
-		{"one hyphen", "flags of Go's own package have one", "-data-dir=x", "unknown shorthand flag: 'd' in -data-dir=x: did you mean --data-dir?"},
-		{"last word", "kubectl's flag is called so", "--kubeconfig=x", "unknown flag: --kubeconfig: did you mean --write-kubeconfig?"},
-		{"several", "it may be either", "--plugins=x", "unknown flag: --plugins: did you mean --disable-admission-plugins or --enable-admission-plugins?"},
-		{"too many", "a list says nothing", "--audit=x", "unknown flag: --audit: see test --help"},
-		{"none", "nothing is near", "--colour=x", "unknown flag: --colour: see test --help"},
-		{"short", "everything short is near a flag of one letter", "--no", "unknown flag: --no: see test --help"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			o := newServerOptions(server.NewOptions())
-			cmd := &cobra.Command{Use: "test"}
-			own := pflag.NewFlagSet("", pflag.ContinueOnError)
-			own.String("write-kubeconfig", "", "")
-			o.addTo(cmd, own)
-			err := cmd.ParseFlags([]string{test.arg})
-			if err == nil {
-				t.Fatal("want an error")
-			}
-			if diff := cmp.Diff(test.want, flagError(cmd, err).Error()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
-			}
-		})
 	}
 }

@@ -9,38 +9,40 @@ import (
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// newKubeAPIServerCommand stands in for the kube-apiserver binary: its flags, its
-// defaults, and an etcd that somebody else runs.
+// newKubeAPIServerCommand stands in for the kube-apiserver binary: the command has its flags and its defaults, and needs an
+// etcd that runs already.
 func newKubeAPIServerCommand() *cobra.Command {
-	o := newServerOptions(server.NewKubeAPIServerOptions())
+	o := launch.NewOptions(server.NewKubeAPIServerOptions())
 	cmd := &cobra.Command{
 		Use:   "kube-apiserver [flags]",
 		Short: "Stand in for the kube-apiserver binary, flags and all",
 		Long: `Stand in for the kube-apiserver binary: its flags and its defaults, over an etcd
 that is already there. A link of the name kube-apiserver does the same.`,
-		Args: usageArgs(flagsAlone),
+		Args: cli.UsageArgs(cli.FlagsAlone),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runKubeAPIServer(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cliflag.SetUsageAndHelpFunc(cmd, o.addTo(cmd, pflag.NewFlagSet("", pflag.ContinueOnError)), columns())
+	cliflag.SetUsageAndHelpFunc(cmd, o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError)), columns())
 	return cmd
 }
 
-func runKubeAPIServer(parent context.Context, o serverOptions, out, errOut io.Writer) error {
-	if o.version.writeTo(out) {
+func runKubeAPIServer(parent context.Context, o *launch.Options, out, errOut io.Writer) error {
+	if o.PrintVersion(out) {
 		return nil
 	}
-	if err := o.begin(errOut, errOut); err != nil {
+	if err := o.Begin(errOut, errOut); err != nil {
 		return err
 	}
-	if len(o.server.Etcd.StorageConfig.Transport.ServerList) == 0 {
-		return usageError{errors.New("--etcd-servers must be specified")}
+	if len(o.Server.Etcd.StorageConfig.Transport.ServerList) == 0 {
+		return cli.UsageError{Err: errors.New("--etcd-servers must be specified")}
 	}
-	ctx, cancel := untilSignal(parent)
+	ctx, cancel := launch.UntilSignal(parent)
 	defer cancel()
-	return o.runServer(ctx, errOut, func(context.Context, *server.Server) error { return nil })
+	return o.Run(ctx, errOut, func(context.Context, *server.Server) error { return nil })
 }

@@ -1,35 +1,35 @@
 // Command miniapi is a Kubernetes-style API server for people who write admission
-// webhooks, controllers and operators. Called by the name kube-apiserver or etcd it is
-// that subcommand.
+// webhooks, controllers and operators. A link with the name kube-apiserver or etcd runs the subcommand of that name.
 package main
 
 import (
 	"os"
 	"path/filepath"
-	_ "time/tzdata" // CronJobs name time zones, also where the machine has none
+	_ "time/tzdata" // CronJobs name time zones, and some machines have no database of them
 
 	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 func main() { os.Exit(run(os.Args)) }
 
-// run is main with the arguments given: it returns the exit code.
+// run runs the program with arguments and returns the exit code.
 func run(args []string) int {
-	// The gates of logging are added by each main: libraries must not.
+	// Each main adds the gates of logging: libraries must not.
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
-		return report(err, os.Stderr)
+		return cli.Report(err, os.Stderr)
 	}
 	root := newRootCommand()
 	root.SetArgs(subcommandByName(args))
-	return report(root.Execute(), os.Stderr)
+	return cli.Report(root.Execute(), os.Stderr)
 }
 
-// subcommandByName gives the arguments after the program's name; a link's name stands
-// for its subcommand.
+// subcommandByName returns the arguments after the program's name. If the name is that of a link to the program, the
+// link's name is the first argument.
 func subcommandByName(args []string) []string {
 	switch name := filepath.Base(args[0]); name {
 	case "kube-apiserver", "etcd":
@@ -44,14 +44,14 @@ func newRootCommand() *cobra.Command {
 		Short:         "A Kubernetes API server for webhooks, controllers and operators under development",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          usageArgs(knownSubcommand),
+		Args:          cli.UsageArgs(cli.KnownSubcommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       server.Version().GitVersion,
 
 		SuggestionsMinimumDistance: 2,
 		DisableFlagsInUseLine:      true,
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newCertCommand(), newVersionCommand())
 	addCompletion(root)

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // asProgram in the environment makes the test's binary the program itself.
@@ -187,8 +189,8 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	kubeconfig := filepath.Join(t.TempDir(), "missing", "kubeconfig")
 	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+data, "--write-kubeconfig="+kubeconfig).exit(t)
-	if want := "--write-kubeconfig " + kubeconfig + ": there is no folder "; code != exitUsage || !strings.Contains(stderr, want) {
-		t.Errorf("want %d and %q, got %d and %q", exitUsage, want, code, stderr)
+	if want := "--write-kubeconfig " + kubeconfig + ": there is no folder "; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
 	}
 	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("want no data folder, got %v", err)
@@ -228,7 +230,7 @@ func TestFailedApplyWritesNoKubeconfig(t *testing.T) {
 			if test.before != "" {
 				kubeconfig = file(t, "kubeconfig", "%s", test.before)
 			}
-			if code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig, "--apply="+refused).exit(t); code != exitFailed {
+			if code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig, "--apply="+refused).exit(t); code != cli.ExitFailed {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			after, err := os.ReadFile(kubeconfig)

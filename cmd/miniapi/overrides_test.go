@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // TestEtcdServersOverrides keeps config maps in an etcd of their own, and looks what a server finds there,
@@ -52,8 +54,8 @@ func TestEtcdServersOverrideIsNamed(t *testing.T) {
 	const override = "/configmaps#http://127.0.0.1:1"
 	code, _, stderr := start(t, "kube-apiserver", "--secure-port=0", "--bind-address=127.0.0.1", "--cert-dir="+t.TempDir(),
 		"--etcd-servers="+startEtcd(t), "--etcd-servers-overrides="+override).exit(t)
-	if want := "Error: --etcd-servers-overrides " + override + ": "; code != exitFailed || !strings.Contains(stderr, want) {
-		t.Errorf("want %d and %q, got %d and %s", exitFailed, want, code, stderr)
+	if want := "Error: --etcd-servers-overrides " + override + ": "; code != cli.ExitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("want %d and %q, got %d and %s", cli.ExitFailed, want, code, stderr)
 	}
 }
 

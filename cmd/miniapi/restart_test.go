@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // whoAmI is the user that a server takes a client for.
@@ -194,8 +196,8 @@ func TestDamagedKeys(t *testing.T) {
 			}
 			code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+dir).exit(t)
 			for _, part := range []string{"Error: --data-dir " + dir, path, "damaged", test.want} {
-				if code != exitFailed || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, part) {
-					t.Errorf("want exit code %d and one line with %q, got %d and %q: %s", exitFailed, part, code, stderr, test.reason)
+				if code != cli.ExitFailed || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, part) {
+					t.Errorf("want exit code %d and one line with %q, got %d and %q: %s", cli.ExitFailed, part, code, stderr, test.reason)
 				}
 			}
 		})

@@ -9,25 +9,26 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-// serveOptions are the server's, and what this command adds to them.
+// serveOptions are the options of a server and of this command.
 type serveOptions struct {
-	serverOptions
+	*launch.Options
 	kubeconfig string
 	apply      []string
-	// skipUnknown passes over manifests of kinds that nothing serves.
+	// skipUnknown skips manifests of kinds that the server lacks.
 	skipUnknown bool
 	helpAll     bool
 }
 
-// helpAll is the flag that prints the flags that --help leaves out.
-const helpAll = "help-all"
-
 func newServeCommand() *cobra.Command {
-	o := &serveOptions{serverOptions: newServerOptions(server.NewOptions())}
+	o := &serveOptions{Options: launch.NewOptions(server.NewOptions())}
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve a Kubernetes API over an embedded etcd",
@@ -48,14 +49,14 @@ Flags have kube-apiserver's names wherever miniapi has the feature.`,
   # Call a webhook that runs on this machine, by the service in its configuration
   miniapi serve --apply config/webhook \
     --webhook-service system/webhook-service=127.0.0.1:9443`,
-		Args: usageArgs(flagsAlone),
+		Args: cli.UsageArgs(cli.FlagsAlone),
 	}
 	own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Write the admin's kubeconfig to this `file`.")
 	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path`, a file, a folder or a glob, in order, before the server says that it is ready. May be repeated.")
 	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Pass over manifests of kinds that nothing serves, with a line for each, instead of failing.")
-	own.BoolVar(&o.helpAll, helpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
-	printAll := setShortHelp(cmd, o.addTo(cmd, own), columns())
+	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
+	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), columns())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.helpAll {
 			printAll()
@@ -67,42 +68,42 @@ Flags have kube-apiserver's names wherever miniapi has the feature.`,
 }
 
 func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error {
-	if o.version.writeTo(out) {
+	if o.PrintVersion(out) {
 		return nil
 	}
-	log := &quietLog{to: errOut}
+	log := &logging.Quiet{To: errOut}
 	logTo := io.Writer(log)
-	if verbose(o.logs) {
+	if o.Verbose() {
 		logTo = errOut
 	}
-	if err := o.begin(errOut, logTo); err != nil {
+	if err := o.Begin(errOut, logTo); err != nil {
 		return err
 	}
-	kubeconfig, err := kubeconfigPath(o.kubeconfig)
+	file, err := kubeconfig.Path(o.kubeconfig)
 	if err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	objects, err := manifests.Load(o.apply...)
 	if err != nil {
-		return usageError{fmt.Errorf("--apply: %w", err)}
+		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}
-	ctx, cancel := untilSignal(parent)
+	ctx, cancel := launch.UntilSignal(parent)
 	defer cancel()
-	context.AfterFunc(ctx, log.close)
-	return o.runServer(ctx, errOut, func(ctx context.Context, s *server.Server) error {
+	context.AfterFunc(ctx, log.Close)
+	return o.Run(ctx, errOut, func(ctx context.Context, s *server.Server) error {
 		if err := o.applyObjects(ctx, s, objects, errOut); err != nil {
 			return fmt.Errorf("--apply: %w", err)
 		}
-		if err := writeKubeconfig(s.Kubeconfig(), kubeconfig); err != nil {
+		if err := kubeconfig.Write(s.Kubeconfig(), file); err != nil {
 			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
 		}
-		log.open()
-		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), quoted(kubeconfig))
+		log.Open()
+		_, err := fmt.Fprintf(out, "miniapi is ready on https://%s: export KUBECONFIG=%s\n", s.Address(), cli.Quoted(file))
 		return err
 	})
 }
 
-// applyObjects applies what --apply names.
+// applyObjects applies the objects of --apply.
 func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objects []manifests.Object, errOut io.Writer) error {
 	applier := manifests.Applier{Config: s.AdminConfig(), Warn: func(object manifests.Object, text string) {
 		fmt.Fprintf(errOut, "Warning: %s: %s %s: %s\n", object.Source, object.GetKind(), object.GetName(), text)

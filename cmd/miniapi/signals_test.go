@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
 // TestStop stops a server on which 50 watches are open: they keep nobody waiting, and nothing is left of it.
@@ -106,7 +108,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatalf("it doesn't say that it is about to stop: %v", last)
 	}
 	p.signal(t, os.Interrupt)
-	if code, _, _ := p.exit(t); code != exitFailed {
-		t.Errorf("exit code %d, want %d: a second signal ends it at once", code, exitFailed)
+	if code, _, _ := p.exit(t); code != cli.ExitFailed {
+		t.Errorf("exit code %d, want %d: a second signal ends it at once", code, cli.ExitFailed)
 	}
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -20,11 +18,11 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Example: `  miniapi version
   miniapi version -o json`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := versionText(format)
 			if err != nil {
-				return usageError{err}
+				return cli.UsageError{Err: err}
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			return err
@@ -32,12 +30,12 @@ func newVersionCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Print all that is known of the build, as `json or yaml`.")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	// The flag is there, and once: the error can't occur.
+	// RegisterFlagCompletionFunc fails for unknown flags alone.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// versionText is the version in a format, which is a line if it is "".
+// versionText returns the version in a format. The format "" is one line.
 func versionText(format string) (string, error) {
 	version := server.Version()
 	switch format {
@@ -51,31 +49,4 @@ func versionText(format string) (string, error) {
 		return string(text), err
 	}
 	return "", fmt.Errorf("--output %q: must be json or yaml", format)
-}
-
-// versionFlag is --version of kube-apiserver: true, false, or raw for all that is known.
-type versionFlag string
-
-func (v *versionFlag) String() string { return string(*v) }
-func (v *versionFlag) Type() string   { return "version" }
-
-func (v *versionFlag) Set(value string) error {
-	if _, err := strconv.ParseBool(value); err != nil && value != "raw" {
-		return errors.New("must be true, false or raw")
-	}
-	*v = versionFlag(value)
-	return nil
-}
-
-// writeTo writes the version as kube-apiserver does, and says whether that was asked for.
-func (v *versionFlag) writeTo(to io.Writer) bool {
-	if *v == "raw" {
-		fmt.Fprintf(to, "%#v\n", server.Version())
-		return true
-	}
-	asked, _ := strconv.ParseBool(string(*v))
-	if asked {
-		fmt.Fprintf(to, "Kubernetes %s\n", server.Version().GitVersion)
-	}
-	return asked
 }

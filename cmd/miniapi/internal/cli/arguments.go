@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// UsageArgs turns the error of a check of arguments into a UsageError.
+func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return UsageError{err}
+		}
+		return nil
+	}
+}
+
+// FlagsAlone refuses arguments that aren't empty, as kube-apiserver does: scripts leave an empty argument where a flag
+// is optional. The error explains the most frequent mistake, a boolean flag with its value as an argument.
+func FlagsAlone(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg != "" {
+			return fmt.Errorf("argument %q: %s takes flags alone, and the values of boolean ones after =, as in --allow-privileged=false", arg, cmd.CommandPath())
+		}
+	}
+	return nil
+}
+
+// KnownSubcommand refuses an argument that isn't the name of a subcommand.
+func KnownSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(similar, " or "))
+	}
+	return fmt.Errorf("unknown command %q: see %s --help", args[0], cmd.CommandPath())
+}

@@ -1,0 +1,52 @@
+// Package kubeconfig writes the admin's kubeconfig of "miniapi serve". The content comes from pkg/server.
+package kubeconfig
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Path returns the absolute path of the file that --write-kubeconfig names, or an error if no file can be written there.
+func Path(file string) (string, error) {
+	if file == "" {
+		return "", errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", fmt.Errorf("--write-kubeconfig %s: %w", file, err)
+	}
+	folder, err := os.Stat(filepath.Dir(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("--write-kubeconfig %s: there is no folder %s: make it, or name a file in another", file, filepath.Dir(path))
+	case err != nil:
+		return "", fmt.Errorf("--write-kubeconfig %s: %w", file, err)
+	case !folder.IsDir():
+		return "", fmt.Errorf("--write-kubeconfig %s: %s is not a folder", file, filepath.Dir(path))
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", fmt.Errorf("--write-kubeconfig %s: it is a folder: name a file, for example %s", file, filepath.Join(file, "miniapi.kubeconfig"))
+	}
+	return path, nil
+}
+
+// Write writes a file that only its owner can read: the file holds the admin's key. Write changes the mode of an existing
+// file first, and replaces the file if its mode can't be changed.
+func Write(config *clientcmdapi.Config, file string) error {
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		err := os.Chmod(file, 0o600)
+		if errors.Is(err, fs.ErrPermission) {
+			err = os.Remove(file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return clientcmd.WriteToFile(*config, file)
+}

@@ -1,0 +1,65 @@
+package kubeonly
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// WrapFeatureGates makes --feature-gates accept gates that only kube-apiserver has.
+func (g *Given) WrapFeatureGates(flag *pflag.Flag, options *server.Options) {
+	flag.Value = &gatesValue{flag.Value, g, options}
+}
+
+// gatesValue passes feature gates of this process to the wrapped value, and adds gates of kube-apiserver to the list.
+type gatesValue struct {
+	pflag.Value
+	given  *Given
+	server *server.Options
+}
+
+// groupGates stand for all gates of a stage, including gates that only kube-apiserver has.
+var groupGates = map[string]bool{"AllAlpha": true, "AllBeta": true}
+
+// Set takes NAME=true|false pairs separated by commas. The component's name and a colon may precede a NAME.
+func (g *gatesValue) Set(value string) error {
+	known := g.server.KnownFeatureGates()
+	var passed []string
+	for pair := range strings.SplitSeq(value, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
+			continue
+		}
+		name, setting, _ := strings.Cut(pair, "=")
+		if _, after, component := strings.Cut(name, ":"); component {
+			name = after
+		}
+		name = strings.TrimSpace(name)
+		on, err := strconv.ParseBool(strings.TrimSpace(setting))
+		if err != nil {
+			return fmt.Errorf("%q: must be %s=true or %s=false", pair, name, name)
+		}
+		ours := g.server.Admission.SetGate(name, on)
+		_, here := known[featuregate.Feature(name)]
+		switch {
+		case here:
+			passed = append(passed, pair)
+			if groupGates[name] {
+				g.given.add("--feature-gates " + name + " (for gates of kube-apiserver alone)")
+			}
+		case ours:
+		case isKubeGate(name):
+			g.given.add("--feature-gates " + name)
+		default:
+			return fmt.Errorf("unrecognized feature gate: %s", name)
+		}
+	}
+	if len(passed) == 0 {
+		return nil
+	}
+	return g.Value.Set(strings.Join(passed, ","))
+}

@@ -1,0 +1,87 @@
+// Package launch has what "miniapi serve" and "miniapi kube-apiserver" share: the flags, the log, signals, the metrics of
+// the process, and the run of one server from flags to exit. A Go program that wants a server imports pkg/server.
+package launch
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/server/flagz"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeonly"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// Options are the values of the flags.
+type Options struct {
+	Server *server.Options
+
+	logs     *logs.Options
+	kubeOnly kubeonly.Given
+	version  versionFlag
+	// logRequests writes a line for each request.
+	logRequests bool
+}
+
+// NewOptions returns the defaults of the flags.
+func NewOptions(options *server.Options) *Options {
+	return &Options{Server: options, logs: logs.NewOptions()}
+}
+
+// AddFlags adds the command's own flags, the server's flags and hidden flags of kube-apiserver to the command. The result
+// has the sections of the help text.
+func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	sections.FlagSet(server.OwnFlags).AddFlagSet(own)
+	sections.FlagSet(server.OwnFlags).BoolVar(&o.logRequests, "log-requests", false, "Write a line for each request to standard error, when it is answered.")
+	o.Server.AddFlags(&sections)
+	logsapi.AddFlags(o.logs, sections.FlagSet("logs"))
+	sections.FlagSet("global").VarPF(&o.version, "version", "", "Print the version and exit; raw for all of it.").NoOptDefVal = "true"
+	for _, fs := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(fs)
+	}
+	o.kubeOnly.AddFlags(cmd.Flags())
+	o.kubeOnly.WrapFeatureGates(cmd.Flags().Lookup("feature-gates"), o.Server)
+	o.Server.Flagz = flagz.NamedFlagSetsReader{FlagSets: sections}
+	cmd.SetFlagErrorFunc(cli.FlagError)
+	cmd.DisableFlagsInUseLine = true
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	completeFiles(cmd.Flags())
+	return sections
+}
+
+// completeFiles makes shells complete paths of certain kinds for some flags. Any other flag is completed with any file.
+func completeFiles(flags *pflag.FlagSet) {
+	for name, kind := range map[string]struct {
+		annotation string
+		values     []string
+	}{
+		"apply":    {cobra.BashCompFilenameExt, []string{"yaml", "yml", "json"}},
+		"data-dir": {cobra.BashCompSubdirsInDir, nil},
+		"cert-dir": {cobra.BashCompSubdirsInDir, nil},
+	} {
+		if flags.Lookup(name) != nil {
+			// SetAnnotation fails for unknown flags alone.
+			_ = flags.SetAnnotation(name, kind.annotation, kind.values)
+		}
+	}
+}
+
+// Verbose reports whether the flags ask for more log than warnings and errors.
+func (o *Options) Verbose() bool { return logging.Verbose(o.logs) }
+
+// Begin is the first step of a command: Begin warns of flags without an effect and sets up the log.
+func (o *Options) Begin(errOut, log io.Writer) error {
+	o.kubeOnly.DropAPIs(o.Server.APIs.RuntimeConfig)
+	o.kubeOnly.Warn(errOut)
+	if o.logRequests {
+		o.Server.LogRequest = logging.Requests(o.logs, errOut)
+	}
+	return logging.Apply(o.logs, log)
+}

@@ -1,0 +1,143 @@
+package launch
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+func TestFlagsOfKubeAPIServerAlone(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name   string
+		args   []string
+		want   string
+		reason string
+	}{
+		{"none", []string{"--secure-port=0"}, "", "all flags have an effect"},
+		{
+			"several",
+			[]string{"--egress-selector-config-file=x", "--enable-priority-and-fairness", "--egress-selector-config-file=y", "--feature-gates=SidecarContainers=true,kube:NodeSwap=false", "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true,resource.k8s.io/v1alpha3/resourcepoolstatusrequests=true,resource.k8s.io/v1alpha3=true"},
+			"Warning: kube-apiserver has these, and they mean nothing here: --egress-selector-config-file, --enable-priority-and-fairness, --feature-gates SidecarContainers, --feature-gates NodeSwap, " +
+				"--runtime-config internal.apiserver.k8s.io/v1alpha1, --runtime-config resource.k8s.io/v1alpha3/resourcepoolstatusrequests\n",
+			"each is named once, on one line",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOptions(server.NewOptions())
+			cmd := &cobra.Command{Use: "test"}
+			o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
+			if err := cmd.ParseFlags(test.args); err != nil {
+				t.Fatal(err)
+			}
+			o.kubeOnly.DropAPIs(o.Server.APIs.RuntimeConfig)
+			var warning bytes.Buffer
+			o.kubeOnly.Warn(&warning)
+			if diff := cmp.Diff(test.want, warning.String()); diff != "" {
+				t.Errorf("warning (-want +got): %s\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSimilarFlags(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, arg string
+		want              string
+	}{
+		{"letter missing", "one letter differs", "--webhok-service=a/b=c:1", "unknown flag: --webhok-service: did you mean --webhook-service?"},
+		{"hyphen missing", "one letter differs", "--datadir=x", "unknown flag: --datadir: did you mean --data-dir?"},
+		{"underscore", "kube-apiserver's flags once had underscores", "--secure_port=0", "unknown flag: --secure_port: did you mean --secure-port?"},
+		{"one hyphen", "flags of Go's own package have one", "-data-dir=x", "unknown shorthand flag: 'd' in -data-dir=x: did you mean --data-dir?"},
+		{"last word", "kubectl has a flag of that name", "--kubeconfig=x", "unknown flag: --kubeconfig: did you mean --write-kubeconfig?"},
+		{"several", "either flag may be meant", "--plugins=x", "unknown flag: --plugins: did you mean --disable-admission-plugins or --enable-admission-plugins?"},
+		{"too many", "a long list doesn't help", "--audit=x", "unknown flag: --audit: see test --help"},
+		{"none", "nothing is near", "--colour=x", "unknown flag: --colour: see test --help"},
+		{"short", "everything short is near a flag of one letter", "--no", "unknown flag: --no: see test --help"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOptions(server.NewOptions())
+			cmd := &cobra.Command{Use: "test"}
+			own := pflag.NewFlagSet("", pflag.ContinueOnError)
+			own.String("write-kubeconfig", "", "")
+			o.AddFlags(cmd, own)
+			err := cmd.ParseFlags([]string{test.arg})
+			if err == nil {
+				t.Fatal("want an error")
+			}
+			if diff := cmp.Diff(test.want, cli.FlagError(cmd, err).Error()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// A gate that only kube-apiserver registers can set an option of the server. No warning names the gate then.
+func TestNodeAudienceGate(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		args         []string
+		want         bool
+	}{
+		{"unset", "the gate is on since 1.33", nil, false},
+		{"off", "old kubelets ask for any audience", []string{"--feature-gates=ServiceAccountNodeAudienceRestriction=false"}, true},
+		{"on", "on is the default", []string{"--feature-gates=ServiceAccountNodeAudienceRestriction=true"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOptions(server.NewOptions())
+			cmd := &cobra.Command{Use: "test"}
+			o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
+			if err := cmd.ParseFlags(test.args); err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Server.Admission.AnyNodeAudience; got != test.want {
+				t.Errorf("%s: any audience is allowed: want %t, got %t", test.reason, test.want, got)
+			}
+			var warned strings.Builder
+			o.kubeOnly.Warn(&warned)
+			if warned.Len() > 0 {
+				t.Errorf("%s: warned of: %s", test.reason, &warned)
+			}
+		})
+	}
+}
+
+// A gate that is on by default in kube-apiserver and removes a feature has an effect only when the command line sets it.
+func TestExcludeReviewsGate(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		args         []string
+		want         bool
+	}{
+		{"unset", "webhooks get the same reviews as before the gate", nil, false},
+		{"set", "the command line asks for it", []string{"--feature-gates=ExcludeAdmissionWebhookVirtualResources=true"}, true},
+		{"set for the component", "the component's name is kube", []string{"--feature-gates=kube:ExcludeAdmissionWebhookVirtualResources=true"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := NewOptions(server.NewOptions())
+			cmd := &cobra.Command{Use: "test"}
+			o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
+			if err := cmd.ParseFlags(test.args); err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Server.Admission.ExcludeReviews; got != test.want {
+				t.Errorf("%s: reviews are excluded: want %t, got %t", test.reason, test.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/tuning"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+// Run runs a server until ctx ends, and calls ready when the server is ready. An error of ready stops the server. A signal
+// is no error, whatever the signal interrupts.
+func (o *Options) Run(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
+	runtime := tuning.Start(os.Getenv)
+	defer runtime.Stop()
+	o.Server.WrapHandler, o.Server.Yield = runtime.CountRequests, runtime.Yield
+	s, err := o.buildUntil(ctx, errOut)
+	if err != nil {
+		return unlessSignalled(ctx, err)
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(running) }()
+	select {
+	case err := <-done:
+		return unlessSignalled(ctx, err)
+	case <-s.Ready():
+	}
+	var readyErr error
+	if running.Err() == nil {
+		if readyErr = unlessSignalled(ctx, ready(running, s)); readyErr != nil {
+			stop(readyErr)
+		}
+		runtime.Ready()
+	}
+	return errors.Join(readyErr, <-done)
+}
+
+// buildUntil builds a server. If the etcd is external, buildUntil returns as soon as ctx ends: the client library waits
+// 20 seconds for an etcd that doesn't answer. The process is about to exit then, which releases the unfinished server.
+func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Server, error) {
+	type result struct {
+		server *server.Server
+		err    error
+	}
+	built := make(chan result, 1)
+	go func() {
+		s, err := o.build(ctx, errOut)
+		built <- result{s, err}
+	}()
+	abandon := ctx.Done()
+	if len(o.Server.Etcd.StorageConfig.Transport.ServerList) == 0 {
+		abandon = nil // an embedded etcd must be closed
+	}
+	select {
+	case r := <-built:
+		return r.server, r.err
+	case <-abandon:
+		return nil, ctx.Err()
+	}
+}
+
+// build makes a server from the options.
+func (o *Options) build(ctx context.Context, errOut io.Writer) (*server.Server, error) {
+	completed, err := o.Server.Complete()
+	if err != nil {
+		return nil, cli.UsageError{Err: err}
+	}
+	if err := recordMetrics(o.Server); err != nil {
+		return nil, err
+	}
+	config, err := completed.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := config.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range completed.Warnings() {
+		fmt.Fprintln(errOut, "Warning:", warning)
+	}
+	return s, nil
+}
