@@ -1,11 +1,13 @@
 package pki
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,6 +28,8 @@ const (
 	ServingCert        = "apiserver.crt"
 	ServingKey         = "apiserver.key"
 	ServiceAccountsKey = "sa.key"
+	// ServiceAccountsPublicKey shows that there was a key of service accounts, when the key is missing.
+	ServiceAccountsPublicKey = "sa.pub"
 )
 
 // endsWith says what ends with a key, to the one who would remove it for a new one.
@@ -130,26 +134,49 @@ func (s *Store) ServiceAccountKey() (crypto.Signer, error) {
 	if s == nil {
 		return nil, nil
 	}
-	return s.key(ServiceAccountsKey, "")
+	key, err := s.key(ServiceAccountsKey, ServiceAccountsPublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return key, s.keepPublicKey(key)
 }
 
-// key returns a key that is kept, and makes it if there is none yet, and no certificate of it either.
-func (s *Store) key(file, certFile string) (crypto.Signer, error) {
+// keepPublicKey writes the public key of service accounts, and refuses that of another key.
+func (s *Store) keepPublicKey(key crypto.Signer) error {
+	const file = ServiceAccountsPublicKey
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	want := pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der})
+	if err := s.create(file, want, certMode); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	text, err := os.ReadFile(s.Path(file))
+	if err != nil {
+		return err
+	}
+	if kept, _ := pem.Decode(text); kept == nil || !bytes.Equal(kept.Bytes, der) {
+		return fmt.Errorf("%s: not the public key of %s: bring the key back from a copy, or remove %s: %s", s.Path(file), ServiceAccountsKey, file, endsWith[ServiceAccountsKey])
+	}
+	return nil
+}
+
+// key returns a key that is kept. Without a key, and without the public file that belongs to one, it makes a key.
+func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		if certFile != "" {
-			if _, err := os.Stat(s.Path(certFile)); !errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("%s is missing, and %s is there: bring it back from a copy, or remove that too: %s", s.Path(file), certFile, endsWith[file])
-			}
+		if _, err := os.Stat(s.Path(publicFile)); !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s is missing, and %s is there: bring the key back from a copy, or remove %s too: %s", s.Path(file), publicFile, publicFile, endsWith[file])
 		}
-		return s.makeKey(file, certFile)
+		return s.makeKey(file, publicFile)
 	}
 	if err != nil {
 		return nil, err
 	}
 	parsed, err := keyutil.ParsePrivateKeyPEM(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: damaged: %w: bring it back from a copy, or remove it: %s", s.Path(file), err, endsWith[file])
+		return nil, fmt.Errorf("%s: damaged: %w: bring it back from a copy, or remove it and %s: %s", s.Path(file), err, publicFile, endsWith[file])
 	}
 	switch key := parsed.(type) {
 	case *ecdsa.PrivateKey:
@@ -160,7 +187,7 @@ func (s *Store) key(file, certFile string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("%s: a %T, and an ECDSA or RSA key is needed", s.Path(file), parsed)
 }
 
-func (s *Store) makeKey(file, certFile string) (crypto.Signer, error) {
+func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {
 	key, err := newKey()
 	if err != nil {
 		return nil, err
@@ -170,7 +197,7 @@ func (s *Store) makeKey(file, certFile string) (crypto.Signer, error) {
 		return nil, err
 	}
 	if err := s.create(file, text, keyMode); errors.Is(err, fs.ErrExist) { // another server was faster
-		return s.key(file, certFile)
+		return s.key(file, publicFile)
 	} else if err != nil {
 		return nil, err
 	}

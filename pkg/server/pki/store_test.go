@@ -95,7 +95,7 @@ func TestStoreKeepsEverything(t *testing.T) {
 	}
 	want := map[string]string{
 		AuthorityKey: "-rw-------", ServingKey: "-rw-------", ServiceAccountsKey: "-rw-------",
-		AuthorityCert: "-rw-r--r--", ServingCert: "-rw-r--r--",
+		AuthorityCert: "-rw-r--r--", ServingCert: "-rw-r--r--", ServiceAccountsPublicKey: "-rw-r--r--",
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -266,6 +266,9 @@ func TestDamagedStore(t *testing.T) {
 		{"serving key of a kind that isn't known", "what reads it doesn't either", ServingKey, written(ed25519), "an ECDSA or RSA key is needed"},
 		{"serving certificate cut short", "nobody can be served", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},
 		{"serving certificate missing", "it is issued again for the key", ServingCert, removed, ""},
+		{"key of service accounts missing", "a new one would end every token without a word", ServiceAccountsKey, removed, "sa.key is missing, and sa.pub is there"},
+		{"key of service accounts of another", "the tokens that were issued are of the key that was there", ServiceAccountsKey, replaced, "sa.pub: not the public key of sa.key"},
+		{"public key of service accounts missing", "it is written again for the key", ServiceAccountsPublicKey, removed, ""},
 		{"key of service accounts of something else", "nothing can be signed", ServiceAccountsKey, written("hello\n"), "the tokens of service accounts end with it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
