@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
 const (
@@ -33,18 +36,18 @@ const (
 // informer was requested for aren't waited for.
 type Barrier struct {
 	timeout time.Duration
-	// stopped ends every wait; nil never does.
-	stopped <-chan struct{}
+	// following is the context in which the informers run. Its end ends every wait.
+	following context.Context
 
 	mu        sync.RWMutex
 	informers map[schema.GroupResource][]*observedInformer
 }
 
-// NewBarrier returns a barrier whose waits end, at the latest, when stopped is closed.
-func NewBarrier(stopped <-chan struct{}) *Barrier {
+// NewBarrier returns a barrier whose waits end, at the latest, with the context in which the informers run.
+func NewBarrier(following context.Context) *Barrier {
 	return &Barrier{
 		timeout:   barrierTimeout,
-		stopped:   stopped,
+		following: following,
 		informers: map[schema.GroupResource][]*observedInformer{},
 	}
 }
@@ -72,29 +75,21 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 		return // a dry run stores nothing
 	}
 
-	timeout, grace := time.NewTimer(b.timeout), time.NewTicker(barrierGrace)
-	defer timeout.Stop()
-	defer grace.Stop()
 	write := write{version: version, uid: accessor.GetUID()}
+	isBehind := func(i *observedInformer) bool { return !i.hasObserved(write) }
+	if !slices.ContainsFunc(informers, isBehind) {
+		return
+	}
+	waiting, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	defer context.AfterFunc(b.following, cancel)()
 	for _, informer := range informers {
-		for trusted := false; ; {
-			changed, done := informer.observed(write)
-			if done || trusted && informer.stored(write) {
-				break
-			}
-			select {
-			case <-changed:
-			case <-grace.C:
-				trusted = true
-			case <-ctx.Done():
-				return
-			case <-b.stopped:
-				return
-			case <-timeout.C:
-				klog.FromContext(ctx).Error(nil, "admission may still act on the state before this write: an informer has not observed it in time",
+		if err := informer.await(waiting, write); err != nil {
+			if ctx.Err() == nil && b.following.Err() == nil {
+				klog.FromContext(ctx).Error(err, "admission may still act on the state before this write: an informer has not observed it in time",
 					"resource", resource, "object", klog.KObj(accessor), "resourceVersion", version, "timeout", b.timeout)
-				return
 			}
+			return
 		}
 	}
 }
@@ -150,58 +145,74 @@ type observedInformer struct {
 
 	started atomic.Bool
 
-	mu       sync.Mutex
-	handlers []*observedHandler
-	// changed is closed and replaced when a handler has been called or has gone; nil while nobody waits.
-	changed chan struct{}
+	handlers condition.Variable[observedHandlers]
 }
 
-// observed tells whether the write was seen, and if not, what is closed when that may have changed.
-func (i *observedInformer) observed(w write) (<-chan struct{}, bool) {
+// hasObserved says whether every handler has been called with the write, or whether the informer's first list, which is
+// still to come, will contain the write.
+func (i *observedInformer) hasObserved(w write) (observed bool) {
 	if !i.started.Load() {
-		return nil, true // its first list will contain the write
+		return true
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, handler := range i.handlers {
-		if !handler.observed(w) {
-			if i.changed == nil {
-				i.changed = make(chan struct{})
-			}
-			return i.changed, false
+	i.handlers.Read(func(all observedHandlers) { observed = all.observed(w) })
+	return observed
+}
+
+// await returns when every handler has been called with the write. From barrierGrace on, it is enough that the store has
+// seen the write. No event tells of the revision of the store: await looks at it after each barrierGrace.
+func (i *observedInformer) await(ctx context.Context, w write) error {
+	if !i.started.Load() {
+		return nil
+	}
+	for trusted := false; ; trusted = true {
+		round, cancel := context.WithTimeout(ctx, barrierGrace)
+		err := i.handlers.Wait(round, func(all observedHandlers) bool {
+			return all.observed(w) || trusted && i.stored(w, all)
+		})
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
 		}
 	}
-	return nil, true
 }
 
-// stored tells whether the store has seen the write, and no handler is at work on what the store has
-// seen.
-func (i *observedInformer) stored(w write) bool {
+// stored says whether the store has seen the write, and no handler is at work on what the store has seen.
+func (i *observedInformer) stored(w write, all observedHandlers) bool {
 	version, err := strconv.ParseUint(i.GetStore().LastStoreSyncResourceVersion(), 10, 64)
-	if err != nil || version < w.version {
-		return false
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return !slices.ContainsFunc(i.handlers, func(h *observedHandler) bool { return h.busy })
+	return err == nil && version >= w.version && all.idle()
 }
 
-func (i *observedInformer) notifyLocked() {
-	if i.changed != nil {
-		close(i.changed)
-		i.changed = nil
+// observedHandlers are the handlers of one informer.
+type observedHandlers []*observedHandler
+
+// observed says whether every handler has been called with the write.
+func (all observedHandlers) observed(w write) bool {
+	return !slices.ContainsFunc(all, func(h *observedHandler) bool { return !h.observed(w) })
+}
+
+// idle says whether no handler is being called.
+func (all observedHandlers) idle() bool {
+	return !slices.ContainsFunc(all, func(h *observedHandler) bool { return h.busy.Load() })
+}
+
+// String says how far each handler has come.
+func (all observedHandlers) String() string {
+	versions := make([]string, len(all))
+	for n, h := range all {
+		versions[n] = strconv.FormatUint(h.version, 10)
 	}
+	return "handlers that were called with the resourceVersions " + strings.Join(versions, ", ")
 }
 
 func (i *observedInformer) checkers() []cache.DoneChecker {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	checkers := []cache.DoneChecker{i.HasSyncedChecker()}
-	for _, handler := range i.handlers {
-		if handler.registration != nil {
-			checkers = append(checkers, handler.registration.HasSyncedChecker())
+	i.handlers.Read(func(all observedHandlers) {
+		for _, handler := range all {
+			if handler.registration != nil {
+				checkers = append(checkers, handler.registration.HasSyncedChecker())
+			}
 		}
-	}
+	})
 	return checkers
 }
 
@@ -230,10 +241,7 @@ func (i *observedInformer) RunWithContext(ctx context.Context) {
 
 func (i *observedInformer) ended() {
 	i.barrier.forget(i)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.handlers = nil
-	i.notifyLocked()
+	i.handlers.Set(nil)
 }
 
 // AddEventHandler implements cache.SharedInformer.
@@ -253,35 +261,34 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 	if err != nil {
 		return nil, err
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	observed.registration = registration
-	if len(i.handlers) > 0 {
-		// Who joins late is called with what is in the store, and so at least this far.
-		observed.version = max(observed.version, i.handlers[0].version)
-	}
-	i.handlers = append(i.handlers, observed)
+	i.handlers.Update(func(all *observedHandlers) {
+		observed.registration = registration
+		if len(*all) > 0 {
+			// A handler that joins late is called with the whole store, and so is at least as far as the others.
+			observed.version = max(observed.version, (*all)[0].version)
+		}
+		*all = append(*all, observed)
+	})
 	return registration, nil
 }
 
 // RemoveEventHandler implements cache.SharedInformer.
 func (i *observedInformer) RemoveEventHandler(registration cache.ResourceEventHandlerRegistration) error {
-	i.mu.Lock()
-	i.handlers = slices.DeleteFunc(i.handlers, func(h *observedHandler) bool { return h.registration == registration })
-	i.notifyLocked()
-	i.mu.Unlock()
+	i.handlers.Update(func(all *observedHandlers) {
+		*all = slices.DeleteFunc(*all, func(h *observedHandler) bool { return h.registration == registration })
+	})
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
 }
 
-// observedHandler passes events on, then notes that it has. Its own fields are guarded by the
-// informer's mutex.
+// observedHandler passes events on, then notes that it has. It is part of the state of its informer.
 type observedHandler struct {
 	cache.ResourceEventHandler
 	informer     *observedInformer
 	registration cache.ResourceEventHandlerRegistration
 
-	// busy is true while the handler is being called.
-	busy bool
+	// busy is true while the handler is being called. It becomes true without an update of the state: no wait ends with
+	// that.
+	busy atomic.Bool
 	// version is the latest resourceVersion that the handler was called with.
 	version uint64
 	// lost are objects whose deletion was noticed only by their absence from a new list: the
@@ -299,52 +306,55 @@ func (h *observedHandler) observed(w write) bool {
 
 // OnAdd implements cache.ResourceEventHandler.
 func (h *observedHandler) OnAdd(obj any, isInInitialList bool) {
-	h.begin()
+	h.busy.Store(true)
 	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
 	h.end(obj)
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (h *observedHandler) OnUpdate(oldObj, newObj any) {
-	h.begin()
+	h.busy.Store(true)
 	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
 	h.end(newObj)
 }
 
 // OnDelete implements cache.ResourceEventHandler.
 func (h *observedHandler) OnDelete(obj any) {
-	h.begin()
+	h.busy.Store(true)
 	h.ResourceEventHandler.OnDelete(obj)
 	h.end(obj)
 }
 
-func (h *observedHandler) begin() {
-	h.informer.mu.Lock()
-	defer h.informer.mu.Unlock()
-	h.busy = true
-}
-
-// end notes which write the handler has been called with.
+// end notes which write the handler has been called with. It wakes no goroutine if that is no news: a resync, or a list,
+// may show older versions than were shown before.
 func (h *observedHandler) end(obj any) {
-	h.informer.mu.Lock()
-	defer h.informer.mu.Unlock()
-	h.busy = false
+	h.busy.Store(false)
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		if accessor, err := meta.Accessor(tombstone.Obj); err == nil {
-			if h.lost == nil {
-				h.lost = map[types.UID]struct{}{}
-			}
-			h.lost[accessor.GetUID()] = struct{}{}
-			h.informer.notifyLocked()
-		}
+		h.lose(tombstone.Obj)
 		return
 	}
-	// A resync, or a list, may show older versions than were shown before.
-	if version := versionOf(obj); version > h.version {
-		h.version = version
-		h.lost = nil
-		h.informer.notifyLocked()
+	version, isNews := versionOf(obj), false
+	h.informer.handlers.Read(func(observedHandlers) { isNews = version > h.version })
+	if isNews {
+		h.informer.handlers.Update(func(*observedHandlers) {
+			h.version = max(h.version, version)
+			h.lost = nil
+		})
 	}
+}
+
+// lose notes the deletion of an object.
+func (h *observedHandler) lose(obj any) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	h.informer.handlers.Update(func(*observedHandlers) {
+		if h.lost == nil {
+			h.lost = map[types.UID]struct{}{}
+		}
+		h.lost[accessor.GetUID()] = struct{}{}
+	})
 }
 
 // versionOf returns the resourceVersion as a number, 0 if there is none.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
 // observing starts an informer of config maps, of which there is "a", that the barrier observes.
@@ -47,7 +49,7 @@ func took(ctx context.Context, barrier *Barrier, object *corev1.ConfigMap) time.
 func TestBarrierInformerStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		barrier, source, other := NewBarrier(nil), sourceOf("a"), sourceOf("a")
+		barrier, source, other := NewBarrier(t.Context()), sourceOf("a"), sourceOf("a")
 		_, stop := observing(t, barrier, source)
 		_, stopOther := observing(t, barrier, other)
 		if !cache.WaitFor(t.Context(), "", barrier.checkers()...) {
@@ -74,7 +76,7 @@ func TestBarrierInformerStops(t *testing.T) {
 func TestBarrierHandlers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		barrier, source := NewBarrier(nil), sourceOf("a")
+		barrier, source := NewBarrier(t.Context()), sourceOf("a")
 		informer, stop := observing(t, barrier, source)
 		slow := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(5 * time.Second) }} //nolint:forbidigo // the handler is slow on a fake clock
 		start := time.Now()
@@ -124,7 +126,7 @@ func TestObservedHandler(t *testing.T) {
 	called, busy := 0, 0
 	note := func() {
 		called++
-		if h.busy {
+		if h.busy.Load() {
 			busy++
 		}
 	}
@@ -186,11 +188,9 @@ func TestObservedHandler(t *testing.T) {
 	}}
 	for _, step := range steps {
 		called, busy = 0, 0
-		changed := make(chan struct{})
-		h.informer.changed = changed
-		step.call()
-		if called == 0 || busy != called || h.busy {
-			t.Errorf("%s: of %d calls the handler was busy in %d, and is so now: %t", step.name, called, busy, h.busy)
+		notified := notifies(t, h.informer, step.call)
+		if called == 0 || busy != called || h.busy.Load() {
+			t.Errorf("%s: of %d calls the handler was busy in %d, and is so now: %t", step.name, called, busy, h.busy.Load())
 		}
 		for _, w := range step.seen {
 			if !h.observed(w) {
@@ -202,11 +202,31 @@ func TestObservedHandler(t *testing.T) {
 				t.Errorf("%s: %v is observed: %s", step.name, w, step.reason)
 			}
 		}
-		notified := h.informer.changed != changed
 		if want := step.name != "resync" && step.name != "no version" && step.name != "lost before it was known"; notified != want {
 			t.Errorf("%s: notified: %t, want %t", step.name, notified, want)
 		}
 	}
+}
+
+// notifies says whether a call wakes a goroutine that waits for the handlers of an informer.
+func notifies(t *testing.T, informer *observedInformer, call func()) bool {
+	t.Helper()
+	looks := 0
+	synctest.Test(t, func(t *testing.T) {
+		informer.handlers = condition.Variable[observedHandlers]{} // of this bubble
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_ = informer.handlers.Wait(ctx, func(observedHandlers) bool {
+				looks++
+				return false
+			})
+		}()
+		synctest.Wait()
+		call()
+		synctest.Wait()
+		cancel()
+	})
+	return looks > 1
 }
 
 // storeAt is an informer whose store has come to a version.
@@ -231,8 +251,10 @@ func TestStored(t *testing.T) {
 		{name: "unknown", reason: "nothing was listed", version: ""},
 		{name: "busy", reason: "a handler may be at work on it", version: "9", busy: true},
 	} {
-		informer := &observedInformer{SharedIndexInformer: storeAt{version: test.version}, handlers: []*observedHandler{{}, {busy: test.busy}}}
-		if got := informer.stored(write{version: 9}); got != test.want {
+		handlers := observedHandlers{{}, {}}
+		handlers[1].busy.Store(test.busy)
+		informer := &observedInformer{SharedIndexInformer: storeAt{version: test.version}}
+		if got := informer.stored(write{version: 9}, handlers); got != test.want {
 			t.Errorf("%s: %t, want %t: %s", test.name, got, test.want, test.reason)
 		}
 	}

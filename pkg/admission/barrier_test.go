@@ -128,8 +128,9 @@ func TestBarrierWait(t *testing.T) {
 				source.Add(configMap("a", 0))
 
 				ctx, cancel := context.WithCancel(t.Context())
-				stopped := make(chan struct{})
-				barrier := NewBarrier(stopped)
+				following, stop := context.WithCancel(t.Context())
+				defer stop()
+				barrier := NewBarrier(following)
 				informer := barrier.Observe(configMaps, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
 				if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 					if test.handle != nil && obj.(*corev1.ConfigMap).Name == "b" {
@@ -154,7 +155,7 @@ func TestBarrierWait(t *testing.T) {
 					test.act(source)
 				}
 				if test.later != nil {
-					time.AfterFunc(second, func() { test.later(source, cancel, func() { close(stopped) }) })
+					time.AfterFunc(second, func() { test.later(source, cancel, stop) })
 				}
 
 				start := time.Now()

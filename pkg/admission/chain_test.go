@@ -93,7 +93,7 @@ type fakeServer struct {
 
 func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 	t.Helper()
-	s := &fakeServer{T: t, client: fake.NewClientset(), barrier: NewBarrier(t.Context().Done())}
+	s := &fakeServer{T: t, client: fake.NewClientset(), barrier: NewBarrier(t.Context())}
 	informers := NewInformers(s.client, s.barrier, nil)
 	s.informers = informers
 	s.mapper = meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})

@@ -110,7 +110,7 @@ func TestServiceResolver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			client := fake.NewClientset(test.objects...)
-			informers := NewInformers(client, NewBarrier(t.Context().Done()), nil)
+			informers := NewInformers(client, NewBarrier(t.Context()), nil)
 			resolver := NewServiceResolver(test.addresses, client, informers)
 			informers.StartWithContext(t.Context())
 			if err := informers.WaitForSync(t.Context()); err != nil {
@@ -135,7 +135,7 @@ func TestServiceResolver(t *testing.T) {
 func TestServiceResolverSelf(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
-	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context().Done()), nil))
+	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil))
 	for _, test := range []struct {
 		namespace, name string
 		port            int32
@@ -161,7 +161,7 @@ func TestServiceResolverLive(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}})
-	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context().Done()), nil)) // which aren't started
+	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil)) // which aren't started
 	got, err := resolver.ResolveEndpoint("hooks", "hook", 443)
 	if err != nil || got.String() != "https://hooks.example.com:443" {
 		t.Errorf("%v, error %v, want what the server says", got, err)

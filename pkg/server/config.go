@@ -380,7 +380,7 @@ func (c *Config) buildClients(context.Context) error {
 		return err
 	}
 	c.client, c.dynamicClient = client, dynamicClient
-	c.informers = admission.NewInformers(client, admission.NewBarrier(c.following.Done()), c.newInformer)
+	c.informers = admission.NewInformers(client, admission.NewBarrier(c.following), c.newInformer)
 	c.flowSchemas = c.newFlowSchemas()
 	return nil
 }

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 	ministorage "github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -38,22 +40,38 @@ const crdBarrierTimeout = 10 * time.Second
 // are served and discovered.
 type crdBarrier struct {
 	following context.Context // see Config
+	known     *condition.Variable[knownDefinitions]
 	served    servedDefinitions
 	// resourcesChanged is called when others are discovered than before, and the answer waits for it.
 	resourcesChanged func()
 	// definitionChanged is called when requests are served by another definition, and the answer waits for it.
 	definitionChanged func()
 
-	mu         sync.Mutex
+	cleanup crdCleanup
+}
+
+// knownDefinitions is the state that the answer to a write of a definition waits for.
+type knownDefinitions struct {
+	// seen are the definitions that the informer has shown to every handler.
 	seen       map[string]*apiextensionsv1.CustomResourceDefinition
 	discovered discoveredResources
 	// stuck are the resource versions of definitions of which the controllers could not write the status.
 	stuck map[string]string
 	// ending are the resource versions at which deletions have begun, until that is seen.
-	ending  map[string]string
-	updates chan struct{}
+	ending map[string]string
+}
 
-	cleanup crdCleanup
+// String names the definitions.
+func (k knownDefinitions) String() string {
+	if len(k.seen) == 0 {
+		return "no definition has been seen"
+	}
+	var known []string
+	for name, crd := range k.seen {
+		known = append(known, name+" at resourceVersion "+crd.ResourceVersion)
+	}
+	slices.Sort(known)
+	return strings.Join(known, ", ")
 }
 
 func newCRDBarrier(following context.Context) *crdBarrier {
@@ -61,21 +79,13 @@ func newCRDBarrier(following context.Context) *crdBarrier {
 		following:         following,
 		resourcesChanged:  func() {},
 		definitionChanged: func() {},
-		seen:              map[string]*apiextensionsv1.CustomResourceDefinition{},
-		discovered:        discoveredResources{},
-		stuck:             map[string]string{},
-		ending:            map[string]string{},
-		updates:           make(chan struct{}),
+		known: condition.New(knownDefinitions{
+			seen:       map[string]*apiextensionsv1.CustomResourceDefinition{},
+			discovered: discoveredResources{},
+			stuck:      map[string]string{},
+			ending:     map[string]string{},
+		}),
 	}
-}
-
-// update changes what is known, and wakes who waits for it.
-func (b *crdBarrier) update(change func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	change()
-	close(b.updates)
-	b.updates = make(chan struct{})
 }
 
 // observe is told what the informer has seen, after everybody else.
@@ -83,52 +93,41 @@ func (b *crdBarrier) observe(crd *apiextensionsv1.CustomResourceDefinition, dele
 	if deleted {
 		b.served.forget(crd)
 	}
-	b.update(func() {
-		if deleted {
-			delete(b.seen, crd.Name)
-			delete(b.stuck, crd.Name)
-			// A definition of the same name that follows must be discovered anew.
-			for _, v := range crd.Spec.Versions {
-				delete(b.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}], crd.Spec.Names.Plural)
-			}
-		} else {
-			b.seen[crd.Name] = crd
+	b.known.Update(func(k *knownDefinitions) {
+		if !deleted {
+			k.seen[crd.Name] = crd
+			return
+		}
+		delete(k.seen, crd.Name)
+		delete(k.stuck, crd.Name)
+		// A definition of the same name that follows must be discovered anew.
+		for _, v := range crd.Spec.Versions {
+			delete(k.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}], crd.Spec.Names.Plural)
 		}
 	})
 }
 
-// await waits until the condition holds.
-func (b *crdBarrier) await(what string, holds func() bool) {
+// await waits until the condition holds for a definition.
+func (b *crdBarrier) await(name string, holds func(knownDefinitions) bool) {
 	ctx, cancel := context.WithTimeout(b.following, crdBarrierTimeout)
 	defer cancel()
-	if !b.until(ctx, holds) && b.following.Err() == nil {
-		klog.ErrorS(ctx.Err(), "a custom resource definition isn't in effect yet", "name", what)
+	if err := b.known.Wait(ctx, holds); err != nil && b.following.Err() == nil {
+		klog.ErrorS(err, "a custom resource definition isn't in effect yet", "name", name)
 	}
 }
 
-// until waits until the condition holds, and says whether it does before ctx ends.
-func (b *crdBarrier) until(ctx context.Context, holds func() bool) bool {
-	for {
-		b.mu.Lock()
-		done, updates := holds(), b.updates
-		b.mu.Unlock()
-		if done {
-			return true
-		}
-		select {
-		case <-updates:
-		case <-ctx.Done():
-			return false
-		}
-	}
+// last is the definition as it was last seen, nil if there is none.
+func (b *crdBarrier) last(name string) (crd *apiextensionsv1.CustomResourceDefinition) {
+	b.known.Read(func(k knownDefinitions) { crd = k.seen[name] })
+	return crd
 }
 
 // created waits until the definition is in effect, or won't be. The UID tells it from a predecessor that has
 // not quite gone; without one, any will do.
 func (b *crdBarrier) created(name string, uid types.UID) {
-	b.await(name, func() bool {
-		crd := b.seen[name]
-		return crd != nil && (uid == "" || crd.UID == uid) && (b.isInEffect(crd) || b.isStuck(crd))
+	b.await(name, func(k knownDefinitions) bool {
+		crd := k.seen[name]
+		return crd != nil && (uid == "" || crd.UID == uid) && (k.isInEffect(crd) || k.isStuck(crd))
 	})
 }
 
@@ -152,33 +151,28 @@ func (b *crdBarrier) awaitServed(crd *apiextensionsv1.CustomResourceDefinition) 
 
 // updated waits until requests are served by the definition of that version.
 func (b *crdBarrier) updated(name, resourceVersion string) {
-	b.await(name, func() bool { return b.isPast(name, resourceVersion) })
-	b.mu.Lock()
-	crd := b.seen[name]
-	b.mu.Unlock()
-	b.awaitServed(crd)
+	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
+	b.awaitServed(b.last(name))
 }
 
 // changed waits until the definition as it was last seen is in effect, or won't be, or is gone.
 func (b *crdBarrier) changed(name string) {
-	b.await(name, func() bool {
-		crd := b.seen[name]
-		return crd == nil || b.isInEffect(crd) || b.isStuck(crd)
+	b.await(name, func(k knownDefinitions) bool {
+		crd := k.seen[name]
+		return crd == nil || k.isInEffect(crd) || k.isStuck(crd)
 	})
 }
 
 // refused notes that the controllers could not write the status of the definition of that version: they try
 // again, but nobody knows how long a webhook refuses it.
 func (b *crdBarrier) refused(name, resourceVersion string) {
-	b.update(func() { b.stuck[name] = resourceVersion })
+	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })
 }
 
 // ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
 // controllers then do, and webhooks are asked about, would come before it.
 func (b *crdBarrier) ends(name, resourceVersion string) {
-	b.mu.Lock()
-	b.ending[name] = resourceVersion
-	b.mu.Unlock()
+	b.known.Update(func(k *knownDefinitions) { k.ending[name] = resourceVersion })
 	b.cleanup.begin(name, resourceVersion)
 }
 
@@ -192,25 +186,25 @@ func (b *crdBarrier) settled(next http.Handler) http.Handler {
 }
 
 func (b *crdBarrier) settle() {
-	b.mu.Lock()
 	var ending map[string]string
-	if len(b.ending) > 0 {
-		ending = maps.Clone(b.ending)
-	}
-	b.mu.Unlock()
+	b.known.Read(func(k knownDefinitions) {
+		if len(k.ending) > 0 {
+			ending = maps.Clone(k.ending)
+		}
+	})
 	for name, resourceVersion := range ending {
 		b.updated(name, resourceVersion)
-		b.mu.Lock()
-		if b.ending[name] == resourceVersion {
-			delete(b.ending, name)
-		}
-		b.mu.Unlock()
+		b.known.Update(func(k *knownDefinitions) {
+			if k.ending[name] == resourceVersion {
+				delete(k.ending, name)
+			}
+		})
 	}
 }
 
 // isPast says that the definition has been seen at the version or a later one, or that it is gone.
-func (b *crdBarrier) isPast(name, resourceVersion string) bool {
-	crd := b.seen[name]
+func (k knownDefinitions) isPast(name, resourceVersion string) bool {
+	crd := k.seen[name]
 	if crd == nil {
 		return true
 	}
@@ -220,7 +214,7 @@ func (b *crdBarrier) isPast(name, resourceVersion string) bool {
 
 // deleted waits until the deletion of that version has been seen. Who is restored has the UID of who is deleted.
 func (b *crdBarrier) deleted(name, resourceVersion string) {
-	b.await(name, func() bool { return b.isPast(name, resourceVersion) })
+	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }
 
 // RESTOptionsGetter puts the barrier behind the writes of definitions.

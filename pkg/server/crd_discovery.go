@@ -91,15 +91,15 @@ func (d *discoveryRecorder) AddGroupVersion(group string, version apidiscoveryv2
 func (d *discoveryRecorder) SetGroupVersionPriority(gv metav1.GroupVersion, group, version int) {
 	d.ResourceManager.SetGroupVersionPriority(gv, group, version)
 	d.barrier.resourcesChanged()
-	d.barrier.update(func() { d.barrier.discovered[schema.GroupVersion{Group: gv.Group, Version: gv.Version}] = d.added })
+	d.barrier.known.Update(func(k *knownDefinitions) { k.discovered[schema.GroupVersion(gv)] = d.added })
 }
 
 func (d *discoveryRecorder) RemoveGroup(group string) {
 	d.ResourceManager.RemoveGroup(group)
 	d.groupRemoved()
 	d.barrier.resourcesChanged()
-	d.barrier.update(func() {
-		maps.DeleteFunc(d.barrier.discovered, func(gv schema.GroupVersion, _ map[string]apidiscoveryv2.APIResourceDiscovery) bool {
+	d.barrier.known.Update(func(k *knownDefinitions) {
+		maps.DeleteFunc(k.discovered, func(gv schema.GroupVersion, _ map[string]apidiscoveryv2.APIResourceDiscovery) bool {
 			return gv.Group == group
 		})
 	})
@@ -108,5 +108,5 @@ func (d *discoveryRecorder) RemoveGroup(group string) {
 func (d *discoveryRecorder) RemoveGroupVersion(gv metav1.GroupVersion) {
 	d.ResourceManager.RemoveGroupVersion(gv)
 	d.barrier.resourcesChanged()
-	d.barrier.update(func() { delete(d.barrier.discovered, schema.GroupVersion{Group: gv.Group, Version: gv.Version}) })
+	d.barrier.known.Update(func(k *knownDefinitions) { delete(k.discovered, schema.GroupVersion(gv)) })
 }

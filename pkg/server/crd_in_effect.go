@@ -10,22 +10,22 @@ import (
 
 // isInEffect says whether the controllers have nothing left to do about a definition: it is
 // discovered as it is now, or they have refused it.
-func (b *crdBarrier) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return b.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || b.isRefusedNames(crd))
+func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return k.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }
 
 // isStuck says whether the controllers could not write the status of a definition as it is now.
-func (b *crdBarrier) isStuck(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return b.stuck[crd.Name] == crd.ResourceVersion
+func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return k.stuck[crd.Name] == crd.ResourceVersion
 }
 
 // isServed says whether a definition is discovered by the names that it has, or won't be.
-func (b *crdBarrier) isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+func (k knownDefinitions) isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:
 		return true
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
-		return isJudged(crd) && b.discovered.have(crd)
+		return isJudged(crd) && k.discovered.have(crd)
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
 		return isRefusedCABundle(crd)
 	}
@@ -40,16 +40,16 @@ func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // isRefusedNames says whether the definition has been told that names which it wants are others', and
 // has those that aren't. It may have been told so of names that it doesn't want any more, or that
 // are free by now.
-func (b *crdBarrier) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
+func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
-		equality.Semantic.DeepEqual(b.acceptable(crd), crd.Status.AcceptedNames)
+		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
 }
 
 // acceptable are the names that a definition will have: each that it wants, unless it is another's. Of short
 // names it gets all or none, and categories are nobody's.
-func (b *crdBarrier) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
+func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
 	resources, kinds := sets.New[string](), sets.New[string]()
-	for _, other := range b.seen {
+	for _, other := range k.seen {
 		if names := other.Status.AcceptedNames; other.Spec.Group == crd.Spec.Group {
 			resources.Insert(names.Plural, names.Singular).Insert(names.ShortNames...)
 			kinds.Insert(names.Kind, names.ListKind)

@@ -80,7 +80,7 @@ func TestDefinitionIsInEffect(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b := newCRDBarrier(t.Context())
+			b := knownDefinitions{discovered: discoveredResources{}}
 			crd := &definition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 				Group: "example.com", Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gears", Kind: "Gear"},
 				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}},

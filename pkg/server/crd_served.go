@@ -90,7 +90,8 @@ func (s *servedDefinitions) forget(crd *apiextensionsv1.CustomResourceDefinition
 	}
 }
 
-// await waits until requests are served by the definition, or by a later one.
+// await waits until requests are served by the definition, or by a later one. It asks the library's handler again and
+// again: the handler tells nothing when it has been told of a change.
 func (s *servedDefinitions) await(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) {
 	if crd.DeletionTimestamp != nil || !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || !s.stale(crd) {
 		return

@@ -84,8 +84,9 @@ func (b *crdBarrier) endDeletions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
 	defer context.AfterFunc(b.following, cancel)()
-	b.until(ctx, func() bool {
-		for _, crd := range b.seen {
+	// Finalizers may hold them for longer, which is no error.
+	_ = b.known.Wait(ctx, func(k knownDefinitions) bool {
+		for _, crd := range k.seen {
 			if isCleanedUp(crd) {
 				return false
 			}
@@ -154,18 +155,15 @@ func (b *crdBarrier) restored(name string, change storage.Change) {
 	switch {
 	case change.Revision == 0:
 	case change.Delete:
-		b.await(name, func() bool { return b.seen[name] == nil })
+		b.await(name, func(k knownDefinitions) bool { return k.seen[name] == nil })
 	default:
 		resourceVersion := strconv.FormatInt(change.Revision, 10)
-		b.await(name, func() bool {
-			crd := b.seen[name]
+		b.await(name, func(k knownDefinitions) bool {
+			crd := k.seen[name]
 			// Names that were about to be accepted are what was before the snapshot.
-			return crd != nil && b.isPast(name, resourceVersion) && b.isServed(crd)
+			return crd != nil && k.isPast(name, resourceVersion) && k.isServed(crd)
 		})
-		b.mu.Lock()
-		kept := b.seen[name]
-		b.mu.Unlock()
-		if kept != nil && kept.DeletionTimestamp == nil {
+		if kept := b.last(name); kept != nil && kept.DeletionTimestamp == nil {
 			b.cleanup.keep(name, resourceVersion)
 		}
 		b.updated(name, resourceVersion)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
 const (
@@ -65,10 +67,7 @@ func (s *lazyCache) cache(ctx context.Context, from uint64) (*watchCache, error)
 			return nil, err
 		}
 	}
-	select {
-	case <-c.filled:
-	case <-ctx.Done():
-	}
+	_ = c.progress.Wait(ctx, cacheProgress.isFilled)
 	return c, nil
 }
 
@@ -88,10 +87,10 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 		return nil, fmt.Errorf("watch cache of %s: %w", s.resource, err)
 	}
 	life, end := context.WithCancel(context.Background())
-	c := &watchCache{cacher.NewCacheDelegator(made, s.Interface), made, life, end, make(chan struct{})}
+	c := &watchCache{CacheDelegator: cacher.NewCacheDelegator(made, s.Interface), cacher: made, end: end}
 	s.run(func() {
 		ctx, cancel := context.WithTimeout(life, firstFill)
-		defer close(c.filled)
+		defer c.progress.Update(func(p *cacheProgress) { p.filled = true })
 		defer cancel()
 		if made.Wait(ctx) == nil && begin != 0 {
 			s.catchUp(ctx, made)
@@ -120,19 +119,14 @@ func (s *lazyCache) await(ctx context.Context, revision int64) {
 		s.mu.Unlock()
 		return
 	}
-	seen := make(chan struct{})
 	s.run(func() {
-		defer close(seen)
+		defer c.progress.Update(func(p *cacheProgress) { p.seen = max(p.seen, revision) })
 		// The read waits, whatever becomes of its context; what it finds doesn't matter.
 		nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
 		_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
 	})
 	s.mu.Unlock()
-	select {
-	case <-seen:
-	case <-c.life.Done():
-	case <-ctx.Done():
-	}
+	_ = c.progress.Wait(ctx, func(p cacheProgress) bool { return p.ended || p.seen >= revision })
 }
 
 // destroy ends the cache, if there is one, and prevents that there will be.
@@ -240,14 +234,26 @@ func (s *lazyCache) current() storage.Interface {
 // watchCache is a store behind its watch cache.
 type watchCache struct {
 	*cacher.CacheDelegator
-	cacher *cacher.Cacher
-	life   context.Context // until it is destroyed
-	end    context.CancelFunc
-	filled chan struct{} // closed when requests need no longer wait
+	cacher   *cacher.Cacher
+	end      context.CancelFunc // of what fills it
+	progress condition.Variable[cacheProgress]
 }
+
+// cacheProgress is how far a watch cache is.
+type cacheProgress struct {
+	// filled says that requests need no longer wait.
+	filled bool
+	// seen is a revision that the cache has got to.
+	seen int64
+	// ended says that the cache is destroyed.
+	ended bool
+}
+
+func (p cacheProgress) isFilled() bool { return p.filled }
 
 func (c *watchCache) destroy() {
 	c.end()
+	c.progress.Update(func(p *cacheProgress) { p.ended = true })
 	c.Stop()
 	c.cacher.Stop()
 }

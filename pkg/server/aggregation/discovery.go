@@ -2,8 +2,10 @@ package aggregation
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -11,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
 // listing keeps in discovery what other servers have. The library's manager asks the servers for their aggregated
@@ -34,8 +38,8 @@ type listedAPI struct {
 	version apidiscoveryv2.APIVersionDiscovery
 	// round counts how often the manager was told that the server has to be asked.
 	round int
-	// settled is closed when discovery has the answer of the last round.
-	settled chan struct{}
+	// settled says that discovery has the answer of the last round.
+	settled condition.Variable[bool]
 }
 
 // question is a request of the manager for what a server has.
@@ -72,10 +76,10 @@ func (l *listing) set(gv schema.GroupVersion, r *remoteAPI) {
 	defer l.mu.Unlock()
 	known := l.apis[gv]
 	if known != nil {
-		known.settle()
+		known.settled.Set(true)
 	}
 	if r != nil {
-		l.apis[gv] = &listedAPI{remote: r, settled: make(chan struct{})}
+		l.apis[gv] = &listedAPI{remote: r}
 		l.list(l.apis[gv], apidiscoveryv2.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessStale})
 		return
 	}
@@ -95,27 +99,17 @@ func (l *listing) refresh(r *remoteAPI) {
 		return
 	}
 	listed.round++
-	select {
-	case <-listed.settled:
-		listed.settled = make(chan struct{})
-	default:
-	}
+	listed.settled.Set(false)
 	l.manager().AddAPIService(r.service, l.asking(r))
 }
 
 // settle returns when discovery has what the servers have answered to all that they were asked, or ctx ends.
 func (l *listing) settle(ctx context.Context) {
 	l.mu.Lock()
-	var settled []chan struct{}
-	for _, listed := range l.apis {
-		settled = append(settled, listed.settled)
-	}
+	asked := slices.Collect(maps.Values(l.apis))
 	l.mu.Unlock()
-	for _, s := range settled {
-		select {
-		case <-s:
-		case <-ctx.Done():
-		}
+	for _, listed := range asked {
+		_ = listed.settled.Wait(ctx, func(settled bool) bool { return settled })
 	}
 }
 
@@ -163,7 +157,7 @@ func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVer
 	}
 	changed := l.list(listed, version)
 	if !isAnswer || q.round == listed.round {
-		listed.settle()
+		listed.settled.Set(true)
 	}
 	l.mu.Unlock()
 	if changed {
@@ -181,14 +175,6 @@ func (l *listing) list(listed *listedAPI, version apidiscoveryv2.APIVersionDisco
 	l.target.AddGroupVersion(gv.Group, version)
 	l.target.SetGroupVersionPriority(metav1.GroupVersion(gv), int(spec.GroupPriorityMinimum), int(spec.VersionPriority))
 	return true
-}
-
-func (a *listedAPI) settle() {
-	select {
-	case <-a.settled:
-	default:
-		close(a.settled)
-	}
 }
 
 // managerTarget is where the manager lists what it finds out. What isn't found out, the listing does itself.

@@ -111,24 +111,19 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			a, r, manager := listingOf(t)
 			a.listing.mu.Lock()
-			settled := a.listing.apis[r.gv].settled
+			listed := a.listing.apis[r.gv]
 			a.listing.mu.Unlock()
 			test.happens(t, a, r, manager)
 			a.listing.mu.Lock()
-			if listed := a.listing.apis[r.gv]; listed != nil {
-				settled = listed.settled
+			if now := a.listing.apis[r.gv]; now != nil {
+				listed = now
 			}
 			a.listing.mu.Unlock()
-			select {
-			case <-settled:
-				if !test.settled {
-					t.Errorf("the list doesn't wait for the server: %s", test.reason)
+			listed.settled.Read(func(settled bool) {
+				if settled != test.settled {
+					t.Errorf("the list waits for the server: %t, want %t: %s", !settled, !test.settled, test.reason)
 				}
-			default:
-				if test.settled {
-					t.Errorf("the list waits for the server: %s", test.reason)
-				}
-			}
+			})
 			if diff := cmp.Diff(test.want, listedVersions(t, a)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", test.reason, diff)
 			}

@@ -213,7 +213,7 @@ func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondi
 		return unavailable("FailedDiscoveryCheck", err.Error())
 	}
 	r.describe(ctx, t, host)
-	return condition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
+	return newCondition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
 }
 
 // unreachable says why there is no host to ask.
@@ -231,14 +231,14 @@ func (r *remoteAPI) unreachable(err error) apiregistrationv1.APIServiceCondition
 	if cause, ok := apierrors.StatusCause(err, admission.CauseNoEndpoints); ok {
 		return unavailable("MissingEndpoints", fmt.Sprintf("endpointslices for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, cause.Field))
 	}
-	return condition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))
+	return newCondition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))
 }
 
 func unavailable(reason, message string) apiregistrationv1.APIServiceCondition {
-	return condition(apiregistrationv1.ConditionFalse, reason, message)
+	return newCondition(apiregistrationv1.ConditionFalse, reason, message)
 }
 
-func condition(status apiregistrationv1.ConditionStatus, reason, message string) apiregistrationv1.APIServiceCondition {
+func newCondition(status apiregistrationv1.ConditionStatus, reason, message string) apiregistrationv1.APIServiceCondition {
 	return apiregistrationv1.APIServiceCondition{
 		Type: apiregistrationv1.Available, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
 	}

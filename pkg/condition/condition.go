@@ -1,0 +1,87 @@
+// Package condition is the one way in which goroutines of a server wait for state that other goroutines change.
+//
+// A [Variable] holds the state. Update changes the state and wakes the waiting goroutines, and Wait returns when a
+// predicate holds for the state. Nothing polls: a predicate is evaluated once, and then after each update.
+//
+// Don't use it for an event that happens once and has no state, such as the end of a server: a closed channel, or a
+// context that has ended, says so. Don't use it for a queue either: a goroutine that waits sees the latest state, and
+// may miss the states before it.
+package condition
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Variable is a state that goroutines wait for. The zero value holds the zero state. A Variable must not be copied after
+// its first use.
+type Variable[T any] struct {
+	mu    sync.Mutex
+	state T
+	// changed is closed by the next update. It is nil while no goroutine waits, so that such an update allocates nothing.
+	changed chan struct{}
+}
+
+// New returns a variable that holds a state.
+func New[T any](state T) *Variable[T] { return &Variable[T]{state: state} }
+
+// Update changes the state, and wakes the goroutines that wait. It holds the lock of the variable while change runs, so
+// change must not call the variable.
+func (v *Variable[T]) Update(change func(*T)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	change(&v.state)
+	if v.changed != nil {
+		close(v.changed)
+		v.changed = nil
+	}
+}
+
+// Set replaces the state, and wakes the goroutines that wait.
+func (v *Variable[T]) Set(state T) { v.Update(func(s *T) { *s = state }) }
+
+// Read calls read with the state, under the lock of the variable: read must not call the variable, nor keep what the
+// state refers to.
+func (v *Variable[T]) Read(read func(T)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	read(v.state)
+}
+
+// Wait returns nil as soon as holds is true for the state, even if ctx has ended. If ctx ends first, the error wraps the
+// cause of that end and shows the last state, in the words of its String method if there is one. Wait calls holds under
+// the lock of the variable: holds must not call the variable. A Wait for what holds already allocates nothing.
+func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
+	for {
+		changed := v.next(holds)
+		if changed == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return v.unmet(context.Cause(ctx))
+		}
+	}
+}
+
+// next returns the channel that the next update closes, nil if the predicate holds.
+func (v *Variable[T]) next(holds func(T) bool) <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if holds(v.state) {
+		return nil
+	}
+	if v.changed == nil {
+		v.changed = make(chan struct{})
+	}
+	return v.changed
+}
+
+// unmet formats the state while it doesn't change.
+func (v *Variable[T]) unmet(cause error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return fmt.Errorf("%w: the last state is %+v", cause, v.state)
+}

@@ -1,0 +1,168 @@
+package condition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// counter is a state with words of its own.
+type counter struct{ n int }
+
+func (c counter) String() string { return fmt.Sprint("a count of ", c.n) }
+
+func atLeast(n int) func(counter) bool { return func(c counter) bool { return c.n >= n } }
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	broken := errors.New("the store is broken")
+	for _, test := range []struct {
+		name, reason string
+		act          func(*Variable[counter], context.CancelCauseFunc)
+		until        int
+		after        time.Duration
+		want         string // of the error
+	}{{
+		name:   "holds already",
+		reason: "nothing has to change",
+	}, {
+		name:   "holds already, and the context has ended",
+		reason: "the state counts, not the order of two ends",
+		act:    func(_ *Variable[counter], end context.CancelCauseFunc) { end(broken) },
+	}, {
+		name:   "updated",
+		reason: "the update wakes the goroutine",
+		act:    func(v *Variable[counter], _ context.CancelCauseFunc) { v.Update(func(c *counter) { c.n++ }) },
+		until:  1, after: second,
+	}, {
+		name:   "set",
+		reason: "a new state is an update",
+		act:    func(v *Variable[counter], _ context.CancelCauseFunc) { v.Set(counter{5}) },
+		until:  2, after: second,
+	}, {
+		name:   "updated twice",
+		reason: "an update that isn't enough leaves the goroutine waiting",
+		act: func(v *Variable[counter], _ context.CancelCauseFunc) {
+			v.Update(func(c *counter) { c.n++ })
+			time.AfterFunc(second, func() { v.Update(func(c *counter) { c.n++ }) })
+		},
+		until: 2, after: 2 * second,
+	}, {
+		name:   "the context ends",
+		reason: "the error says why, and how far the state came",
+		act: func(v *Variable[counter], end context.CancelCauseFunc) {
+			v.Update(func(c *counter) { c.n = 1 })
+			end(broken)
+		},
+		until: 2, after: second,
+		want: "the store is broken: the last state is a count of 1",
+	}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, end := context.WithCancelCause(t.Context())
+				defer end(nil)
+				var v Variable[counter]
+				switch {
+				case test.act != nil && test.after > 0:
+					time.AfterFunc(second, func() { test.act(&v, end) })
+				case test.act != nil:
+					test.act(&v, end)
+				}
+				began := time.Now()
+				err := v.Wait(ctx, atLeast(test.until))
+				if took := time.Since(began); took != test.after {
+					t.Errorf("%s: it took %v, want %v", test.reason, took, test.after)
+				}
+				if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+					t.Errorf("%s: error %v, want %q", test.reason, err, test.want)
+				}
+				if test.want != "" && !errors.Is(err, broken) {
+					t.Errorf("%s: %v doesn't wrap the cause", test.reason, err)
+				}
+			})
+		})
+	}
+}
+
+// A state without words of its own is shown with the names of its fields.
+func TestWaitShowsFields(t *testing.T) {
+	t.Parallel()
+	type progress struct{ Revision int64 }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := New(progress{7}).Wait(ctx, func(progress) bool { return false })
+	if err == nil || !strings.HasSuffix(err.Error(), "{Revision:7}") || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Every goroutine sees the state that it waits for, whatever the others wait for and however updates come together.
+func TestManyWait(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 16, 200
+	v := New(counter{})
+	var running sync.WaitGroup
+	for range goroutines {
+		running.Go(func() {
+			for n := 1; n <= each; n++ {
+				v.Update(func(c *counter) { c.n++ })
+				if err := v.Wait(t.Context(), atLeast(n)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := v.Wait(t.Context(), atLeast(goroutines*each)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	v.Read(func(c counter) {
+		if c.n != goroutines*each {
+			t.Errorf("the count is %d", c.n)
+		}
+	})
+}
+
+// A panic of a predicate, of an update or of a read leaves the variable usable.
+func TestPanicUnlocks(t *testing.T) {
+	t.Parallel()
+	v := New(counter{})
+	for name, call := range map[string]func(){
+		"Wait":   func() { _ = v.Wait(t.Context(), func(counter) bool { panic("no") }) },
+		"Update": func() { v.Update(func(*counter) { panic("no") }) },
+		"Read":   func() { v.Read(func(counter) { panic("no") }) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s hides the panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+	v.Set(counter{1})
+	if err := v.Wait(t.Context(), atLeast(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What most callers do costs no memory: a wait for what holds, and an update that no goroutine waits for.
+func TestFastPathAllocatesNothing(t *testing.T) { // AllocsPerRun is not for parallel tests
+	v, ctx := New(counter{1}), t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		v.Update(func(c *counter) { c.n++ })
+		if v.Wait(ctx, func(c counter) bool { return c.n > 0 }) != nil {
+			t.Error("it doesn't hold")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
