@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// caches are the stores of a member that have a watch cache, or may get one. The zero value is
-// ready for use.
+// caches is the list of a member's stores that have a watch cache or may get one. The zero value is ready for use.
 type caches struct {
 	mu     sync.Mutex
-	stores map[*lazyCache]string // to the key that begins those of its objects
+	stores map[*lazyCache]string // the prefix of the keys of the store's objects
 }
 
 func (c *caches) add(s *lazyCache, key string) {
@@ -28,7 +27,7 @@ func (c *caches) remove(s *lazyCache) {
 	delete(c.stores, s)
 }
 
-// await waits until the watch caches have seen changes that were made past their stores.
+// await waits until the watch caches have seen changes that bypassed their stores.
 func (c *caches) await(ctx context.Context, changes []Change) {
 	behind := map[*lazyCache]int64{}
 	c.mu.Lock()

@@ -10,12 +10,12 @@ import (
 	"go.etcd.io/etcd/server/v3/config"
 )
 
-// checkFiles reads the files of a previous member and returns the index of the snapshot that its log
-// continues, 0 if it begins with the first entry. etcd would open a damaged database on goroutines
-// of its own, where a panic or fault ends the process. It must be guarded.
+// checkFiles reads the files of a previous member. It returns the index of the snapshot that the log continues, or 0 if
+// the log begins with the first entry. etcd itself would open a damaged database on goroutines of its own, where a
+// panic or fault ends the process. Call checkFiles through trap.guard.
 //
-// A member whose first start was cut short is removed: it doesn't know of itself, so it would never be
-// elected. A folder that has been used is refused if nothing is in it.
+// If the first start of a member was cut short, checkFiles removes its files: such a member doesn't know its own
+// identity and would never be elected. A folder that has been used and is empty is refused.
 func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err error) {
 	log, err := checkLog(cfg)
 	if err != nil {
@@ -35,7 +35,7 @@ func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err erro
 		return log.snapshot, nil
 	}
 	if !unused {
-		return 0, advised(fmt.Errorf("%s: missing or empty: it held what was stored", cfg.MemberDir()))
+		return 0, advised(fmt.Errorf("%s: missing or empty, although data was stored in it", cfg.MemberDir()))
 	}
 	if err := os.RemoveAll(cfg.MemberDir()); err != nil {
 		return 0, fmt.Errorf("removing what a first start has left: %w", err)
@@ -43,28 +43,28 @@ func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err erro
 	return 0, nil
 }
 
-// compare finds fault with what one of them lacks of what the other one has, by the indices of raft's entries. etcd would
-// wait for entries that never come, or go on without what is missing.
+// compare returns an error if the log lacks entries of the database or the database lacks entries of the log, by the
+// indices of raft's entries. etcd would wait for entries that never come, or drop data without an error.
 func compare(log logContent, database databaseContent) error {
 	switch {
 	case log.commit == 0:
-		return errors.New("the log has nothing of what the database has")
+		return errors.New("the log has no entries, and the database has some")
 	case !database.exists && log.snapshot > 0:
-		return fmt.Errorf("the database is missing, and the log begins behind entry %d", log.snapshot)
+		return fmt.Errorf("the database is missing, and the log begins after entry %d", log.snapshot)
 	case log.last < log.commit:
-		return fmt.Errorf("the log ends with entry %d, and says that entry %d was committed", log.last, log.commit)
+		return fmt.Errorf("the log ends with entry %d, but entry %d was committed", log.last, log.commit)
 	case log.last < database.index:
 		return fmt.Errorf("the log ends with entry %d, and the database with entry %d", log.last, database.index)
 	case database.index < log.snapshot:
-		return fmt.Errorf("the database ends with entry %d, and the log begins behind entry %d", database.index, log.snapshot)
+		return fmt.Errorf("the database ends with entry %d, and the log begins after entry %d", database.index, log.snapshot)
 	}
 	return nil
 }
 
-// advised adds what can be done about damaged files. An error of the system says that by itself.
+// advised adds advice about damaged files to an error. An error of the operating system needs none.
 func advised(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fmt.Errorf("%w: bring the folder back from a copy, or begin with an empty one", err)
+	return fmt.Errorf("%w: restore the folder from a copy, or start with an empty folder", err)
 }

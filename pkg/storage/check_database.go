@@ -15,23 +15,23 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// databaseTimeout is how long the check waits for another holder of the database file.
+// databaseTimeout is the time that the check waits for another process that holds the database file.
 const databaseTimeout = time.Second
 
-// databaseContent is what a database has.
+// databaseContent is what checkDatabase finds in a database.
 type databaseContent struct {
 	exists bool
-	// hasKeys says that something has been stored.
+	// hasKeys is true if a key has been stored.
 	hasKeys bool
-	// index is that of the last of raft's entries that is in it, 0 if none is.
+	// index is the index of the last of raft's entries in the database, or 0 without one.
 	index uint64
-	// members are those of the etcd cluster.
+	// members is the number of members of the etcd cluster.
 	members int
-	// version is that of the etcd whose form the database has, empty before 3.6.
+	// version is the version of the etcd whose storage format the database has. It is empty before 3.6.
 	version string
 }
 
-// checkDatabase reads all pages of the database, as etcd does to find the free ones.
+// checkDatabase reads all pages of the database, as etcd does to find the free pages.
 func checkDatabase(path string) (content databaseContent, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -68,7 +68,7 @@ func checkDatabase(path string) (content databaseContent, err error) {
 	return content, err
 }
 
-// add takes note of what a bucket has.
+// add records one key of a bucket.
 func (c *databaseContent) add(bucket, key, value []byte) {
 	switch {
 	case bytes.Equal(bucket, schema.Key.Name()):
@@ -85,21 +85,21 @@ func (c *databaseContent) add(bucket, key, value []byte) {
 	}
 }
 
-// checkOrigin finds fault with a database of a cluster, whose only member would never be elected, and with one of a newer
-// etcd. An older one's is brought to the form of this one.
+// checkOrigin refuses the database of a cluster, whose members would never elect this one, and the database of a newer
+// etcd. The database of an older etcd is converted.
 func (c *databaseContent) checkOrigin() error {
 	if c.members > 1 {
-		return fmt.Errorf("of a cluster of %d etcd servers, and this is one", c.members)
+		return fmt.Errorf("it belongs to a cluster of %d etcd servers, and this etcd is a single server", c.members)
 	}
 	if c.version == "" {
 		return nil
 	}
 	written, err := utilversion.ParseGeneric(c.version)
 	if err != nil {
-		return fmt.Errorf("of no version of etcd: %q", c.version)
+		return fmt.Errorf("it names no version of etcd: %q", c.version)
 	}
 	if known := utilversion.MustParseGeneric(version.Version); written.Major() != known.Major() || written.Minor() > known.Minor() {
-		return fmt.Errorf("of etcd %s, and this one is %s", written, known)
+		return fmt.Errorf("written by etcd %s, and this etcd is %s", written, known)
 	}
 	return nil
 }

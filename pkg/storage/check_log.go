@@ -16,18 +16,19 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 )
 
-// recordBytes is more than any record of the log has: a request has maxRequestBytes, and little is added.
+// recordBytes is more than any record of the log takes: a request has maxRequestBytes at most, and the log adds little.
 const recordBytes = 2 * maxRequestBytes
 
-// logContent is what a write-ahead log has, by the indices of raft's entries.
+// logContent is what checkLog finds in a write-ahead log, by the indices of raft's entries.
 type logContent struct {
-	// snapshot is the entry behind which the log begins to count, and last the one that it ends with.
+	// snapshot is the entry after which the log begins. last is the entry with which the log ends.
 	snapshot, last uint64
-	// commit is the entry up to which all are known to be committed, 0 if none is.
+	// commit is the last entry that is known to be committed, or 0 without one.
 	commit uint64
 }
 
-// checkLog reads the log. A record that the end of the process cut short is no damage: its write wasn't answered.
+// checkLog reads the log. A record that the end of the process cut short is no damage: no client got an answer for its
+// write.
 func checkLog(cfg config.ServerConfig) (logContent, error) {
 	segment, err := lastSegment(cfg.WALDir())
 	if err != nil {
@@ -59,7 +60,7 @@ func readLog(cfg config.ServerConfig) (logContent, error) {
 	if err != nil {
 		return logContent{}, err
 	}
-	_, state, entries, err := log.ReadAll() // which closes it
+	_, state, entries, err := log.ReadAll() // ReadAll closes the log
 	if err != nil {
 		return logContent{}, err
 	}
@@ -70,7 +71,7 @@ func readLog(cfg config.ServerConfig) (logContent, error) {
 	return content, nil
 }
 
-// lastSegment is the file that the log ends with, empty if there is no log.
+// lastSegment returns the last file of the log, or "" without a log.
 func lastSegment(dir string) (string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,10 +84,10 @@ func lastSegment(dir string) (string, error) {
 	return filepath.Join(dir, files[len(files)-1].Name()), nil
 }
 
-// checkTail reads the segment that the log ends with. It has its full length as long as etcd writes to it, so a
-// record that goes beyond a shorter one was cut off later. etcd would drop that record, and all that came after it.
-// Other incomplete records are of the write that the end of the process, or of the disk, interrupted. They are dropped
-// here: etcd would leave the segment short, and needs room for a copy of it.
+// checkTail reads the last segment of the log. A segment has its full length as long as etcd writes to it. So a record
+// that extends beyond a shorter segment was cut off later; etcd would drop that record and all records after it. Any
+// other incomplete record belongs to a write that was interrupted by the end of the process or a full disk. checkTail
+// drops such records itself: etcd would leave the segment short, and needs room for a copy of it.
 func checkTail(segment string) error {
 	f, err := os.Open(segment)
 	if err != nil {
@@ -101,8 +102,8 @@ func checkTail(segment string) error {
 	used, err := readRecords(f)
 	switch {
 	case err == nil && used == 0:
-		return errors.New("damaged: it begins with no record")
-	case err == nil && size < segmentBytes: // as etcd leaves it when the disk is full
+		return errors.New("damaged: it doesn't begin with a record")
+	case err == nil && size < segmentBytes: // etcd leaves such a segment when the disk is full
 		return os.Truncate(segment, segmentBytes)
 	case err == nil:
 		return nil
@@ -117,7 +118,7 @@ func checkTail(segment string) error {
 	return os.Truncate(segment, max(size, segmentBytes))
 }
 
-// readRecords reads the records of a segment, and returns where they end.
+// readRecords reads the records of a segment and returns the offset of their end.
 func readRecords(f *os.File) (end int64, err error) {
 	decoder, record := wal.NewDecoder(fileutil.NewFileReader(f)), &walpb.Record{}
 	for {
@@ -132,10 +133,10 @@ func readRecords(f *os.File) (end int64, err error) {
 	}
 }
 
-// isCutOff says whether the incomplete record at an offset is one that etcd doesn't leave: one that goes beyond a
-// segment that is too short, or one that is too long.
+// isCutOff reports whether etcd can't have left the incomplete record at an offset: the record extends beyond a segment
+// that is too short, or is itself too long.
 func isCutOff(f *os.File, offset, size int64) bool {
-	var frame [8]byte // the length, and in the highest byte that of the padding
+	var frame [8]byte // the length; the highest byte has the length of the padding
 	if _, err := f.ReadAt(frame[:], offset); err != nil {
 		return size < segmentBytes
 	}

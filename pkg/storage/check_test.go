@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Where a member keeps what is stored, below its folder.
+// The files of the data, below a member's folder.
 var (
 	memberFiles   = "member"
 	logFiles      = filepath.Join(memberFiles, "wal")
@@ -27,10 +27,10 @@ var (
 	databaseFile  = filepath.Join(databaseFiles, "db")
 )
 
-// damage is done to a folder.
+// damage damages a folder.
 type damage func(t *testing.T, dir string)
 
-// edited changes what is in a file.
+// edited changes the content of a file.
 func edited(file string, edit func([]byte) []byte) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -43,7 +43,7 @@ func edited(file string, edit func([]byte) []byte) damage {
 	}
 }
 
-// editedLog changes the segment that the log ends with. The edit is told how much of it is used.
+// editedLog changes the last segment of the log. edit gets the length of the segment's used part.
 func editedLog(edit func(segment []byte, used int) []byte) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -83,7 +83,7 @@ func removed(file string) damage {
 	}
 }
 
-// replaced puts an empty file in the place of a folder, or a folder in that of a file.
+// replaced replaces a folder by an empty file, or a file by a folder.
 func replaced(file string, byFolder bool) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -103,7 +103,7 @@ func overwritten(at, n int, with byte) func([]byte) []byte {
 	}
 }
 
-// changedDatabase changes the database as etcd does.
+// changedDatabase changes the database through bbolt, as etcd does.
 func changedDatabase(change func(*bbolt.Tx) error) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -120,21 +120,21 @@ func changedDatabase(change func(*bbolt.Tx) error) damage {
 	}
 }
 
-// ofVersion says which etcd's form the database has.
+// ofVersion sets the version of the etcd whose storage format the database has.
 func ofVersion(version string) damage {
 	return changedDatabase(func(tx *bbolt.Tx) error {
 		return tx.Bucket(schema.Meta.Name()).Put(schema.MetaStorageVersionName, []byte(version))
 	})
 }
 
-// frame begins a record of the log that has so many bytes.
+// frame is the beginning of a record of the log with a length.
 func frame(length int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(length)) }
 
 func put8(bucket, key []byte, value uint64) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, binary.BigEndian.AppendUint64(nil, value)) }
 }
 
-// A folder with damaged files is refused in one line, unless all that was answered is there.
+// A folder with damaged files is refused by an error of one line, unless all answered writes are there.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	intact := t.TempDir()
@@ -147,48 +147,48 @@ func TestDamagedData(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		damage       damage
-		want         string // in the error; none: it starts
+		want         string // in the error; if empty, the member starts
 	}{
-		{"database of another kind", "its first pages say what it is", edited(databaseFile, overwritten(0, 8192, 0xa5)), "invalid database"},
+		{"database of another kind", "the first pages have the type of the file", edited(databaseFile, overwritten(0, 8192, 0xa5)), "invalid database"},
 		{"database cut short", "reading beyond the end is a fault, not an error", edited(databaseFile, func(b []byte) []byte { return b[:20_000] }), "truncated"},
 		{"database with broken pages", "etcd would meet them on a goroutine of its own", edited(databaseFile, overwritten(8192, 100_000, 0xa5)), "damaged"},
-		{"database of zeros", "it has no pages", edited(databaseFile, func(b []byte) []byte { return make([]byte, len(b)) }), "invalid database"},
+		{"database of zeros", "the file has no pages", edited(databaseFile, func(b []byte) []byte { return make([]byte, len(b)) }), "invalid database"},
 		{"database missing", "the log alone doesn't hold what was written before its snapshot", removed(databaseFile), "the database is missing"},
-		{"database empty", "it is as good as missing", edited(databaseFile, func([]byte) []byte { return nil }), "the database is missing"},
-		{"folder of the database missing", "the database is missing with it", removed(databaseFiles), "the database is missing"},
+		{"database empty", "an empty file has nothing", edited(databaseFile, func([]byte) []byte { return nil }), "the database is missing"},
+		{"folder of the database missing", "the database was in the folder", removed(databaseFiles), "the database is missing"},
 		{"database is a folder", "there is no database", replaced(databaseFile, true), "db: not a file"},
 		{"folder of the database is a file", "there is no database", replaced(databaseFiles, false), "not a directory"},
-		{"older database", "entries are missing between it and the log", changedDatabase(put8(schema.Meta.Name(), schema.MetaConsistentIndexKeyName, 1)), "the database ends with entry 1, and the log begins behind entry"},
-		{"database of several", "it would wait for the others to be elected", changedDatabase(func(tx *bbolt.Tx) error {
+		{"older database", "entries between the database and the log are missing", changedDatabase(put8(schema.Meta.Name(), schema.MetaConsistentIndexKeyName, 1)), "the database ends with entry 1, and the log begins after entry"},
+		{"database of several", "one member of several is never elected", changedDatabase(func(tx *bbolt.Tx) error {
 			members := tx.Bucket(schema.Members.Name())
 			_, first := members.Cursor().First()
 			return members.Put([]byte("0123456789abcdef"), bytes.Clone(first))
 		}), "a cluster of 2 etcd servers"},
-		{"database of a newer etcd", "this one doesn't know what else is in it", ofVersion("3.99.0"), "of etcd 3.99.0, and this one is 3."},
-		{"database of another etcd", "this one doesn't know what is in it", ofVersion("4.2.0"), "of etcd 4.2.0, and this one is 3."},
-		{"database of no etcd", "versions have numbers", ofVersion("new"), `of no version of etcd: "new"`},
-		{"database of an older etcd", "its form is brought to this one's", ofVersion("3.6.0"), ""},
+		{"database of a newer etcd", "an older etcd doesn't know the newer format", ofVersion("3.99.0"), "written by etcd 3.99.0, and this etcd is 3."},
+		{"database of another etcd", "etcd 3 doesn't know the format of etcd 4", ofVersion("4.2.0"), "written by etcd 4.2.0, and this etcd is 3."},
+		{"database of no etcd", "versions have numbers", ofVersion("new"), `it names no version of etcd: "new"`},
+		{"database of an older etcd", "etcd converts the format", ofVersion("3.6.0"), ""},
 
 		{"log with a broken record", "each record has a checksum", editedLog(func(b []byte, _ int) []byte { return overwritten(100_000, 50, 0xa5)(b) }), "crc mismatch"},
-		{"log of zeros", "etcd takes zeros for the end", editedLog(func(b []byte, _ int) []byte { return make([]byte, len(b)) }), "it begins with no record"},
-		{"log empty", "etcd takes it for the end", editedLog(func([]byte, int) []byte { return nil }), "it begins with no record"},
-		{"log of something else", "it has no records", editedLog(func(b []byte, used int) []byte { return overwritten(0, used, 0xa5)(b) }), "goes beyond the end"},
-		{"log with zeros at its end", "records are missing that the database has", editedLog(func(b []byte, used int) []byte { return overwritten(used/2, used-used/2, 0)(b) }), "and the database with entry"},
-		{"log cut off behind a record", "records are missing that the database has", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)] }), "and the database with entry"},
-		{"log cut off in the length of a record", "etcd would drop it", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)+4] }), "goes beyond the end"},
+		{"log of zeros", "etcd takes zeros for the end", editedLog(func(b []byte, _ int) []byte { return make([]byte, len(b)) }), "it doesn't begin with a record"},
+		{"log empty", "etcd takes an empty file for the end", editedLog(func([]byte, int) []byte { return nil }), "it doesn't begin with a record"},
+		{"log of something else", "the file has no records", editedLog(func(b []byte, used int) []byte { return overwritten(0, used, 0xa5)(b) }), "goes beyond the end"},
+		{"log with zeros at its end", "the log lacks records of the database", editedLog(func(b []byte, used int) []byte { return overwritten(used/2, used-used/2, 0)(b) }), "and the database with entry"},
+		{"log cut off behind a record", "the log lacks records of the database", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)] }), "and the database with entry"},
+		{"log cut off in the length of a record", "etcd would drop the record", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)+4] }), "goes beyond the end"},
 		{"log cut off behind its records", "nothing is missing", editedLog(func(b []byte, used int) []byte { return b[:used+100] }), ""},
-		{"log with a record that has begun", "its write wasn't answered", editedLog(func(b []byte, used int) []byte {
+		{"log with a record that has begun", "the write wasn't answered", editedLog(func(b []byte, used int) []byte {
 			copy(b[used:], append(frame(2000), "begun"...))
 			return b
 		}), ""},
-		{"log with a record that is too long", "nobody has written it", editedLog(func(b []byte, used int) []byte {
+		{"log with a record that is too long", "etcd writes no record of that length", editedLog(func(b []byte, used int) []byte {
 			copy(b[used:], append(frame(100<<20), "begun"...))
 			return b
 		}), "goes beyond the end"},
-		{"log missing", "what was answered last may be in it alone", removed(logFiles), "the log has nothing of what the database has"},
+		{"log missing", "the last answered writes may be in the log alone", removed(logFiles), "the log has no entries, and the database has some"},
 		{"folder of the log is a file", "there is no log", replaced(logFiles, false), "not a directory"},
 
-		{"all missing", "it was used", removed(memberFiles), "missing or empty: it held what was stored"},
+		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although data was stored in it"},
 		{"all a file", "there is nothing", replaced(memberFiles, false), "not a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestDamagedData(t *testing.T) {
 			for range 2 {
 				m := startMember(t, Options{DataDir: dir})
 				if value := get(t, m, "/a/499"); value == "" {
-					t.Errorf("what was written last is missing: %s", c.reason)
+					t.Errorf("the last writes are missing: %s", c.reason)
 				}
 				put(t, m, "/a/499", "again")
 				stopMember(t, m)
@@ -214,7 +214,7 @@ func TestDamagedData(t *testing.T) {
 	}
 }
 
-// endOfRecord is where the record ends that has an offset in it.
+// endOfRecord returns the end of the record that contains an offset.
 func endOfRecord(segment []byte, offset int) int {
 	end := 0
 	for end <= offset {
@@ -224,7 +224,7 @@ func endOfRecord(segment []byte, offset int) int {
 	return end
 }
 
-// The database of a member that was killed has not yet what was written last, and doesn't tell that the log lacks it.
+// After a kill, the database lacks the last writes. So the database doesn't show that the log lacks them too.
 func TestLogCutOffAfterKill(t *testing.T) {
 	t.Parallel()
 	killed := t.TempDir()
@@ -250,19 +250,19 @@ func TestLogCutOffAfterKill(t *testing.T) {
 	}
 }
 
-// A member is founded anew if its first start was cut short, and nothing else is taken for that.
+// A member whose first start was cut short is made anew. No other state is mistaken for that.
 func TestFirstStartCutShort(t *testing.T) {
 	t.Parallel()
-	const lost, nothing = "held what was stored", "the log has nothing of what the database has"
+	const lost, nothing = "although data was stored in it", "the log has no entries, and the database has some"
 	for _, c := range []struct {
 		name, reason      string
 		used, stored, log bool
-		want              string // in the error; none: it starts
+		want              string // in the error; if empty, the member starts
 	}{
-		{"empty log", "nobody has been told that anything is there", false, false, true, ""},
-		{"nothing", "so it is with a new folder", false, false, false, ""},
+		{"empty log", "no write was answered", false, false, true, ""},
+		{"nothing", "a new folder has nothing", false, false, false, ""},
 		{"empty log, database with keys", "what is in it is somebody's", false, true, true, nothing},
-		{"database with keys", "so it is without a log", false, true, false, nothing},
+		{"database with keys", "the log is missing", false, true, false, nothing},
 		{"empty log of a folder that was used", "something was stored", true, false, true, lost},
 		{"nothing of a folder that was used", "something was stored", true, false, false, lost},
 	} {
@@ -281,7 +281,7 @@ func TestFirstStartCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.log {
-				// As etcd makes it, before it knows who its members are.
+				// The log as etcd makes it before it knows its members.
 				log, err := wal.Create(zap.NewNop(), cfg.WALDir(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -306,7 +306,7 @@ func TestFirstStartCutShort(t *testing.T) {
 	}
 }
 
-// The system says what to do about files that can't be read.
+// Advice is for damaged files. Other errors come from the operating system and need none.
 func TestAdviceIsForDamage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -314,9 +314,9 @@ func TestAdviceIsForDamage(t *testing.T) {
 		err          error
 		advised      bool
 	}{
-		{"missing", "nothing but a copy brings it back", &os.PathError{Op: "open", Path: "db", Err: os.ErrNotExist}, true},
-		{"broken", "nothing but a copy repairs it", wal.ErrCRCMismatch, true},
-		{"permission", "its owner can give it", &os.PathError{Op: "open", Path: "db", Err: syscall.EACCES}, false},
+		{"missing", "only a copy restores the file", &os.PathError{Op: "open", Path: "db", Err: os.ErrNotExist}, true},
+		{"broken", "only a copy repairs the file", wal.ErrCRCMismatch, true},
+		{"permission", "the owner of the file can grant it", &os.PathError{Op: "open", Path: "db", Err: syscall.EACCES}, false},
 	} {
 		if got := advised(c.err); strings.Contains(got.Error(), "from a copy") != c.advised {
 			t.Errorf("%s: got %q, want advice %t: %s", c.name, got, c.advised, c.reason)

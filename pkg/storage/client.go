@@ -17,9 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// newClient returns a client that calls the server's RPC methods directly, and its watcher. It
-// differs from etcd's v3client in what an API server needs: streamed lists, watches through a hub,
-// and an end at which no call is left in the server.
+// newClient returns a client that calls the server's RPC methods directly, and its watcher. Other than etcd's v3client,
+// the client streams lists, sends watches through a hub, and can be shut so that no call is left in the server.
 func newClient(s *etcdserver.EtcdServer, g *gate, yield func()) (*kubernetes.Client, *hub) {
 	c := clientv3.NewCtxClient(context.Background(), clientv3.WithZapLogger(s.Logger()))
 
@@ -41,14 +40,13 @@ func newClient(s *etcdserver.EtcdServer, g *gate, yield func()) (*kubernetes.Cli
 	return k, h
 }
 
-// gate lets calls into the server until it is shut. A call in the server reads a database that
-// must stay open for it.
+// gate lets calls into the server until it is shut. A call reads a database, which must stay open during the call.
 type gate struct {
 	calls  sync.RWMutex // held for reading by each call
 	closed bool
 }
 
-// enter is followed by calls.RUnlock unless it returns an error.
+// enter begins a call. The caller must call calls.RUnlock afterwards, unless enter returns an error.
 func (g *gate) enter() error {
 	g.calls.RLock()
 	if g.closed {
@@ -58,7 +56,7 @@ func (g *gate) enter() error {
 	return nil
 }
 
-// shut turns new calls away and waits for the last one inside.
+// shut refuses new calls and waits for the last call to end.
 func (g *gate) shut() {
 	g.calls.Lock()
 	g.closed = true
@@ -67,7 +65,7 @@ func (g *gate) shut() {
 
 // call makes one call through the gate.
 func call[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (response Response, err error) {
-	// The server would toss a coin between the end of the context and the write.
+	// The server would choose at random between the ended context and the write.
 	if err := ctx.Err(); err != nil {
 		return response, err
 	}
@@ -106,8 +104,8 @@ func (c *kvClient) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...gr
 	return call(ctx, c.gate, c.server.Compact, r)
 }
 
-// RangeStream reads a list in chunks. etcd's adapter has no such call and says so with
-// Unimplemented, which k8s.io/apiserver would take for an old etcd, for the whole process.
+// RangeStream reads a list in chunks. etcd's adapter returns Unimplemented for the call, and k8s.io/apiserver would
+// conclude that etcd is old, for the whole process.
 func (c *kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (pb.KV_RangeStreamClient, error) {
 	if err := c.gate.enter(); err != nil {
 		return nil, err
@@ -121,16 +119,14 @@ func (c *kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grp
 	return rangeStreamClient{rangeStream: s}, nil
 }
 
-// rangeStream is a list on its way from server to client; a client that leaves early cancels its
-// context, as with gRPC.
+// rangeStream passes a list from server to client. A client that stops reading cancels its context, as with gRPC.
 type rangeStream struct {
 	ctx    context.Context
 	chunks chan *pb.RangeStreamResponse
 	err    error // of the server; set before chunks is closed
 }
 
-// rangeStreamServer is the end that the server writes to. What it lacks of a gRPC stream, a list
-// doesn't use.
+// rangeStreamServer is the end that the server writes to. Lists don't use the missing methods of the gRPC stream.
 type rangeStreamServer struct {
 	*rangeStream
 	grpc.ServerStream
@@ -171,8 +167,7 @@ func (s rangeStreamClient) Recv() (*pb.RangeStreamResponse, error) {
 	}
 }
 
-// leaseClient lets the calls of a lease client through the gate. Keeping leases alive touches no
-// database.
+// leaseClient sends the calls of a lease client through the gate. Keeping leases alive reads no database.
 type leaseClient struct {
 	pb.LeaseClient
 	gate *gate
@@ -190,8 +185,8 @@ func (c *leaseClient) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest,
 	}, r)
 }
 
-// watchServer holds the gate open as long as a stream of watches is served: events with the
-// previous value read the database.
+// watchServer keeps the gate open while it serves a stream of watches: events with the previous value read the
+// database.
 type watchServer struct {
 	pb.WatchServer
 	gate *gate
@@ -205,9 +200,9 @@ func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	return s.WatchServer.Watch(stream)
 }
 
-// withoutValues is a context that ends with another and carries nothing. etcd's client puts watches
-// with the same values on one stream, which an answer to a progress request reaches, and which
-// lives longer than the request that opens it.
+// withoutValues is a context that ends with another context and carries no values. etcd's client puts all watches with
+// the same values on one stream, answers progress requests on that stream, and keeps it open longer than the request
+// that opened it.
 type withoutValues struct{ context.Context }
 
 func (withoutValues) Value(any) any { return nil }

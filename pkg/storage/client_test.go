@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// What is asked for when its time is over isn't done, as with a client on the network.
+// A call whose context has ended does nothing, as with a client on the network.
 func TestCallsAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	client := startMember(t, Options{}).client.Client
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	// The server itself does it now and then.
+	// The server itself sometimes checks the context.
 	for range 20 {
 		if _, err := client.Put(over, "late", "value"); !errors.Is(err, context.Canceled) {
 			t.Fatalf("want the put to be canceled, got %v", err)

@@ -8,14 +8,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// stopClock is the real clock, except that whoever sleeps on After wakes up soon when it is hurried, at once when
-// it is stopped, and finds that the time is over. A watch cache leaves a goroutine asleep for 3 seconds behind each
-// read that had to wait, and a read that waits is woken by that goroutine alone.
+// stopClock is the real clock with a limit for sleepers. hurry wakes goroutines that sleep on After soon, stop wakes
+// them at once, and Since tells them that their time is over. A watch cache leaves a goroutine asleep for 3 seconds
+// after each read that had to wait, and only that goroutine wakes such a read.
 type stopClock struct {
 	clock.RealClock
 
 	mu      sync.Mutex
-	limit   time.Duration // how long anybody sleeps
+	limit   time.Duration // the longest sleep
 	pending map[chan time.Time]*time.Timer
 }
 
@@ -25,7 +25,7 @@ func newStopClock() *stopClock {
 	return &stopClock{limit: math.MaxInt64, pending: map[chan time.Time]*time.Timer{}}
 }
 
-// After is like time.After, but no longer than the limit.
+// After is like time.After, but waits no longer than the limit.
 func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,11 +34,10 @@ func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	return woken
 }
 
-// patience is longer than anybody waits. It is no longer than that because a watch cache counts
-// the seconds, one by one.
+// patience is longer than any wait. It must not be much longer: a watch cache counts the seconds one by one.
 const patience = time.Hour
 
-// Since is like time.Since until the limit, and then longer than anybody waits.
+// Since is like time.Since up to the limit. Beyond the limit it returns a duration longer than any wait.
 func (c *stopClock) Since(t time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +57,7 @@ func (c *stopClock) wake(sleeper chan time.Time) {
 	}
 }
 
-// hurry lets nobody sleep for longer than the limit from now on.
+// hurry limits all sleeps from now on.
 func (c *stopClock) hurry(limit time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

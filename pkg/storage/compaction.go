@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// compaction drops old versions of keys, as the library's compactor does for an endpoint: every
-// interval, what is older than the interval. Being the only one, it needn't watch for others.
+// compaction drops old versions of keys. Like the library's compactor, it runs once an interval and drops versions that
+// are older than the interval. Unlike that one, it has no rival that compacts the same etcd.
 type compaction struct {
 	mu       sync.Mutex
 	cancel   context.CancelFunc

@@ -19,16 +19,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// firstCount is when a server's objects are counted for the first time: soon, but not while it
-// starts.
+// firstCount is the time until the objects of a server are counted first. It is longer than a start.
 const firstCount = 2 * time.Second
 
-// counts keeps the metrics of how many objects each resource has, and tells priority and fairness.
-// The library does that on a goroutine a resource. The zero value is ready for use.
+// counts keeps the metrics of the number of objects of each resource, and passes the numbers to priority and fairness.
+// The library uses a goroutine for each resource. The zero value is ready for use.
 type counts struct {
 	mu     sync.Mutex
 	stores map[*counted]struct{}
-	stop   func() // ends the counting and waits for it
+	stop   func() // ends the counting and waits for the goroutine
 }
 
 // counted is a store whose objects are counted.
@@ -38,7 +37,7 @@ type counted struct {
 	tracker  flowcontrolrequest.StorageObjectCountTracker
 }
 
-// decorator makes what inner makes, counted every period until it is destroyed.
+// decorator decorates inner: a store is counted every period until it is destroyed.
 func (c *counts) decorator(inner generic.StorageDecorator, period time.Duration, tracker flowcontrolrequest.StorageObjectCountTracker) generic.StorageDecorator {
 	if period <= 0 {
 		return inner
@@ -91,7 +90,7 @@ func (c *counts) remove(s *counted) {
 	}
 }
 
-// end ends the counting of whatever is left.
+// end stops the counting of all stores.
 func (c *counts) end() {
 	c.mu.Lock()
 	left := len(c.stores) > 0
@@ -127,7 +126,7 @@ func (c *counts) count(ctx context.Context, s *counted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.stores[s]; !ok {
-		return // it is being destroyed
+		return // the store is being destroyed
 	}
 	metrics.UpdateStoreStats(s.resource, stats, err)
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package storage runs the etcd that a server keeps its objects in, and joins it to
-// k8s.io/apiserver's own store and watch cache.
+// Package storage runs the etcd in which a server keeps its objects, and connects it to k8s.io/apiserver's own store
+// and watch cache.
 //
-// A [Member] is an etcd of one member inside the process: it listens on no port, is called by
-// function calls, starts in a few milliseconds, and keeps its data either in a temporary folder
-// that is gone with it or, with fsync, in a data folder. [Member.RESTOptionsGetter] puts the
-// stores of an API server on it. Any number of members can live in one process.
+// A [Member] is an etcd of one member in the process. It listens on no port, is called by function calls, and starts in
+// a few milliseconds. Its data is in a temporary folder, which Stop removes, or in a data folder, with fsync.
+// [Member.RESTOptionsGetter] puts the stores of an API server on the member. Any number of members can run in one
+// process.
 //
-// Don't use it for an etcd that other processes reach: a cluster of its own is reached through
-// k8s.io/apiserver's EtcdOptions, and [CheckExternal] says beforehand whether it can be.
+// Don't use a Member for an etcd that other processes reach. k8s.io/apiserver's EtcdOptions connect to an external
+// cluster, and [CheckExternal] tells beforehand whether that will succeed.
 //
-// What etcd keeps for the whole process, and members therefore share: its Prometheus metrics,
-// the length of a write-ahead log's segments (set once, see segments), and k8s.io/apiserver's
-// knowledge that its etcd answers progress requests (see supportProgress).
+// All members of a process share some state of etcd and k8s.io/apiserver: etcd's Prometheus metrics, the length of the
+// segments of a write-ahead log (set once, see segments), and the knowledge that etcd answers progress requests (see
+// supportProgress).
 package storage

@@ -21,30 +21,30 @@ import (
 const (
 	memberName = "miniapi"
 
-	// segmentBytes is the length of a write-ahead log's segments. etcd allocates two of them before
-	// its first write; 64 MB each, etcd's default, are 30 ms and 128 MB of memory on a tmpfs.
+	// segmentBytes is the length of a segment of the write-ahead log. etcd allocates two segments before its first
+	// write. etcd's default, 64 MB each, takes 30 ms and 128 MB of memory on a tmpfs.
 	segmentBytes = 2 << 20
 
-	// temporarySnapshotCount is after how many entries a temporary member's log may be cut. That is memory, or the little
-	// that containers have of it in /dev/shm, and etcd's default would keep ten thousand objects as they were written.
+	// temporarySnapshotCount is the number of entries after which a temporary member's log may be cut. The log takes
+	// memory, or the little space that containers have in /dev/shm. etcd's default would keep the writes of ten
+	// thousand objects.
 	temporarySnapshotCount = 1000
 
 	// maxRequestBytes is etcd's default.
 	maxRequestBytes = 1536 << 10
 
-	// campaignRetry is how long a refused election waits for the next attempt.
+	// campaignRetry is the wait after a refused election.
 	campaignRetry = 200 * time.Microsecond
 
-	// leadTimeout bounds how long the first commit of a start may take: milliseconds, but where many members
-	// start at a time.
+	// leadTimeout bounds the first commit of a start, which takes milliseconds unless many members start at a time.
 	leadTimeout = time.Minute
 
-	// failedStopTimeout is how long the stop of an etcd that has failed may take.
+	// failedStopTimeout bounds the stop of an etcd that has failed.
 	failedStopTimeout = time.Second
 )
 
-// segments shortens the write-ahead log's segments. etcd keeps their length in a variable of the
-// process, so it is written once, before the first member.
+// segments shortens the segments of the write-ahead log. etcd keeps their length in a variable of the process, so
+// segments sets it once, before the first member.
 var segments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segmentBytes })
 
 // startServer starts etcd in the folder and waits until it has committed its first entry.
@@ -75,9 +75,9 @@ func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Lo
 	return server, nil
 }
 
-// found puts the member's own membership behind a snapshot, so that each later start finds it
-// applied and can campaign at once. Where it is still to be applied, raft reads the log for it, and
-// etcd may be dropping that from memory at the same time, which raft doesn't survive.
+// found puts the member's own membership into a snapshot, so that a later start finds the membership applied and can
+// campaign at once. If the membership is still to be applied, raft reads the log for it while etcd may drop those
+// entries from memory, and raft doesn't survive that.
 func found(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
 	cfg.SnapshotCount = 1
 	server, err := runServer(ctx, cfg, trap)
@@ -98,7 +98,7 @@ func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcds
 	if err != nil {
 		return nil, err
 	}
-	_ = campaign(ctx, server) // it is repeated
+	_ = campaign(ctx, server) // an error has no effect: the campaign is repeated
 	server.Start()
 	if err := lead(ctx, server, trap); err != nil {
 		stopServer(server, trap)
@@ -107,7 +107,7 @@ func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcds
 	return server, nil
 }
 
-// stopServer stops etcd. One that has failed may have lost a goroutine that the stop waits for.
+// stopServer stops etcd. An etcd that has failed may lack a goroutine that the stop waits for.
 func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 	if trap.failure() == nil {
 		server.HardStop()
@@ -122,8 +122,8 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 	}
 }
 
-// serverConfig is the configuration of a cluster of one that nobody dials: the peer URL only gives
-// the member its identity. Values without a comment are the defaults of etcd's command line.
+// serverConfig is the configuration of a cluster of one member. Nothing connects to the peer URL: it only gives the
+// member its identity. Values without a comment are the defaults of etcd's command line.
 func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 	peers := types.URLs{url.URL{Scheme: "unix", Host: memberName}}
 	snapshotCount := uint64(etcdserver.DefaultSnapshotCount)
@@ -139,22 +139,22 @@ func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 		InitialClusterToken: memberName,
 		NewCluster:          true,
 
-		// The member doesn't wait for a tick to become leader (see lead), so ticks needn't be fast.
+		// Ticks needn't be fast: the member doesn't wait for a tick to become leader (see lead).
 		TickMs:        100,
 		ElectionTicks: 10,
 		PreVote:       true,
 
 		SnapshotCount:          snapshotCount,
-		SnapshotCatchUpEntries: 100, // in memory, for slow followers, of which there are none
+		SnapshotCatchUpEntries: 100, // for slow followers, which a single member doesn't have; the entries take memory
 		MaxSnapFiles:           5,
 		MaxWALFiles:            5,
 
-		// Compaction is the business of the API server (see compaction).
+		// The API server compacts (see compaction).
 		QuotaBackendBytes: 8 << 30,
 		MaxTxnOps:         maxTxnOps,
 		MaxRequestBytes:   maxRequestBytes,
 
-		// Zero would describe every single request in a warning that is then dropped.
+		// With zero, etcd would format a warning for every request and then drop it.
 		WarningApplyDuration:        time.Second,
 		WarningUnaryRequestDuration: time.Second,
 
@@ -164,9 +164,8 @@ func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 	}
 }
 
-// campaign asks the member to become leader at once, by a leadership transfer to itself; left alone,
-// it would wait for an election timeout. Raft refuses at the very first start, until it has applied
-// the member's own membership.
+// campaign makes the member leader at once, by a transfer of leadership to itself: otherwise the member waits for an
+// election timeout. At the very first start, raft refuses until it has applied the member's own membership.
 func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := uint64(server.MemberID())
 	transfer := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
@@ -176,7 +175,7 @@ func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 	return nil
 }
 
-// lead waits until the member leads and has said so in its log, asking again while it is refused.
+// lead waits until the member is leader and has written so to its log. It campaigns again while raft refuses.
 func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error {
 	ctx, cancel := context.WithTimeout(ctx, leadTimeout)
 	defer cancel()
@@ -195,7 +194,7 @@ func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error 
 		case <-trap.sprung:
 			return trap.failure()
 		case <-server.StopNotify():
-			return errors.New("etcd stopped while it started")
+			return errors.New("etcd stopped during its start")
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the first commit: %w", ctx.Err())
 		}

@@ -19,12 +19,12 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// externalRetry is how long CheckExternal waits before it asks a server again.
+// externalRetry is the wait before CheckExternal asks a server again.
 const externalRetry = 100 * time.Millisecond
 
-// CheckExternal returns nil as soon as one of the etcd servers of the transport answers, and otherwise an
-// error that says of each why it doesn't. Servers that are starting have until ctx ends; one whose certificate
-// isn't trusted is given up at once. The library alone retries for 20 seconds and then names none.
+// CheckExternal returns nil as soon as one of the transport's etcd servers answers. Otherwise the error has the reason
+// for each server. Servers that are starting have until ctx ends; CheckExternal gives up at once if a certificate isn't
+// trusted. The library alone would retry for 20 seconds and then name no server.
 func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
 	if len(c.ServerList) == 0 {
 		return errors.New("no etcd servers given")
@@ -41,7 +41,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	for i, server := range c.ServerList {
 		wg.Go(func() {
 			if errs[i] = p.probeUntil(ctx, server); errs[i] == nil {
-				cancel() // one is enough
+				cancel() // one answer is enough
 			}
 		})
 	}
@@ -56,7 +56,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	return fmt.Errorf("no etcd server answers: %s", strings.Join(reasons, "; "))
 }
 
-// prober asks etcd servers for a sign of life.
+// prober asks etcd servers for an answer.
 type prober struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config
@@ -83,7 +83,7 @@ func newProber(c storagebackend.TransportConfig) (prober, error) {
 	return p, nil
 }
 
-// client returns a client of servers, whose calls end with ctx.
+// client returns a client of servers. Its calls end with ctx.
 func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Context:     ctx,
@@ -94,8 +94,8 @@ func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client
 	})
 }
 
-// probeUntil asks a server until it answers, shows a certificate that isn't trusted, or ctx ends, and returns
-// why it last didn't answer: that the time is over is only a reason if there was no other.
+// probeUntil asks a server until the server answers, its certificate isn't trusted, or ctx ends. It returns the last
+// reason; the end of ctx is the reason only if there was no other.
 func (p prober) probeUntil(ctx context.Context, server string) error {
 	var reason error
 	for {
@@ -118,13 +118,13 @@ func (p prober) probeUntil(ctx context.Context, server string) error {
 	}
 }
 
-// isOver says that a context has ended, or is about to: who dials looks at the clock itself.
+// isOver reports whether a context has ended or is about to end: a dialer compares the deadline with the clock itself.
 func isOver(ctx context.Context) bool {
 	deadline, bounded := ctx.Deadline()
 	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
-// probe connects first without gRPC, which would hide the reason behind its retries.
+// probe connects without gRPC first: gRPC's retries would hide the reason.
 func (p prober) probe(ctx context.Context, server string) error {
 	conn, err := p.connect(ctx, server)
 	if err != nil {
@@ -141,13 +141,13 @@ func (p prober) probe(ctx context.Context, server string) error {
 		if refused := refusal(conn); refused != nil {
 			return refused
 		}
-		return fmt.Errorf("connects, but doesn't answer as etcd: %w", err)
+		return fmt.Errorf("accepts connections, but doesn't answer as etcd: %w", err)
 	}
 	return nil
 }
 
-// refusal is what a server has said of a connection's certificate, or of that there is none, if it has: in
-// TLS 1.3 that comes after the client is done.
+// refusal returns the server's error about the client's certificate, or about a missing one. In TLS 1.3 the error comes
+// after the client's handshake is complete.
 func refusal(conn net.Conn) error {
 	if _, ok := conn.(*tls.Conn); !ok {
 		return nil
@@ -158,12 +158,12 @@ func refusal(conn net.Conn) error {
 	_, err := conn.Read(make([]byte, 1))
 	var alert *net.OpError
 	if errors.As(err, &alert) && alert.Op == "remote error" {
-		return fmt.Errorf("refuses the client certificate, or that there is none: %w", err)
+		return fmt.Errorf("refuses the client certificate, or requires one: %w", err)
 	}
 	return nil
 }
 
-// connect opens a connection as far as TLS.
+// connect opens a connection and completes the TLS handshake.
 func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
 	conn, err := p.dialEndpoint(ctx, server)
 	if err != nil || !secure(server) {
@@ -184,7 +184,7 @@ func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
 	return secured, nil
 }
 
-// dialEndpoint dials an endpoint as etcd's client writes them: a URL, or a bare address.
+// dialEndpoint dials an endpoint in the notation of etcd's client: a URL or a bare address.
 func (p prober) dialEndpoint(ctx context.Context, endpoint string) (net.Conn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" && u.Path == "" {

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// serveEtcd serves the part of etcd that says it is there, its keys and its leases, over a listener.
+// serveEtcd serves the parts of etcd that CheckExternal and Announce call: status, keys and leases.
 func serveEtcd(t *testing.T, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -43,7 +43,7 @@ func serveEtcd(t *testing.T, network, address string) string {
 	return l.Addr().String()
 }
 
-// dialCounter calls enough when each of the servers that are dialed through it has been dialed twice.
+// dialCounter calls enough when each server has been dialed twice.
 type dialCounter struct {
 	servers int
 	enough  func()
@@ -94,16 +94,16 @@ func TestCheckExternal(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		config       storagebackend.TransportConfig
-		want         []string // in the error; none: no error
+		want         []string // in the error; if empty, there is none
 	}{
 		{"http", "the usual URL", storagebackend.TransportConfig{ServerList: []string{"http://" + tcp}}, nil},
 		{"bare address", "etcd's client takes it too", storagebackend.TransportConfig{ServerList: []string{tcp}}, nil},
 		{"unix", "a socket file", storagebackend.TransportConfig{ServerList: []string{"unix://" + socket}}, nil},
 		{"one of two", "a cluster works without one of its members", storagebackend.TransportConfig{ServerList: []string{nobody, "http://" + tcp}}, nil},
 		{"nobody", "each server is named with its reason", storagebackend.TransportConfig{ServerList: []string{nobody, "http://127.0.0.1:2"}}, []string{nobody + ": ", "127.0.0.1:2: ", "connection refused"}},
-		{"silent", "a server that takes connections and says nothing", storagebackend.TransportConfig{ServerList: []string{"http://" + silent.Addr().String()}}, []string{silent.Addr().String(), "doesn't answer as etcd"}},
-		{"unknown authority", "its certificate isn't signed by one that is trusted", storagebackend.TransportConfig{ServerList: []string{web.URL}}, []string{web.URL, "certificate"}},
-		{"no client certificate", "the server says that it wants one after the client's part of the handshake", storagebackend.TransportConfig{ServerList: []string{strict.URL}, TrustedCAFile: authority}, []string{strict.URL, "client certificate", "certificate required"}},
+		{"silent", "the server accepts connections and answers nothing", storagebackend.TransportConfig{ServerList: []string{"http://" + silent.Addr().String()}}, []string{silent.Addr().String(), "doesn't answer as etcd"}},
+		{"unknown authority", "no trusted authority has signed the certificate", storagebackend.TransportConfig{ServerList: []string{web.URL}}, []string{web.URL, "certificate"}},
+		{"no client certificate", "the server's error comes after the client's part of the handshake", storagebackend.TransportConfig{ServerList: []string{strict.URL}, TrustedCAFile: authority}, []string{strict.URL, "client certificate", "certificate required"}},
 		{"no CA file", "the file is named", storagebackend.TransportConfig{ServerList: []string{web.URL}, TrustedCAFile: "/nowhere/ca.crt"}, []string{"/nowhere/ca.crt"}},
 		{"none", "an empty flag", storagebackend.TransportConfig{}, []string{"no etcd servers"}},
 	} {
@@ -128,7 +128,7 @@ func TestCheckExternal(t *testing.T) {
 	}
 }
 
-// TestCheckExternalWaits checks that a server may start a little later than what depends on it.
+// A server may start a little later than the process that needs it.
 func TestCheckExternalWaits(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "etcd.sock")
@@ -139,7 +139,7 @@ func TestCheckExternalWaits(t *testing.T) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		select {
 		case refused <- err:
-		default: // only the first counts
+		default: // only the first call counts
 		}
 		return conn, err
 	}}
@@ -153,12 +153,12 @@ func TestCheckExternalWaits(t *testing.T) {
 	}
 }
 
-// late is a context whose time is over, which nobody has told it.
+// late is a context whose deadline has passed and which isn't done yet.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
-// That the time is over is no reason why a server doesn't answer if there was another, whoever notices it first.
+// The end of the context is the reported reason only if there was no other.
 func TestProbeTellsTheReason(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

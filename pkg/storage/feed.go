@@ -18,13 +18,13 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// Feed is what a resource's store has and what happens in it, for informers in the same process. It
-// needs neither a watch cache nor a goroutine, and its events come before those of watches. The
-// objects are of the type that the store's codec decodes to.
+// Feed is the objects of a resource's store and their changes, for informers in the same process. A feed needs neither
+// a watch cache nor a goroutine, and its events come before those of watches. The objects have the type that the
+// store's codec decodes to.
 type Feed struct {
 	hub                  *hub
 	store                storage.Interface
-	prefix, key          string // of the resource, and of its objects in etcd
+	prefix, key          string // the prefix of the resource, and the key of its objects in etcd
 	newFunc, newListFunc func() runtime.Object
 	codec                runtime.Codec
 	decoder              etcd3.Decoder
@@ -34,7 +34,7 @@ type Feed struct {
 // Feed returns the feed of a resource whose store has been made, or nil.
 func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
 
-// List returns all objects and the revision at which these are all.
+// List returns all objects and the revision of the list.
 func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	list := f.newListFunc()
 	if err := f.store.GetList(ctx, f.prefix, storage.ListOptions{Recursive: true, Predicate: storage.Everything}, list); err != nil {
@@ -52,8 +52,8 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// Record returns an object as the store would write it. Nothing prepares it, validates it or sets its
-// defaults: it is for copies of what went that way.
+// Record encodes an object as the store would write it. Record neither prepares nor validates the object, nor sets
+// defaults: it is for copies of objects that have been through that.
 func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.Object) (Record, error) {
 	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(obj); err != nil {
 		return Record{}, err
@@ -67,28 +67,28 @@ func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.O
 	return Record{key, stored}, err
 }
 
-// Watch returns what happens after the revision, of a list just made, until it is stopped. It calls
-// notify, which must not wait for anything, when there are events to take, and at the end.
+// Watch returns the events after the revision of a recent list, until the watch is stopped. Watch calls notify when
+// there are events to take, and at the end. notify must not block.
 func (f *Feed) Watch(revision int64, notify func()) (*FeedWatch, error) {
 	w := newHubWatch(f.key, clientv3.GetPrefixRangeEnd(f.key), revision+1, notify)
 	if !f.hub.follow(w) {
-		return nil, fmt.Errorf("etcd's events since revision %d are not at hand", revision)
+		return nil, fmt.Errorf("etcd has dropped events since revision %d", revision)
 	}
 	return &FeedWatch{feed: f, watch: w}, nil
 }
 
-// FeedWatch is the events of a feed. It isn't for concurrent use.
+// FeedWatch is a watch of a feed. It isn't safe for concurrent use.
 type FeedWatch struct {
 	feed  *Feed
 	watch *hubWatch
 }
 
-// Take returns the events since the last time. The object of a deletion has its resource version. It
-// fails if no more events will come, and the feed is to be listed again.
+// Take returns the events since the last call. The object of a deletion has the deletion's resource version. After an
+// error there are no more events: list the feed again.
 func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
 	select {
 	case <-w.watch.ended:
-		return nil, errors.New("the events have ended")
+		return nil, errors.New("the watch has ended")
 	default:
 	}
 	taken, _ := w.watch.take()
@@ -115,7 +115,7 @@ func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error
 		kind = watch.Added
 	}
 	if stored == nil {
-		return watch.Event{}, fmt.Errorf("the deleted object isn't known")
+		return watch.Event{}, fmt.Errorf("the deleted object is unknown")
 	}
 	data, _, err := f.transformer.TransformFromStorage(ctx, stored.Value, value.DefaultContext(e.Kv.Key))
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error
 	return watch.Event{Type: kind, Object: object}, nil
 }
 
-// feeds are those of a member's stores. The zero value is ready for use.
+// feeds has the feeds of a member's stores. The zero value is ready for use.
 type feeds struct {
 	mu         sync.Mutex
 	byResource map[schema.GroupResource]*Feed

@@ -17,21 +17,20 @@ import (
 )
 
 const (
-	// lockName is the file that is locked by the process that holds a folder, and that marks the
-	// folder as a member's.
+	// lockName is the file that the holder of a folder locks. It marks the folder as a member's.
 	lockName = "miniapi.lock"
 
-	// layout is the version of what a data folder holds.
+	// layout is the version of the layout of a data folder.
 	layout = 1
 
 	temporaryPrefix = "miniapi-"
 
-	// lockPatience is how long the locks that this process has had are waited for. Processes that it starts have all
-	// of its files until they run their programs, and with them the locks of those that it has closed meanwhile.
+	// lockPatience is the time to wait for a lock that this process itself has held. A child process has all open files
+	// of its parent until it runs its program, and so holds locks that the parent has closed meanwhile.
 	lockPatience = time.Second
 )
 
-// mountPoint is what a freshly formatted disk holds.
+// mountPoint is the folder that a newly formatted disk has.
 const mountPoint = "lost+found"
 
 // holder is the content of the lock file.
@@ -41,11 +40,11 @@ type holder struct {
 	Name      string    `json:"name,omitempty"` // Options.Holder
 	Since     time.Time `json:"since"`
 	Temporary bool      `json:"temporary,omitempty"`
-	// Unused says that nothing has been stored in the folder yet.
+	// Unused is true until data is stored in the folder.
 	Unused bool `json:"unused,omitempty"`
 }
 
-// String describes the holder to the one who would like to be it.
+// String describes the holder to another process that wants the folder.
 func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"
@@ -57,7 +56,7 @@ func (h holder) String() string {
 	return s + " since " + h.Since.Local().Format(time.DateTime)
 }
 
-// Folder is where a member keeps its files, held by this member alone until it is closed.
+// Folder holds the files of one member. It is locked until it is closed.
 type Folder struct {
 	path    string
 	holder  holder
@@ -65,8 +64,8 @@ type Folder struct {
 	options Options
 }
 
-// openDataFolder takes a folder to keep data in: one that a member has used, an empty one, or one
-// that doesn't exist yet.
+// openDataFolder opens a folder for data: a folder that a member has used, an empty folder, or one that doesn't exist
+// yet.
 func openDataFolder(path, name string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -85,7 +84,7 @@ func openDataFolder(path, name string) (*Folder, error) {
 	return f, nil
 }
 
-// mayHoldData tells whether the path may become or be a data folder, before anything is written.
+// mayHoldData checks whether the path is a data folder or may become one, before anything is written.
 func mayHoldData(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -116,7 +115,7 @@ func mayHoldData(path string) error {
 	return nil
 }
 
-// openTemporaryFolder makes a folder in the first of the bases that allows it.
+// openTemporaryFolder makes a folder in the first base that permits it.
 func openTemporaryFolder(bases ...string) (*Folder, error) {
 	var errs []error
 	for _, base := range bases {
@@ -136,8 +135,8 @@ func openTemporaryFolder(bases ...string) (*Folder, error) {
 	return nil, fmt.Errorf("temporary folder: %w", errors.Join(errs...))
 }
 
-// removeAbandoned removes the temporary folders of processes that died without Stop. A folder
-// whose lock file is still empty is just being made.
+// removeAbandoned removes the temporary folders of processes that ended without Stop. A folder with an empty lock file
+// is being made.
 func removeAbandoned(base string) {
 	locks, _ := filepath.Glob(filepath.Join(base, temporaryPrefix+"*", lockName))
 	for _, path := range locks {
@@ -153,7 +152,7 @@ func removeAbandoned(base string) {
 	}
 }
 
-// lockFolder locks a folder and writes down for whom.
+// lockFolder locks a folder and writes the holder to its lock file.
 func lockFolder(path string, h holder) (*Folder, error) {
 	name := filepath.Join(path, lockName)
 	lock, err := fileutil.TryLockFile(name, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
@@ -185,7 +184,7 @@ func lockFolder(path string, h holder) (*Folder, error) {
 	return f, nil
 }
 
-// use writes down that something may be stored in the folder from now on.
+// use records that the folder may have data from now on.
 func (f *Folder) use() error {
 	if !f.holder.Unused || f.holder.Temporary {
 		return nil
@@ -194,7 +193,7 @@ func (f *Folder) use() error {
 	return f.writeHolder()
 }
 
-// lockOwn locks a file that this process has had before.
+// lockOwn locks a file that this process has locked before.
 func lockOwn(name string) (lock *fileutil.LockedFile, err error) {
 	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, lockPatience, true, func(context.Context) (bool, error) {
 		lock, err = fileutil.TryLockFile(name, os.O_RDWR, fileutil.PrivateFileMode)
@@ -203,22 +202,23 @@ func lockOwn(name string) (lock *fileutil.LockedFile, err error) {
 	return lock, err
 }
 
-// awaitLog waits until nothing has a lock of etcd's log that this process has closed: etcd doesn't.
+// awaitLog waits until child processes have released the locks of etcd's log that this process has closed: etcd doesn't
+// wait.
 func awaitLog(dir string) {
-	syscall.ForkLock.RLock() // what is started meanwhile would have the locks that are tried
+	syscall.ForkLock.RLock() // a child process started meanwhile would inherit the locks that are tried here
 	defer syscall.ForkLock.RUnlock()
 	segments, _ := filepath.Glob(filepath.Join(dir, "*.wal"))
 	for _, segment := range segments {
 		lock, err := lockOwn(segment)
 		if err != nil {
-			return // etcd says why, and nobody is kept from starting a process for longer
+			return // etcd reports the reason; a longer wait would delay the start of other processes
 		}
 		_ = lock.Close()
 	}
 }
 
-// readHolder reads a lock file. One that isn't completely written has an empty holder: whether
-// someone holds the folder is up to the lock, not to the text.
+// readHolder reads a lock file. A partly written file gives an empty holder: the lock, not the text, decides whether
+// the folder is held.
 func readHolder(name string) (holder, error) {
 	var h holder
 	text, err := os.ReadFile(name)
@@ -243,7 +243,7 @@ func (f *Folder) writeHolder() error {
 	return err
 }
 
-// Close gives the folder up, removing it if it is temporary.
+// Close releases the folder, and removes it if it is temporary.
 func (f *Folder) Close() error {
 	err := f.lock.Close()
 	if f.holder.Temporary {

@@ -9,12 +9,12 @@ import (
 const (
 	sharedMemory = "/dev/shm"
 
-	// memberBytes is the room that a temporary member shall find in memory. Containers often have
-	// 64 MB there, which is enough for their tests.
+	// memberBytes is the free memory that a temporary member needs. Containers often have 64 MB there, which is enough
+	// for their tests.
 	memberBytes = 32 << 20
 )
 
-// temporaryBases returns where to make temporary folders, the best first.
+// temporaryBases returns the folders for temporary folders, the best one first.
 func temporaryBases() []string {
 	var fs unix.Statfs_t
 	if unix.Statfs(sharedMemory, &fs) == nil && fs.Type == unix.TMPFS_MAGIC && fs.Bavail*uint64(fs.Bsize) >= memberBytes {

@@ -4,5 +4,5 @@ package storage
 
 import "os"
 
-// temporaryBases returns where to make temporary folders, the best first.
+// temporaryBases returns the folders for temporary folders, the best one first.
 func temporaryBases() []string { return []string{os.TempDir()} }

@@ -19,7 +19,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// writeFile writes a file and the folders to it.
+// writeFile writes a file and makes its folders.
 func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -30,7 +30,7 @@ func writeFile(t testing.TB, path, text string) {
 	}
 }
 
-// startFails starts a member on a folder that it must refuse with an error of one line that names it.
+// startFails starts a member in a folder that must be refused. The error must have one line and name the folder.
 func startFails(t testing.TB, dir, want, reason string) {
 	t.Helper()
 	m, err := Start(t.Context(), Options{DataDir: dir})
@@ -49,16 +49,16 @@ func TestFoldersThatAreNotForData(t *testing.T) {
 		name, reason, want string
 		prepare            func(t *testing.T, dir string)
 	}{
-		{"foreign", "the files of others aren't touched", `holds "notes.txt"`, func(t *testing.T, dir string) {
+		{"foreign", "files of other programs stay untouched", `holds "notes.txt"`, func(t *testing.T, dir string) {
 			writeFile(t, filepath.Join(dir, "notes.txt"), "")
 		}},
 		{"file", "a typing error", "not a folder", func(t *testing.T, dir string) {
 			writeFile(t, dir, "")
 		}},
-		{"below a file", "it can't be made", "not a directory", func(t *testing.T, dir string) {
+		{"below a file", "a file can't have folders", "not a directory", func(t *testing.T, dir string) {
 			writeFile(t, filepath.Dir(dir), "")
 		}},
-		{"newer", "an older version doesn't know what else is in it", "newer version", func(t *testing.T, dir string) {
+		{"newer", "an older version doesn't know the newer layout", "newer version", func(t *testing.T, dir string) {
 			writeFile(t, filepath.Join(dir, lockName), fmt.Sprintf(`{"layout":%d}`, layout+1))
 		}},
 		{"lock is a folder", "it can't be opened", lockName, func(t *testing.T, dir string) {
@@ -106,7 +106,7 @@ func TestDataFolderIsHeldByOne(t *testing.T) {
 	dir := t.TempDir()
 	m := startMember(t, Options{DataDir: dir, Holder: "127.0.0.1:6443"})
 	startFails(t, dir, fmt.Sprintf("in use by process %d (127.0.0.1:6443)", os.Getpid()), "two servers can't share it")
-	put(t, m, "/a", "1") // the refused one has done no harm
+	put(t, m, "/a", "1") // the refused member has changed nothing
 	stopMember(t, m)
 	stopMember(t, startMember(t, Options{DataDir: dir}))
 }
@@ -148,10 +148,10 @@ func TestTemporaryFolders(t *testing.T) {
 	}
 }
 
-// childFolder tells the test binary that it is the process to be killed.
+// childFolder makes the test binary the process that is killed.
 const childFolder = "MINIAPI_STORAGE_TEST_FOLDER"
 
-// TestKill kills a writing process, several times over, and looks for each write that was answered.
+// TestKill kills a writing process several times and checks for every write that was answered.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		writeUntilKilled(t, dir)
@@ -182,7 +182,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killWriter starts a writing process and kills it after so many answers. It returns the keys that were written.
+// killWriter starts a writing process and kills it after a number of answers. It returns the keys of the answered
+// writes.
 func killWriter(t *testing.T, dir string, answered int) (written []string) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKill$")
@@ -202,14 +203,14 @@ func killWriter(t *testing.T, dir string, answered int) (written []string) {
 		}
 		written = append(written, answers.Text())
 		if n == answered {
-			_ = child.Process.Kill() // what it wrote until now is read to the end
+			_ = child.Process.Kill() // the lines written until now are still read
 		}
 	}
-	_ = child.Wait() // killed
+	_ = child.Wait() // the error is the kill
 	return written
 }
 
-// writeUntilKilled writes keys and says which, line by line, once they are answered.
+// writeUntilKilled writes keys and prints each after its answer.
 func writeUntilKilled(t *testing.T, dir string) {
 	m, err := Start(context.Background(), Options{DataDir: dir})
 	if err != nil {
@@ -232,11 +233,11 @@ func writeUntilKilled(t *testing.T, dir string) {
 	wg.Wait()
 }
 
-// A process that is being started has the locks of this one for a moment, also those that are given up meanwhile.
+// A new process has the locks of its parent for a moment, including locks that the parent releases meanwhile.
 //
 //nolint:paralleltest // what other tests start would have them, and the bubble's clock doesn't wait for that
 func TestLocksOfForks(t *testing.T) {
-	// giveUp closes a locked file that somebody else has for half of the time that is waited.
+	// giveUp closes a locked file that another process holds for half of the patience.
 	giveUp := func(t *testing.T, lock *fileutil.LockedFile) {
 		t.Helper()
 		fork, err := syscall.Dup(int(lock.Fd()))

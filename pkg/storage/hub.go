@@ -13,49 +13,47 @@ import (
 )
 
 const (
-	// maxLogBytes is how much of the recent events a hub keeps, by the length of their values and
-	// previous values, and maxLogEvents how many.
+	// maxLogBytes bounds the recent events that a hub keeps, by the length of their values and previous values.
+	// maxLogEvents bounds their number.
 	maxLogBytes  = 1 << 20
 	maxLogEvents = 2000
 
-	// progressPeriod is how often watches that ask for progress are told how far etcd is.
+	// progressPeriod is the period at which watches that ask for progress get etcd's revision.
 	progressPeriod = 5 * time.Second
 )
 
-// hub serves the watches of a member from one watch of etcd's store and a log of the recent events.
+// hub serves the watches of a member from one watch of etcd's store and a log of recent events.
 //
-// A watch that begins in the past gets its events at once. Of etcd it would get them after up to
-// 100 ms, the period at which etcd serves those, and so would each watch cache in a server where
-// something is written between the cache's list and its watch. A watch from before the log is
-// etcd's own.
+// A watch that begins in the past gets its events at once. etcd would take up to 100 ms for them, the period at which
+// it serves such watches, and every watch cache would wait that long if a write comes between the cache's list and its
+// watch. A watch that begins before the log is passed to etcd.
 //
-// A watch cache in a resource where nothing happens is told how far etcd is when it needs to know
-// that: with a consistent read, a cache finds out etcd's revision and then waits until it has got
-// that far itself. The library would ask for it every 100 ms.
+// A watch cache of a resource without events gets etcd's revision when it needs it. For a consistent read, a cache asks
+// for etcd's revision and then waits until it has seen that revision itself. The library would ask every 100 ms.
 type hub struct {
-	clientv3.Watcher // etcd's own
+	clientv3.Watcher // etcd's own watcher
 	store            mvcc.WatchableKV
 	yield            func()
 
 	mu       sync.Mutex
-	began    int64 // what happened after this revision has been seen
-	hidden   int64 // what happened until this revision can't be watched
+	began    int64 // the hub has seen all events after this revision
+	hidden   int64 // events up to this revision can't be watched
 	log      []*clientv3.Event
 	logBytes int
-	from     int64 // the log has all that happened after this revision
+	from     int64 // the log has all events after this revision
 	revision int64 // of the last event
 	watches  map[*hubWatch]struct{}
-	needs    map[string]int64 // by a watch's key: the revision that it is to be told of
+	needs    map[string]int64 // by a watch's key: the revision that the watch must get
 	older    bool             // etcd's own watcher is in use
-	lost     bool             // events have been lost: etcd's own watcher must do
+	lost     bool             // events have been lost: all watches go to etcd's own watcher
 
 	life    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup // incremented under mu, before life ends
 }
 
-// newHub begins to watch the store; watches before the log go to the inner watcher. Close ends it. A watch calls
-// yield before it takes what there is.
+// newHub starts to watch the store. Watches that begin before the log go to the inner watcher. A watch calls yield
+// before it takes events. Close ends the hub.
 func newHub(store mvcc.WatchableKV, inner clientv3.Watcher, yield func()) *hub {
 	life, end := context.WithCancel(context.Background())
 	stream := store.NewWatchStream()
@@ -64,7 +62,7 @@ func newHub(store mvcc.WatchableKV, inner clientv3.Watcher, yield func()) *hub {
 		Watcher: inner, store: store, yield: yield, began: revision, from: revision, revision: revision,
 		watches: map[*hubWatch]struct{}{}, needs: map[string]int64{}, life: life, end: end,
 	}
-	// A new stream's first watch of all keys can't be refused.
+	// A new stream accepts its first watch of all keys.
 	_, _ = stream.Watch(life, clientv3.AutoWatchID, []byte{0}, []byte{}, revision+1)
 	h.running.Go(func() { h.run(stream) })
 	return h
@@ -91,7 +89,7 @@ func (h *hub) run(stream mvcc.WatchStream) {
 	}
 }
 
-// lose ends the watches after the hub has been so slow that etcd has dropped what it hadn't got.
+// lose ends the watches. It is called when the hub was so slow that etcd has dropped events.
 func (h *hub) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +99,7 @@ func (h *hub) lose() {
 	}
 }
 
-// dispatch logs events and gives them to whoever watches them.
+// dispatch logs events and passes each to the watches that want it.
 func (h *hub) dispatch(events []*mvccpb.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,7 +110,7 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 				w.push(e)
 			}
 		}
-		h.record(e) // with what it has been completed by
+		h.record(e) // with its previous value
 	}
 	for key, revision := range h.needs {
 		if revision <= h.revision {
@@ -130,16 +128,16 @@ func (h *hub) record(e *clientv3.Event) {
 	h.shorten()
 }
 
-// heldBytes is what an event keeps in memory. A deletion has nothing but the previous value.
+// heldBytes returns the memory that an event keeps. A deletion has the previous value alone.
 func heldBytes(e *clientv3.Event) int { return len(e.Kv.GetValue()) + len(e.PrevKv.GetValue()) }
 
-// shorten forgets the older half of a log that is too long, until it isn't or has the last event alone.
+// shorten drops the older half of a log that is too long, until the log is short enough or has one event.
 func (h *hub) shorten() {
 	for len(h.log) > 1 && (h.logBytes > maxLogBytes || len(h.log) > maxLogEvents) {
 		half := len(h.log) - len(h.log)/2
 		h.from = max(h.from, h.log[half-1].Kv.ModRevision)
 		for half < len(h.log) && h.log[half].Kv.ModRevision <= h.from {
-			half++ // of the same transaction
+			half++ // an event of the same transaction
 		}
 		h.log = slices.Clone(h.log[half:])
 		h.logBytes = 0
@@ -149,8 +147,7 @@ func (h *hub) shorten() {
 	}
 }
 
-// complete adds the previous value to an event, and says whether that was possible: it may have
-// been compacted.
+// complete adds the previous value to an event. It returns false if the previous value has been compacted.
 func (h *hub) complete(e *clientv3.Event) bool {
 	if e.PrevKv != nil || e.IsCreate() {
 		return true
@@ -199,8 +196,8 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	return out
 }
 
-// follow adds a watch whose events the caller takes, until it leaves. It returns false if the hub
-// can't give it all its events.
+// follow adds a watch whose events the caller takes, until the watch leaves. It returns false if the hub doesn't have
+// all events of the watch.
 func (h *hub) follow(w *hubWatch) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,7 +218,7 @@ func (h *hub) leave(w *hubWatch) {
 	delete(h.watches, w)
 }
 
-// replay gives a new watch what has happened since its revision, if the log goes back so far.
+// replay passes the events since its revision to a new watch. It returns false if the log doesn't have all of them.
 func (h *hub) replay(w *hubWatch) bool {
 	if w.from == 0 || w.from > h.revision {
 		return true
@@ -247,7 +244,7 @@ func (h *hub) replay(w *hubWatch) bool {
 	return true
 }
 
-// RequestProgress tells all watches how far etcd is.
+// RequestProgress sends etcd's revision to all watches.
 func (h *hub) RequestProgress(ctx context.Context) error {
 	h.tell()
 	h.mu.Lock()
@@ -269,7 +266,7 @@ func (h *hub) tell() {
 	}
 }
 
-// need tells the watches that begin with the key when etcd has got to the revision.
+// need sends the revision to the watches that begin with the key, as soon as etcd has reached the revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -288,28 +285,28 @@ func (h *hub) tellOf(key string) {
 	}
 }
 
-// begin ends what can be watched of the time until the revision.
+// begin makes events up to the revision unavailable to watches.
 func (h *hub) begin(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hidden, h.began, h.from = max(h.hidden, revision), max(h.began, revision), max(h.from, revision)
 }
 
-// beginning is the revision that a watch cache can begin with.
+// beginning returns the revision with which a watch cache can begin.
 func (h *hub) beginning() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.began
 }
 
-// earliest is the revision that watches can begin after at no cost.
+// earliest returns the revision after which watches can begin without a call of etcd.
 func (h *hub) earliest() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.from
 }
 
-// Close ends all watches and returns when no call into the store is left.
+// Close ends all watches. It returns when no call into the store is left.
 func (h *hub) Close() error {
 	h.mu.Lock()
 	if h.life.Err() == nil && !h.lost {
@@ -323,24 +320,24 @@ func (h *hub) Close() error {
 	return h.Watcher.Close()
 }
 
-// hubWatch is a watch on its way from the hub to a client that may be slow.
+// hubWatch carries the events of a watch from the hub to a client, which may be slow.
 type hubWatch struct {
-	key, end string // the range of keys; without an end, the one key
+	key, end string // the range of keys; without an end, the single key
 	from     int64
 	progress bool
-	notify   func()        // called, with the hub locked, when there is something to take, or the end
-	ended    chan struct{} // closed when nothing more will come
+	notify   func()        // called under the hub's lock when there is something to take, and at the end
+	ended    chan struct{} // closed when no more events will come
 
 	mu     sync.Mutex
 	events []*clientv3.Event
-	told   int64 // how far the client will know that etcd is
+	told   int64 // the revision that the client knows, or will know after the next take
 }
 
 func newHubWatch(key, end string, from int64, notify func()) *hubWatch {
 	return &hubWatch{key: key, end: end, from: from, notify: notify, ended: make(chan struct{})}
 }
 
-// wants says whether the event is one of the watched.
+// wants reports whether the watch is for the event.
 func (w *hubWatch) wants(e *clientv3.Event) bool {
 	if e.Kv.ModRevision < w.from {
 		return false
@@ -348,7 +345,7 @@ func (w *hubWatch) wants(e *clientv3.Event) bool {
 	switch key := string(e.Kv.Key); w.end {
 	case "":
 		return key == w.key
-	case "\x00": // every key from the first
+	case "\x00": // all keys from the first
 		return key >= w.key
 	default:
 		return key >= w.key && key < w.end
@@ -362,7 +359,7 @@ func (w *hubWatch) push(e *clientv3.Event) {
 	})
 }
 
-// tell says that etcd has got to the revision, unless the client will know that.
+// tell passes a revision that etcd has reached, unless the client knows it already.
 func (w *hubWatch) tell(revision int64) {
 	w.change(func() { w.told = max(w.told, revision) })
 }
@@ -374,13 +371,13 @@ func (w *hubWatch) change(change func()) {
 	w.notify()
 }
 
-// finish says that nothing more will come.
+// finish ends the events.
 func (w *hubWatch) finish() {
 	close(w.ended)
 	w.notify()
 }
 
-// take returns the events since the last time, and how far etcd is.
+// take returns the events since the last call, and etcd's revision.
 func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -388,7 +385,7 @@ func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 	return events, w.told
 }
 
-// run sends to the client until the context or the watch ends.
+// run sends events to the client until the context or the watch ends.
 func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse, yield func()) {
 	send := func(revision int64, events []*clientv3.Event) bool {
 		select {

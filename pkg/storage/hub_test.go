@@ -73,13 +73,13 @@ func TestHubWatches(t *testing.T) {
 			}
 			cancel()
 			for range events {
-				continue // until it is closed
+				continue // until the channel is closed
 			}
 		})
 	}
 }
 
-// What the log has forgotten comes from etcd; what nobody reads waits, and holds nobody up.
+// Events that the log has dropped come from etcd. A watch that isn't read delays no other.
 func TestHubForgets(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -102,7 +102,7 @@ func TestHubForgets(t *testing.T) {
 	check(m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
 }
 
-// What the log keeps is bounded, though a deletion has no value but the previous one.
+// The log's size is bounded. The event of a deletion has only its previous value.
 func TestHubKeepsFewBytes(t *testing.T) {
 	t.Parallel()
 	const n, value = 16, maxLogBytes / 4
@@ -152,7 +152,7 @@ func TestHubKeepsFewBytes(t *testing.T) {
 	}
 }
 
-// What happens while others are let run goes with what a watch has.
+// Events that come while other goroutines run are in the same response.
 func TestHubYields(t *testing.T) {
 	t.Parallel()
 	var member atomic.Pointer[Member]
@@ -182,14 +182,14 @@ func TestHubYields(t *testing.T) {
 	}
 }
 
-// seen is the revision that the hub has seen.
+// seen returns the last revision that the hub has seen.
 func (h *hub) seen() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.revision
 }
 
-// The log holds so many events, and so many bytes, and forgets the older half of them.
+// The log is bounded in events and bytes, and drops its older half.
 func TestHubLog(t *testing.T) {
 	t.Parallel()
 	third, small := make([]byte, maxLogBytes/3), make([]byte, 1)
@@ -197,7 +197,7 @@ func TestHubLog(t *testing.T) {
 		name, reason string
 		value        []byte
 		revisions    []int64
-		want         int // the events that are left
+		want         int // the number of events that are left
 		from         int64
 	}{
 		{name: "full", reason: "so much is kept", value: third, revisions: []int64{1, 2, 3}, want: 3},
@@ -230,7 +230,7 @@ func upTo(n int64) []int64 {
 	return revisions
 }
 
-// A hub whose events etcd has dropped ends its watches, and leaves the next ones to etcd's own watcher.
+// If etcd drops events, the hub ends its watches and passes later ones to etcd's own watcher.
 func TestHubLoses(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -241,7 +241,7 @@ func TestHubLoses(t *testing.T) {
 	}
 	m.hub.lose()
 	for range events {
-		continue // until it is closed
+		continue // until the channel is closed
 	}
 	if m.hub.follow(newHubWatch("/a/", "/a0", 0, func() {})) {
 		t.Error("a watch is followed by a hub that has lost events")

@@ -21,35 +21,34 @@ import (
 )
 
 const (
-	// longList is how many objects a list must have for its resource to be worth a watch cache. A
-	// shorter one is read from the store in less time than a cache takes to begin.
+	// longList is the number of objects of a list from which a resource gets a watch cache. The store reads a shorter
+	// list faster than a cache begins.
 	longList = 200
 
-	// firstFill bounds how long requests wait for a new cache.
+	// firstFill bounds the time that requests wait for a new cache.
 	firstFill = 5 * time.Second
 )
 
-// lazyCache is a store that gets its watch cache when somebody needs it: with the first watch, with
-// the first read of a resource version, which only a cache can wait for, and after a long list. A
-// cache takes ten goroutines and 100 kB, and a server has some eighty resources, of which most
-// tests and people use five.
+// lazyCache is a store that gets its watch cache at the first need: a watch, a read of a resource version, which only a
+// cache can wait for, or a read after a long list. A cache takes ten goroutines and 100 kB. A server has some eighty
+// resources, and most tests and users need five.
 //
-// Two things must not tell. The cache begins with a version from before it was needed, so that who
-// has listed can watch from there. And whoever comes before it is filled waits for it; the library
-// would answer that "storage is (re)initializing", upon which a client is gone for a second.
+// Clients must not notice when the cache begins. So the cache begins with an earlier revision than that of its start: a
+// client that has listed before can watch from there. And requests wait until the cache is filled: the library would
+// answer that "storage is (re)initializing", and clients retry that after a second.
 type lazyCache struct {
 	storage.Interface // the store itself
 	resource          schema.GroupResource
-	begin             func(from, made uint64) uint64 // the revision that a cache begins with, 0 for the newest
+	begin             func(from, made uint64) uint64 // returns the revision with which a cache begins, 0 for the newest
 	made              uint64                         // the revision at which the store was made
-	source            storage.Interface              // what a cache is filled from
+	source            storage.Interface              // the cache is filled from it
 	newCache          func(source storage.Interface) (*cacher.Cacher, error)
 	newFunc           func() runtime.Object
 	prefix            string
-	run               func(func()) // on a goroutine
+	run               func(func()) // runs a function on a goroutine
 	failed            *atomic.Bool // see notingCodec
 
-	long      atomic.Bool // a list has been long
+	long      atomic.Bool // a list was long
 	cached    atomic.Pointer[watchCache]
 	mu        sync.Mutex // held to make or destroy the cache
 	destroyed bool
@@ -57,8 +56,8 @@ type lazyCache struct {
 
 var _ storage.Interface = (*lazyCache)(nil)
 
-// cache returns the watch cache, which is filled unless that takes too long: then the cache itself
-// answers that it isn't ready. A watch from the resource version, if it isn't 0, is what needs it.
+// cache returns the watch cache as soon as it is filled. If filling takes too long, the cache itself answers that it
+// isn't ready. from is the resource version of the watch that needs the cache, or 0.
 func (s *lazyCache) cache(ctx context.Context, from uint64) (*watchCache, error) {
 	c := s.cached.Load()
 	if c == nil {
@@ -75,7 +74,7 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.destroyed {
-		// What a stopped cache says.
+		// The text of a stopped cache.
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("storage of %s is stopped", s.resource), 1)
 	}
 	if c := s.cached.Load(); c != nil {
@@ -100,8 +99,8 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	return c, nil
 }
 
-// catchUp waits until a cache that begins in the past has what the store has now. If that fails, the
-// cache will say so itself.
+// catchUp waits until a cache that begins in the past has the store's current objects. If that fails, the cache reports
+// the error itself.
 func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
 	now, err := s.source.GetCurrentResourceVersion(ctx)
 	if err != nil {
@@ -111,7 +110,7 @@ func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
 	_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
 }
 
-// await waits until the cache, if there is one, has seen the revision, or is destroyed.
+// await waits until the cache has seen the revision or is destroyed. Without a cache it returns at once.
 func (s *lazyCache) await(ctx context.Context, revision int64) {
 	s.mu.Lock()
 	c := s.cached.Load()
@@ -121,7 +120,7 @@ func (s *lazyCache) await(ctx context.Context, revision int64) {
 	}
 	s.run(func() {
 		defer c.progress.Update(func(p *cacheProgress) { p.seen = max(p.seen, revision) })
-		// The read waits, whatever becomes of its context; what it finds doesn't matter.
+		// The read waits even after its context has ended. Its result isn't used.
 		nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
 		_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
 	})
@@ -129,7 +128,7 @@ func (s *lazyCache) await(ctx context.Context, revision int64) {
 	_ = c.progress.Wait(ctx, func(p cacheProgress) bool { return p.ended || p.seen >= revision })
 }
 
-// destroy ends the cache, if there is one, and prevents that there will be.
+// destroy ends the cache, if there is one, and makes a later one impossible.
 func (s *lazyCache) destroy() {
 	s.mu.Lock()
 	s.destroyed = true
@@ -140,11 +139,11 @@ func (s *lazyCache) destroy() {
 	}
 }
 
-// withoutCache is the key of what WithoutCache adds to a context.
+// withoutCache is the key of WithoutCache's value in a context.
 type withoutCache struct{}
 
-// WithoutCache returns a context for watches that need no watch cache: of one that doesn't resume
-// where it was, and has no use for bookmarks. Others may have made a cache.
+// WithoutCache returns a context for watches that need no watch cache: watches that don't resume and don't use
+// bookmarks. Another request may still make the cache.
 func WithoutCache(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutCache{}, true)
 }
@@ -193,19 +192,19 @@ func (s *lazyCache) GetList(ctx context.Context, key string, opts storage.ListOp
 	return c.GetList(ctx, key, opts, out)
 }
 
-// storeLists says that the store answers a list as a cache would.
+// storeLists reports whether the store answers a list as a cache would.
 func storeLists(opts storage.ListOptions) bool {
 	switch opts.ResourceVersion {
-	case "": // the newest, or what a continue token says
+	case "": // the newest objects, or those of a continue token
 		return true
-	case "0": // any; a cache would list everything, whatever the limit
+	case "0": // any revision; a cache would ignore the limit and list everything
 		return opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact && opts.Predicate.Limit == 0
 	default:
 		return false
 	}
 }
 
-// Delete implements storage.Interface. What the caller has cached may be old; the cache knows.
+// Delete implements storage.Interface. The object that the caller has cached may be old; the cache has a newer one.
 func (s *lazyCache) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions) error {
 	return s.current().Delete(ctx, key, out, preconditions, validate, nil, opts)
@@ -217,13 +216,13 @@ func (s *lazyCache) GuaranteedUpdate(ctx context.Context, key string, destinatio
 	return s.current().GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, nil)
 }
 
-// ReadinessCheck implements storage.Interface: a cache that nobody needs is never missing.
+// ReadinessCheck implements storage.Interface. A store without a cache is ready.
 func (s *lazyCache) ReadinessCheck() error { return s.current().ReadinessCheck() }
 
 // CompactRevision implements storage.Interface.
 func (s *lazyCache) CompactRevision() int64 { return s.current().CompactRevision() }
 
-// current is the cache if there is one, else the store.
+// current returns the cache if there is one, else the store.
 func (s *lazyCache) current() storage.Interface {
 	if c := s.cached.Load(); c != nil {
 		return c
@@ -235,17 +234,17 @@ func (s *lazyCache) current() storage.Interface {
 type watchCache struct {
 	*cacher.CacheDelegator
 	cacher   *cacher.Cacher
-	end      context.CancelFunc // of what fills it
+	end      context.CancelFunc // ends the filling
 	progress condition.Variable[cacheProgress]
 }
 
-// cacheProgress is how far a watch cache is.
+// cacheProgress is the progress of a watch cache.
 type cacheProgress struct {
-	// filled says that requests need no longer wait.
+	// filled is true when requests needn't wait.
 	filled bool
-	// seen is a revision that the cache has got to.
+	// seen is a revision that the cache has reached.
 	seen int64
-	// ended says that the cache is destroyed.
+	// ended is true when the cache is destroyed.
 	ended bool
 }
 
@@ -258,15 +257,15 @@ func (c *watchCache) destroy() {
 	c.cacher.Stop()
 }
 
-// pastSource is what a watch cache is filled from: the state at an earlier revision, if etcd still
-// has it, and then what has happened since.
+// pastSource fills a watch cache: with the objects at an earlier revision, if etcd still has them, and then with the
+// events since.
 type pastSource struct {
 	storage.Interface
-	begin  uint64       // 0 once it has been used
+	begin  uint64       // 0 after its use
 	failed *atomic.Bool // see notingCodec
 }
 
-// IsWatchListSemanticsUnSupported tells the cache's reflector to list.
+// IsWatchListSemanticsUnSupported makes the cache's reflector list.
 func (s *pastSource) IsWatchListSemanticsUnSupported() bool { return true }
 
 // GetList implements storage.Interface. Only the cache's reflector calls it.
@@ -283,9 +282,10 @@ func (s *pastSource) GetList(ctx context.Context, key string, opts storage.ListO
 	return s.Interface.GetList(ctx, key, opts, out)
 }
 
-// Watch implements storage.Interface. Only the cache's reflector calls it. After an event that can't be decoded, as while
-// a conversion webhook doesn't answer, the reflector would watch from the same revision again, at once and for half a
-// minute. It is told to list: the cache then says what fails, and tries once a second.
+// Watch implements storage.Interface. Only the cache's reflector calls it. After an event that can't be decoded, for
+// example because a conversion webhook doesn't answer, the reflector would repeat the watch from the same revision at
+// once, for half a minute. The error of Watch makes the reflector list: the cache then reports the failure, and retries
+// once a second.
 func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	if s.failed.Swap(false) {
 		return nil, apierrors.NewResourceExpired("an object can't be decoded")
@@ -293,7 +293,7 @@ func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOpt
 	return s.Interface.Watch(ctx, key, opts)
 }
 
-// notingCodec notes that something couldn't be decoded.
+// notingCodec records that an object couldn't be decoded.
 type notingCodec struct {
 	runtime.Codec
 	failed atomic.Bool

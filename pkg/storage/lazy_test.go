@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// lazy is the store as the decorator made it.
+// lazy returns the store made by the decorator.
 func (s configMaps) lazy(t testing.TB) *lazyCache {
 	t.Helper()
 	l, ok := s.Interface.(*lazyCache)
@@ -25,7 +25,7 @@ func (s configMaps) lazy(t testing.TB) *lazyCache {
 	return l
 }
 
-// openCache makes the watch cache, as if somebody needed it.
+// openCache makes the watch cache, as its first use does.
 func (s configMaps) openCache(t testing.TB) {
 	t.Helper()
 	if _, err := s.lazy(t).cache(t.Context(), 0); err != nil {
@@ -108,7 +108,7 @@ func (s configMaps) get(t testing.TB, name, rv string) {
 	}
 }
 
-// All who come first wait for the one cache; the library would send them away.
+// All first requests wait for one cache; the library would reject them.
 func TestFirstUsesAtOnce(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -138,7 +138,7 @@ func TestFirstUsesAtOnce(t *testing.T) {
 	}
 }
 
-// Who has listed can watch from there, though the cache is made by the watch, or later by another.
+// A client that has listed can watch from its list's revision, although the watch or a later one makes the cache.
 func TestFirstWatchMissesNothing(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -183,8 +183,8 @@ func nameOf(t testing.TB, e watch.Event) string {
 	return object.GetName()
 }
 
-// A cache that begins in the past is up to date before it is used, and waits neither for a request for progress
-// nor for etcd's own watches of the past, which it serves every 100 ms.
+// A cache that begins in the past is up to date before its first use. It waits neither for a progress request nor for
+// etcd's own watches of the past, which etcd serves every 100 ms.
 func TestFirstReadIsFresh(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -228,7 +228,7 @@ func TestDestroyEndsWatches(t *testing.T) {
 	s := newConfigMaps(t, m, cached)
 	w := s.watch(t, "")
 	s.destroy()
-	s.destroy() // the registry asks for it several times
+	s.destroy() // the registry calls destroy several times
 	select {
 	case _, open := <-w.ResultChan():
 		if open {

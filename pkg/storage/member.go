@@ -13,26 +13,26 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 )
 
-// Options say where a member keeps its data and whom it tells about trouble.
+// Options are the folder of a member's data and the log of its errors.
 type Options struct {
-	// DataDir keeps the data, with fsync, for the next start. It is made if it doesn't exist, and
-	// held by one process at a time. Empty: a temporary folder, without fsync, removed by Stop.
+	// DataDir keeps the data, with fsync, for the next start. The folder is made if it doesn't exist. One process at a
+	// time can hold it. If DataDir is empty, the data is in a temporary folder, without fsync, which Stop removes.
 	DataDir string
 
-	// TempDir is where temporary folders are made. Empty: /dev/shm if it is a tmpfs with room,
-	// else os.TempDir().
+	// TempDir is the parent of temporary folders. If it is empty, they are in /dev/shm if that is a tmpfs with enough
+	// room, else in os.TempDir().
 	TempDir string
 
-	// Holder says in the data folder who holds it, beside the process id: the address that is
-	// served, for example. The error that a second server gets shows it.
+	// Holder is written to the data folder beside the process id, for example the address that is served. The error of
+	// a second server with the same folder shows it.
 	Holder string
 
-	// LogTo gets etcd's own errors, a line of JSON each. Nil drops them. What makes Start fail is in
-	// its error in either case.
+	// LogTo gets etcd's own errors, one line of JSON each. Nil drops them. The error of Start has its cause in either
+	// case.
 	LogTo io.Writer
 
-	// Yield is called before a watch passes events on: what it lets happen first goes with them. Nil
-	// lets nothing happen.
+	// Yield is called before a watch passes events on. Other goroutines can run first, and their events go along. Nil
+	// does nothing.
 	Yield func()
 }
 
@@ -42,7 +42,7 @@ type Member struct {
 	trap   *trap
 	server *etcdserver.EtcdServer
 	gate   *gate
-	client *kubernetes.Client // shared by all stores; it has no endpoint and no connection
+	client *kubernetes.Client // shared by all stores; has neither endpoint nor connection
 	hub    *hub
 
 	compaction compaction
@@ -50,7 +50,7 @@ type Member struct {
 	counts     counts
 	feeds      feeds
 	caches     caches
-	running    sync.WaitGroup // what ends with the stores
+	running    sync.WaitGroup // goroutines that end with the stores
 
 	mu       sync.Mutex
 	stores   map[*destroyer]struct{} // nil once the member is stopping
@@ -59,8 +59,7 @@ type Member struct {
 	stopErr  error // set before stopped is closed
 }
 
-// Start starts a member and returns when it can serve its first write. The context bounds the
-// start alone.
+// Start starts a member and returns when the member can serve its first write. The context bounds the start alone.
 func Start(ctx context.Context, o Options) (*Member, error) {
 	folder, err := Open(o)
 	if err != nil {
@@ -69,8 +68,8 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 	return folder.Start(ctx)
 }
 
-// Open takes the folder that the options ask for, for a caller who has something to keep beside the
-// member's files. Either Start or Close follows.
+// Open opens the folder of the options, for a caller that keeps other files beside the member's. The caller must call
+// Start or Close.
 func Open(o Options) (*Folder, error) {
 	folder, err := o.open()
 	if err != nil {
@@ -90,7 +89,7 @@ func (o Options) open() (*Folder, error) {
 	return openTemporaryFolder(temporaryBases()...)
 }
 
-// Start starts a member in the folder, as the function Start does, and gives the folder up if it fails.
+// Start starts a member in the folder, like the function Start. If that fails, Start closes the folder.
 func (f *Folder) Start(ctx context.Context) (*Member, error) {
 	m, err := f.start(ctx)
 	if err != nil {
@@ -126,12 +125,11 @@ func (f *Folder) start(ctx context.Context) (*Member, error) {
 	}, nil
 }
 
-// Client is for what needs etcd itself. It is the one that all stores of the member share: nobody
-// but Stop may close it.
+// Client returns the client of etcd that all stores of the member share. Only Stop may close it.
 func (m *Member) Client() *kubernetes.Client { return m.client }
 
-// Failed is closed when etcd has met what it can't survive, such as a full disk. What was answered is
-// in the folder, and the member serves nothing any more: Stop is all that is left, and says why.
+// Failed is closed when etcd has met an error that it can't survive, such as a full disk. The folder has every write
+// that was answered. The member serves nothing any more; call Stop, which returns the reason.
 func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
 
 func (m *Member) failure() error {
@@ -141,8 +139,8 @@ func (m *Member) failure() error {
 	return nil
 }
 
-// Healthy reports whether the member answers a read that goes through consensus: what
-// kube-apiserver asks its etcd in /livez/etcd and /readyz/etcd-readiness.
+// Healthy reports whether the member answers a read that goes through consensus. kube-apiserver asks its etcd the same
+// in /livez/etcd and /readyz/etcd-readiness.
 func (m *Member) Healthy(ctx context.Context) error {
 	if err := m.trap.failure(); err != nil {
 		return fmt.Errorf("etcd has failed: %w", err)
@@ -153,18 +151,18 @@ func (m *Member) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// hurried is how long a read may wait for its resource version when the server stops: what is written
-// until then is seen within a few milliseconds.
+// hurried bounds the wait of a read for its resource version while the server stops. Writes before that are seen within
+// a few milliseconds.
 const hurried = 100 * time.Millisecond
 
-// Hurry is for a server that begins to stop: reads that wait for a resource version that nobody may ever write
-// don't hold it up.
+// Hurry is called when a server begins to stop: a read that waits for a resource version may wait for a write that
+// never comes, and must not delay the stop.
 func (m *Member) Hurry() { m.clock.hurry(hurried) }
 
-// Stop destroys what is left of the member's stores, stops etcd, and gives up its folder, removing
-// it if it is temporary. When it has returned nil, no goroutine and no file of a temporary member
-// is left. If etcd has failed, the error is why. If the context ends first, the stop goes on behind
-// the error. A second call waits for the first.
+// Stop destroys the remaining stores of the member, stops etcd, and closes its folder, which removes it if it is
+// temporary. After Stop has returned nil, no goroutine and no file of a temporary member is left. If etcd has failed,
+// Stop returns the reason. If the context ends first, Stop returns an error and the stop continues. A second call waits
+// for the first.
 func (m *Member) Stop(ctx context.Context) error {
 	m.stopOnce.Do(func() { go m.stop() })
 	select {
@@ -175,15 +173,15 @@ func (m *Member) Stop(ctx context.Context) error {
 	}
 }
 
-// stop goes from the outside in: nobody may read the database when it closes, because etcd's own
-// guard against that is the gRPC server, which isn't there.
+// stop ends clients of the database before the database: etcd itself protects the database by its gRPC server, which a
+// member doesn't have.
 func (m *Member) stop() {
 	defer close(m.stopped)
 	m.compaction.stop()
 	m.counts.end()
 	m.destroyStores()
 	m.clock.stop()
-	_ = m.client.Close() // answers with its own cancellation
+	_ = m.client.Close() // the error is the client's own cancellation
 	m.running.Wait()
 	m.gate.shut()
 	stopServer(m.server, m.trap)

@@ -17,7 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// startMember starts a member that is stopped with the test.
+// startMember starts a member and stops it after the test.
 func startMember(t testing.TB, o Options) *Member {
 	t.Helper()
 	if o.DataDir == "" && o.TempDir == "" {
@@ -59,7 +59,7 @@ func get(t testing.TB, m *Member, key string) string {
 	return string(r.Kvs[0].Value)
 }
 
-// isolated fails the test if goroutines of this package or of what it uses are left when f is done.
+// isolated fails the test if f leaves goroutines of this package or of its libraries.
 func isolated(t *testing.T, f func()) {
 	t.Helper()
 	before := stacks()
@@ -103,7 +103,7 @@ func newStacks(before map[string]string) (left []string) {
 	return left
 }
 
-// Not parallel: it compares the goroutines of the process.
+// Not parallel: the test compares the goroutines of the process.
 func TestStopLeavesNothing(t *testing.T) {
 	base := t.TempDir()
 	isolated(t, func() {
@@ -124,7 +124,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		stopMember(t, m)
 		for range watch {
 		}
-		stopMember(t, m) // a second time waits for the first
+		stopMember(t, m) // a second call waits for the first
 		if err := m.Healthy(t.Context()); err == nil {
 			t.Error("a stopped member is healthy")
 		}
@@ -190,7 +190,7 @@ func TestDataIsFoundAgain(t *testing.T) {
 		put(t, m, "/a", string(rune('1'+i)))
 		stopMember(t, m)
 
-		// Raft doesn't survive a campaign at the start otherwise, now and then.
+		// Without a snapshot, raft sometimes doesn't survive a campaign at the start.
 		snapshot, err := checkFiles(serverConfig(m.folder, m.server.Logger()), false)
 		if err != nil || snapshot == 0 {
 			t.Errorf("the log isn't behind a snapshot (%d, %v)", snapshot, err)
@@ -198,7 +198,7 @@ func TestDataIsFoundAgain(t *testing.T) {
 	}
 }
 
-// Whoever reads the log of a member looks for what is wrong with it.
+// A member that runs normally logs no errors: users read the log to find one.
 func TestNothingIsWrong(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -281,8 +281,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// The log of a temporary member doesn't grow with what is written: etcd gives up the locks of segments that it needs no
-// more, and removes them, the next time it looks.
+// The log of a temporary member stays short. etcd unlocks segments that it doesn't need, and removes them at its next
+// check.
 func TestTemporaryLogIsCut(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

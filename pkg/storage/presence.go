@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// presenceTTL is for how long a server counts as there that has ended without a word.
+	// presenceTTL is the time for which a server that has crashed still counts as present.
 	presenceTTL = 15 * time.Second
-	// presenceTimeout bounds a call about presences; they are of no use to whoever would wait longer.
+	// presenceTimeout bounds a call about presences. A longer wait would cost more than the result is worth.
 	presenceTimeout = time.Second
 )
 
-// Presence is the mark of a server in an external etcd, where other servers may keep the same objects.
+// Presence is the mark of a server in an external etcd, where other servers may store the same objects.
 type Presence struct {
 	client *clientv3.Client
-	// marks is the folder of all servers' marks, and mark that of this one.
+	// marks is the folder of all servers' marks. mark is this server's.
 	marks, mark string
-	// others is where kube-apiserver marks itself.
+	// others is the folder of kube-apiserver's own marks.
 	others string
 	ended  chan struct{}
 }
 
-// Announce marks a server in the etcd of a transport, below the prefix of what it stores, until ctx ends.
+// Announce marks a server in the etcd of a transport, below the prefix of its objects, until ctx ends.
 func Announce(ctx context.Context, c storagebackend.TransportConfig, prefix string) (*Presence, error) {
 	p, err := newPresence(ctx, c, prefix)
 	if err != nil {
@@ -48,7 +48,7 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 	if err != nil {
 		return nil, err
 	}
-	// The mark is removed when ctx has ended.
+	// The mark is removed after ctx has ended.
 	client, err := prober.client(context.WithoutCancel(ctx), c.ServerList...)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 	}, nil
 }
 
-// Alone says whether no other server is there. A server that began before is; one that begins after will find
-// what is stored by then. Whoever can't tell isn't alone.
+// Alone reports whether no other server is present. A server that began before is present; a server that begins later
+// finds everything that is stored by then. If the answer is unknown, Alone returns false.
 func (p *Presence) Alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()
@@ -76,10 +76,10 @@ func (p *Presence) Alone(ctx context.Context) bool {
 	return err == nil && others.Count == 0
 }
 
-// Wait returns when the mark is gone, soon after the end of Announce's ctx.
+// Wait returns when the mark is removed, soon after the end of Announce's ctx.
 func (p *Presence) Wait() { <-p.ended }
 
-// announce makes the mark, for as long as its session lasts.
+// announce makes the mark. The mark lasts as long as its session.
 func (p *Presence) announce(ctx context.Context) (*concurrency.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()
@@ -93,7 +93,7 @@ func (p *Presence) announce(ctx context.Context) (*concurrency.Session, error) {
 	return concurrency.NewSession(p.client, concurrency.WithLease(lease.ID))
 }
 
-// stay makes the mark again when an etcd that was away has let it go, and removes it in the end.
+// stay makes the mark again if etcd has dropped it after an outage, and removes the mark at the end.
 func (p *Presence) stay(ctx context.Context, session *concurrency.Session) {
 	defer close(p.ended)
 	defer func() { _ = p.client.Close() }()
@@ -103,7 +103,7 @@ func (p *Presence) stay(ctx context.Context, session *concurrency.Session) {
 		case <-ctx.Done():
 			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceTimeout)
 			defer cancel()
-			_, _ = p.client.Revoke(end, session.Lease()) // else it goes by itself
+			_, _ = p.client.Revoke(end, session.Lease()) // otherwise the lease expires
 			return
 		}
 		again, err := p.announce(ctx)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// announce marks a server until leave is called, which returns when it is gone.
+// announce marks a server until leave is called. leave returns when the mark is gone.
 func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -52,7 +52,7 @@ func TestPresence(t *testing.T) {
 	check("elsewhere", elsewhere, true, "it has other objects")
 }
 
-// A mark that etcd has let go, because nobody renewed it, is made again.
+// A mark that has expired is made again.
 func TestPresenceComesBack(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestPresenceComesBack(t *testing.T) {
 	if p.Alone(t.Context()) {
 		t.Error("want a server without a mark not to know")
 	}
-	session.Orphan() // as when it expires
+	session.Orphan() // as after an expiry
 	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return p.Alone(ctx), nil
 	})

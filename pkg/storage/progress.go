@@ -11,13 +11,13 @@ import (
 	"k8s.io/apiserver/pkg/storage/feature"
 )
 
-// progressTimeout is for a process that has met an etcd without progress requests: there the
-// library's answer stays no, whoever else is asked.
+// progressTimeout is for a process that has met an etcd without progress requests: the library then answers no for
+// every etcd.
 const progressTimeout = 100 * time.Millisecond
 
-// supportProgress tells k8s.io/apiserver that its etcd answers progress requests, without which a watch
-// cache neither serves consistent lists nor waits for a resource version. The library asks the
-// endpoints of each client once a process, and in the background; a member's client has none.
+// supportProgress tells k8s.io/apiserver that its etcd answers progress requests. Without that, a watch cache neither
+// serves consistent lists nor waits for a resource version. The library asks the endpoints of each client once a
+// process, in the background; a member's client has no endpoint.
 func supportProgress() {
 	checker := feature.DefaultFeatureSupportChecker
 	checker.CheckClient(context.Background(), embedded{}, storage.RequestWatchProgress)
@@ -25,7 +25,7 @@ func supportProgress() {
 		func(context.Context) (bool, error) { return checker.Supports(storage.RequestWatchProgress), nil })
 }
 
-// embedded stands for the endpoint that every member would have.
+// embedded stands for the endpoint of every member.
 type embedded struct{}
 
 func (embedded) Endpoints() []string { return []string{"embedded"} }
@@ -34,15 +34,15 @@ func (embedded) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: version.Version}, nil
 }
 
-// promptStore is a store that a watch cache is kept up to date from. The cache asks it how far etcd
-// is when it then waits until it is as far itself.
+// promptStore is the store that keeps a watch cache up to date. The cache asks it for etcd's revision and then waits
+// until it has seen that revision itself.
 type promptStore struct {
 	storage.Interface
 	hub *hub
-	key string // that the cache watches
+	key string // the key that the cache watches
 }
 
-// GetCurrentResourceVersion returns how far etcd is.
+// GetCurrentResourceVersion returns etcd's revision.
 func (s *promptStore) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	revision, err := s.Interface.GetCurrentResourceVersion(ctx)
 	if err == nil {

@@ -10,23 +10,23 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// maxTxnOps is how many keys a transaction of the member may write; etcd's own default.
+// maxTxnOps is the number of keys that a transaction of the member may write. It is etcd's default.
 const maxTxnOps = 128
 
-// ErrExists says that there is something already where something was to be stored.
+// ErrExists is the error for a key that exists already.
 var ErrExists = errors.New("already exists")
 
-// Record is an object as it is stored.
+// Record is an object in its stored form.
 type Record struct {
 	key   string
 	value []byte
 }
 
-// Create stores records whose keys have nothing yet, many in a revision: writing them one by one takes
-// several times as long. If a key has something, the error names it and wraps ErrExists.
+// Create stores records under new keys, many in one revision: one write for each would take several times as long. If a
+// key exists, the error names it and wraps ErrExists.
 //
-// From then on nobody can watch from before them, as long as the member runs: a watch that was resumed in the
-// middle of a revision would miss the rest of it.
+// From then on, no watch can begin before the records, as long as the member runs: a watch that resumes in the middle
+// of a revision would miss the rest of the revision.
 func (m *Member) Create(ctx context.Context, records []Record) error {
 	for together := range slices.Chunk(records, maxTxnOps) {
 		var free []clientv3.Cmp
@@ -48,7 +48,7 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// firstKey is the first that was found.
+// firstKey returns the first key that was found.
 func firstKey(gets []*pb.ResponseOp) string {
 	for _, get := range gets {
 		for _, found := range get.GetResponseRange().Kvs {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// What is stored together is what the store would have stored one by one.
+// Create stores the same bytes as the store's own Create.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -67,7 +67,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A watch that was resumed in the middle of a revision would miss the rest of it: there is no such watch.
+// No watch begins before the records: one that resumed in the middle of their revision would miss the rest.
 func TestHistoryBeginsAfterRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -103,7 +103,7 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 	}
 }
 
-// What the log begins after isn't kept in it, also when it has begun in the middle of what is stored together.
+// The log drops all events before its beginning, even if it begins in the middle of records that are stored together.
 func TestLogForgetsRecords(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -118,7 +118,7 @@ func TestLogForgetsRecords(t *testing.T) {
 		put(t, m, fmt.Sprint("/large/", i), strings.Repeat("x", maxLogBytes/2))
 	}
 	events := m.client.Watch(t.Context(), "/large/1", clientv3.WithRev(m.server.KV().Rev()))
-	collect(t, events, 1) // so it is in the log
+	collect(t, events, 1) // so the log has the event
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
 	if first := m.hub.log[0].Kv.ModRevision; first <= m.hub.from {

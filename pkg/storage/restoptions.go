@@ -24,9 +24,8 @@ import (
 
 var errStopped = errors.New("etcd is stopped")
 
-// RESTOptionsGetter returns the options that inner gives, with the store on this member instead of
-// the servers that they name. A resource has a watch cache, from when it needs one, exactly if
-// inner gives it one.
+// RESTOptionsGetter returns the options of inner, with the store on this member instead of their servers. A resource
+// has a watch cache, from its first need on, if inner gives it one.
 func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  m.store,
@@ -41,9 +40,9 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 	}}
 }
 
-// ExternalRESTOptionsGetter returns the options that inner gives for a cluster elsewhere, except
-// that requests wait for a new watch cache. The caches are made with the stores: without a log of
-// recent events they can't begin in the past as fast as from the newest revision.
+// ExternalRESTOptionsGetter returns the options of inner for an external cluster; requests wait for a new watch cache.
+// The caches begin with the stores: without a log of recent events, a cache begins in the past more slowly than with
+// the newest revision.
 func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  generic.UndecoratedStorage,
@@ -59,9 +58,9 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 	}}
 }
 
-// beginning is the revision that a new watch cache begins with, so that a watch from the revision,
-// if it isn't 0, and later ones miss nothing. It isn't from before its store was made: a custom resource may have had
-// versions then that the store's codec doesn't know.
+// beginning returns the revision with which a new watch cache begins, so that a watch from the revision from, if it
+// isn't 0, and later watches miss nothing. The cache doesn't begin before its store was made: a custom resource may
+// have had versions before that the store's codec doesn't know.
 func (m *Member) beginning(from, made uint64) uint64 {
 	begin := uint64(m.hub.earliest())
 	if from != 0 {
@@ -86,31 +85,30 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 		decorate = g.backend.store
 	}
 	options.Decorator = g.backend.counts.decorator(decorate, options.CountMetricPollPeriod, options.StorageObjectCountTracker)
-	options.CountMetricPollPeriod = 0 // or each resource would be counted on a goroutine of its own
+	options.CountMetricPollPeriod = 0 // otherwise the library counts each resource on a goroutine of its own
 	return options, nil
 }
 
-// undecorated tells the decorator without a watch cache from the one with it; the options have no
-// other sign of the choice.
+// undecorated recognizes the decorator without a watch cache. The options have no other sign of the choice.
 func undecorated(d generic.StorageDecorator) bool {
 	return d == nil || reflect.ValueOf(d).Pointer() == reflect.ValueOf(generic.UndecoratedStorage).Pointer()
 }
 
-// backend is where stores are made.
+// backend makes stores.
 type backend struct {
 	store  generic.StorageDecorator
-	source func(s storage.Interface, key string) storage.Interface // what a watch cache is filled from
-	begin  func(from, made uint64) uint64                          // the revision that it begins with, 0 for the newest
-	now    func() uint64                                           // etcd's revision, 0 if nobody knows
-	eager  bool                                                    // it is made with the store
+	source func(s storage.Interface, key string) storage.Interface // returns the store that fills a watch cache
+	begin  func(from, made uint64) uint64                          // returns the revision with which a cache begins, 0 for the newest
+	now    func() uint64                                           // returns etcd's revision, 0 if it is unknown
+	eager  bool                                                    // the cache is made with the store
 	clock  clock.WithTicker
 	own    func(destroy func()) (factory.DestroyFunc, error)
-	run    func(func()) // on a goroutine that stopping waits for
+	run    func(func()) // runs a function on a goroutine that Stop waits for
 	counts *counts
 	caches *caches
 }
 
-// cachedStore makes the store of a resource, with a watch cache once that is needed.
+// cachedStore makes the store of a resource. The store gets a watch cache at the first need.
 func (b *backend) cachedStore(
 	c *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -168,7 +166,7 @@ func (b *backend) cachedStore(
 	return lazy, destroy, nil
 }
 
-// store makes the store of a resource: what the library's storage factory makes of an endpoint.
+// store makes the store of a resource, as the library's storage factory does for an endpoint.
 func (m *Member) store(
 	c *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -213,13 +211,13 @@ func (m *Member) store(
 	return raw, destroy, nil
 }
 
-// ownDestroy is for stores that nobody but the registry destroys.
+// ownDestroy is for stores that only the registry destroys.
 func ownDestroy(destroy func()) (factory.DestroyFunc, error) {
 	return (&destroyer{destroy: destroy}).do, nil
 }
 
-// destroyer destroys a store once, whoever asks first: the registry, which asks several times for
-// stores that subresources share, or Stop.
+// destroyer destroys a store once. The registry asks several times for a store that subresources share, and Stop asks
+// too.
 type destroyer struct {
 	once    sync.Once
 	destroy func()
@@ -227,8 +225,7 @@ type destroyer struct {
 
 func (d *destroyer) do() { d.once.Do(d.destroy) }
 
-// own makes the member destroy a store in Stop unless that happened before. If the member is
-// stopping, it happens now.
+// own makes Stop destroy a store that the registry hasn't destroyed. If the member is stopping, own destroys the store.
 func (m *Member) own(destroy func()) (factory.DestroyFunc, error) {
 	d := &destroyer{destroy: destroy}
 	m.mu.Lock()
@@ -249,8 +246,7 @@ func (m *Member) own(destroy func()) (factory.DestroyFunc, error) {
 	}, nil
 }
 
-// destroyStores destroys the stores that nobody has destroyed, side by side: each waits for its
-// own watches.
+// destroyStores destroys the remaining stores in parallel: each waits for its own watches.
 func (m *Member) destroyStores() {
 	m.mu.Lock()
 	stores := m.stores

@@ -36,7 +36,7 @@ type configMaps struct {
 	destroy func()
 }
 
-// newConfigMaps makes a store as the registry does: from the options that the decorator stands in.
+// newConfigMaps makes a store as the registry does, from options with the decorator.
 func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMaps {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -132,8 +132,8 @@ func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
 	}
 }
 
-// The watch cache of an idle resource learns of a newer revision only by progress requests, which
-// must reach its watch; without that, each of these reads ends in "Too large resource version".
+// The watch cache of an idle resource learns of a newer revision by progress requests alone. They must reach the
+// cache's watch: otherwise each of these reads ends in "Too large resource version".
 func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -169,16 +169,16 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	}
 }
 
-// withoutProgress makes the requests for progress do nothing that the library sends every 100 ms while a
-// read waits for its cache.
+// withoutProgress disables the library's progress requests, which it sends every 100 ms while a read waits for its
+// cache.
 func withoutProgress(m *Member) { m.client.Watcher = progressless{m.client.Watcher} }
 
 type progressless struct{ clientv3.Watcher }
 
 func (progressless) RequestProgress(context.Context) error { return nil }
 
-// A cache is told at once how far etcd is when a consistent read has found that out. These are the two steps of
-// such a read, because it would ask etcd itself if the cache weren't told.
+// A cache gets etcd's revision as soon as a consistent read has asked for it. The test takes the two steps of such a
+// read itself: a whole read would ask etcd.
 func TestConsistentReadsNeedNoRequestForProgress(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -259,7 +259,7 @@ func TestWatchListEndsWithABookmark(t *testing.T) {
 	m := startMember(t, Options{})
 	s := newConfigMaps(t, m, cached)
 	s.create(t, "a")
-	put(t, m, "/other", "1") // the bookmark must be of this revision at least
+	put(t, m, "/other", "1") // the bookmark must have this revision at least
 	yes := true
 	predicate := storage.Everything
 	predicate.AllowWatchBookmarks = true

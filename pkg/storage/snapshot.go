@@ -11,11 +11,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// restoreWorkers is how many changes are under way at a time: etcd commits together what comes
-// together.
+// restoreWorkers is the number of parallel changes. etcd commits changes that arrive together in one batch.
 const restoreWorkers = 16
 
-// Snapshot is what a member stored under a prefix at a moment. It is kept in memory.
+// Snapshot is everything that a member stored under a prefix at one moment. It is kept in memory.
 type Snapshot struct {
 	prefix  string
 	entries map[string]entry
@@ -24,22 +23,22 @@ type Snapshot struct {
 type entry struct {
 	value []byte
 	lease clientv3.LeaseID
-	// revision is that of the last write of the key; 0 if there is none.
+	// revision is the revision of the key's last write, or 0 without the key.
 	revision int64
 }
 
-// Change is the write by which a key gets back what it had in a snapshot.
+// Change is the write that gives a key its value in a snapshot.
 type Change struct {
 	Key string
-	// Delete says that it had nothing.
+	// Delete is true if the key wasn't in the snapshot.
 	Delete bool
-	// Revision is that of the write, set by Apply; 0 if somebody else has written since.
+	// Revision is the revision of the write. Apply sets it, or leaves 0 if another client has written the key since.
 	Revision int64
 
 	from, to entry
 }
 
-// Exists says whether the key has something before the change.
+// Exists reports whether the key exists before the change.
 func (c Change) Exists() bool { return c.from.revision != 0 }
 
 // Snapshot takes a snapshot of the keys with the prefix.
@@ -63,7 +62,7 @@ func (m *Member) read(ctx context.Context, prefix string) (map[string]entry, err
 	return entries, nil
 }
 
-// Changes are what takes the keys of the snapshot's prefix from what they are now to what they were.
+// Changes returns the changes that restore the keys under the snapshot's prefix.
 func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 	current, err := m.read(ctx, s.prefix)
 	if err != nil {
@@ -86,9 +85,8 @@ func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 	return changes, nil
 }
 
-// Apply makes changes, each in a revision of its own as every write of an API server is, so that
-// watches tell of them like of any other, and what is read from then on has them. A key that
-// somebody else has written meanwhile stays.
+// Apply makes changes, each in a revision of its own like any write of an API server. So watches report them like other
+// changes, and reads from then on see them. A key that another client has written meanwhile stays.
 func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	var wg sync.WaitGroup
 	queue := make(chan *Change)
@@ -122,7 +120,7 @@ func (m *Member) apply(ctx context.Context, c *Change) error {
 	unchanged := clientv3.Compare(clientv3.ModRevision(c.Key), "=", c.from.revision)
 	done, err := m.client.KV.Txn(ctx).If(unchanged).Then(op).Commit()
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		// Its time is up, but it was there.
+		// The lease has expired, but the snapshot has the key.
 		done, err = m.client.KV.Txn(ctx).If(unchanged).Then(clientv3.OpPut(c.Key, string(c.to.value))).Commit()
 	}
 	if err != nil {

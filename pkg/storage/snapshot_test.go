@@ -7,8 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// What was stored at a snapshot comes back: what is new goes, what has changed or gone
-// returns, and what hasn't isn't written.
+// Restore deletes new keys, restores changed and deleted ones, and doesn't write the others.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -45,7 +44,7 @@ func TestSnapshot(t *testing.T) {
 
 	put(t, m, "/a/changed", "2")
 	put(t, m, "/a/back", "2")
-	put(t, m, "/a/back", "1") // as it was, in another revision
+	put(t, m, "/a/back", "1") // the same value in another revision
 	put(t, m, "/a/new", "2")
 	put(t, m, "/b/other", "2")
 	if _, err := m.client.KV.Delete(ctx, "/a/deleted"); err != nil {

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// trap catches the ends that etcd puts to its process. etcd logs what it can't survive as fatal or
-// panic; in a library that may end the goroutine that met it, and is an error of the member.
+// trap catches fatal errors of etcd. etcd logs an error that it can't survive as fatal or panic, which ends the
+// process. With a trap, the entry ends the goroutine that logged it, and is an error of the member.
 type trap struct {
 	once   sync.Once
 	err    error
@@ -43,7 +43,7 @@ func (t *trap) spring(err error) {
 	})
 }
 
-// failure returns what sprang the trap, or nil.
+// failure returns the error that sprang the trap, or nil.
 func (t *trap) failure() error {
 	select {
 	case <-t.sprung:
@@ -53,9 +53,9 @@ func (t *trap) failure() error {
 	}
 }
 
-// guard calls f on a goroutine of its own and makes an error of whatever ends it: a panic, a
-// fatal log entry, or a fault in the memory that a damaged database is mapped to. It doesn't wait for
-// long if that is the end of another goroutine, which f may wait for.
+// guard calls f on a goroutine of its own, and turns a panic, a fatal log entry, or a fault in the memory of a damaged
+// database into an error. If another goroutine ends that way, guard doesn't wait long for f, which may wait for that
+// goroutine.
 func (t *trap) guard(f func() error) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -87,8 +87,8 @@ func (t *trap) guard(f func() error) error {
 	}
 }
 
-// newLogger returns etcd's logger: errors go to w, if there is one, and fatal ones end in the trap.
-// Warnings are about peers, slow disks and the campaigns that are refused at the start.
+// newLogger returns etcd's logger. Errors go to w, if there is one, and fatal errors to the trap. Warnings are dropped:
+// they are about peers, slow disks and refused campaigns of the start.
 func newLogger(w io.Writer, t *trap) *zap.Logger {
 	core := zapcore.NewNopCore()
 	if w != nil {
@@ -99,8 +99,8 @@ func newLogger(w io.Writer, t *trap) *zap.Logger {
 	return zap.New(core, zap.WithFatalHook(t), zap.WithPanicHook(t)).Named("etcd")
 }
 
-// calm drops the error that every fresh member logs: etcd tries to write down the version of its
-// storage before there is a term, and again later.
+// calm drops the error that every fresh member logs: etcd writes the version of its storage before raft has a term,
+// which fails, and repeats it later.
 type calm struct{ zapcore.Core }
 
 // Check implements zapcore.Core.
