@@ -12,11 +12,11 @@ import (
 // returns is the answer.
 type answer struct {
 	kind *Kind
-	to   answerFunc
+	to   AnswerFunc
 }
 
-// answerFunc answers one question, after admission has let it through.
-type answerFunc func(ctx context.Context, question runtime.Object) (runtime.Object, error)
+// AnswerFunc answers one question, after admission has let it through.
+type AnswerFunc func(ctx context.Context, question runtime.Object) (runtime.Object, error)
 
 var (
 	_ rest.Creater              = &answer{}
@@ -24,9 +24,9 @@ var (
 	_ rest.SingularNameProvider = &answer{}
 )
 
-func (a *answer) New() runtime.Object     { return newOf(a.kind.Object)() }
+func (a *answer) New() runtime.Object     { return NewOf(a.kind.Object)() }
 func (a *answer) NamespaceScoped() bool   { return a.kind.Namespaced }
-func (a *answer) GetSingularName() string { return a.kind.singular() }
+func (a *answer) GetSingularName() string { return a.kind.SingularName() }
 
 // Destroy does nothing: nothing is stored.
 func (a *answer) Destroy() {}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -20,11 +21,10 @@ type APIGroup struct {
 // Build opens the storage of every enabled resource of the table, once for all the
 // versions that serve it.
 func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]APIGroup, error) {
-	b := builder{table: t, enabled: enabled, deps: deps, stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}}
-	b.deps.storeOf, b.deps.resourceOf = b.storeOf, b.resourceOf
+	stores := t.Stores(deps)
 	var groups []APIGroup
 	for i := range t.groups {
-		g, err := b.group(&t.groups[i])
+		g, err := stores.group(&t.groups[i], enabled)
 		if err != nil {
 			return nil, err
 		}
@@ -35,66 +35,88 @@ func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Depend
 	return groups, nil
 }
 
-type builder struct {
-	table   *Table
-	enabled serverstorage.APIResourceConfigSource
-	deps    Dependencies
-	stores  map[*Kind]*Storage
-	built   map[*Kind]map[string]rest.Storage
+// Stores are the storages of a table's rows. Each is opened when it is first asked for,
+// by the server or by another row.
+type Stores struct {
+	table  *Table
+	deps   Dependencies
+	opened map[*Kind]*Storage
+	served map[*Kind]map[string]rest.Storage
 }
 
-// storeOf is the storage of a row that another row needs, enabled or not.
-func (b *builder) storeOf(resource schema.GroupResource) (*Storage, error) {
-	if k := b.table.row(resource); k != nil {
-		return b.store(k)
+// Stores returns the storages of the table's rows, none of them open.
+func (t *Table) Stores(deps Dependencies) *Stores {
+	s := &Stores{table: t, deps: deps, opened: map[*Kind]*Storage{}, served: map[*Kind]map[string]rest.Storage{}}
+	s.deps.StoreOf, s.deps.ResourceOf = s.Of, s.resourceOf
+	return s
+}
+
+// Of is the one store of a row, served or not.
+func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
+	k := s.table.Row(resource)
+	if k == nil {
+		return nil, fmt.Errorf("there is no row for %s", resource)
 	}
-	return nil, fmt.Errorf("there is no row for %s", resource)
+	return s.open(k)
 }
 
-func (b *builder) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
-	if g := b.table.group(gvk.Group); g != nil {
-		for _, k := range b.table.rows(g) {
-			if k.kindName() == gvk.Kind {
+// Served are the storages that a server installs for a row: its own and those of its
+// subresources, by path.
+func (s *Stores) Served(resource schema.GroupResource) (map[string]rest.Storage, error) {
+	k := s.table.Row(resource)
+	if k == nil {
+		return nil, fmt.Errorf("there is no row for %s", resource)
+	}
+	return s.serve(k)
+}
+
+// Destroy closes the stores that are open.
+func (s *Stores) Destroy() {
+	for _, store := range s.opened {
+		store.Destroy()
+	}
+}
+
+func (s *Stores) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+	if g := s.table.group(gvk.Group); g != nil {
+		for _, k := range s.table.Rows(g) {
+			if k.KindName() == gvk.Kind {
 				return gvk.GroupVersion().WithResource(k.Resource), true
 			}
 		}
 	}
-	if b.deps.CustomResource == nil {
+	if s.deps.CustomResource == nil {
 		return schema.GroupVersionResource{}, false
 	}
-	return b.deps.CustomResource(gvk)
+	return s.deps.CustomResource(gvk)
 }
 
-// store opens the one store of a row.
-func (b *builder) store(k *Kind) (*Storage, error) {
-	if s, ok := b.stores[k]; ok {
-		return s, nil
+func (s *Stores) open(k *Kind) (*Storage, error) {
+	if store, ok := s.opened[k]; ok {
+		return store, nil
 	}
-	group, versions := b.owner(k)
-	s, err := newStorage(group, newStrategy(b.table.scheme, k, versions), b.deps)
+	store, err := newStorage(s.table.owner(k), s.table.Strategy(k, s.deps))
 	if err != nil {
 		return nil, err
 	}
-	b.stores[k] = s
-	return s, nil
+	s.opened[k] = store
+	return store, nil
 }
 
-func (b *builder) group(g *Group) (APIGroup, error) {
+func (s *Stores) group(g *Group, enabled serverstorage.APIResourceConfigSource) (APIGroup, error) {
 	out := APIGroup{Name: g.Name, Storage: map[string]map[string]rest.Storage{}}
 	for _, v := range g.Versions {
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		served := map[string]rest.Storage{}
-		for _, k := range b.table.rows(g) {
-			if !b.table.scheme.Recognizes(gv.WithKind(k.kindName())) || !b.enabled.ResourceEnabled(gv.WithResource(k.Resource)) {
+		for _, k := range s.table.Rows(g) {
+			if !s.table.scheme.Recognizes(gv.WithKind(k.KindName())) || !enabled.ResourceEnabled(gv.WithResource(k.Resource)) {
 				continue
 			}
-			storages, err := b.kind(k)
+			storages, err := s.serve(k)
 			if err != nil {
 				return APIGroup{}, err
 			}
-			for path, s := range storages {
-				served[path] = s
-			}
+			maps.Copy(served, storages)
 		}
 		if len(served) > 0 {
 			out.Versions = append(out.Versions, gv)
@@ -104,64 +126,44 @@ func (b *builder) group(g *Group) (APIGroup, error) {
 	return out, nil
 }
 
-// kind opens a row's storage and those of its subresources, by path.
-func (b *builder) kind(k *Kind) (map[string]rest.Storage, error) {
-	if s, ok := b.built[k]; ok {
-		return s, nil
+func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
+	if served, ok := s.served[k]; ok {
+		return served, nil
 	}
 	storages := map[string]rest.Storage{}
 	var main *Storage
 	if k.List != nil {
 		var err error
-		if main, err = b.store(k); err != nil {
+		if main, err = s.open(k); err != nil {
 			return nil, err
 		}
 		storages[k.Resource] = main
 	}
 	if k.Storage != nil {
 		// It comes before the subresources: these copy what it sets in the store.
-		s, err := k.Storage(main, b.deps)
+		own, err := k.Storage(main, s.deps)
 		if err != nil {
 			return nil, fmt.Errorf("storage of %s: %w", k.Resource, err)
 		}
-		storages[k.Resource] = s
+		storages[k.Resource] = own
 	}
 	if k.Status {
 		storages[k.Resource+"/status"] = newStatus(main)
 	}
 	for _, sub := range k.Subresources {
-		s, err := sub.Storage(main, b.deps)
+		if sub.Storage == nil {
+			storages[k.Resource+"/"+sub.Name] = main.Part(sub.Update(main.Strategy))
+			continue
+		}
+		part, err := sub.Storage(main, s.deps)
 		if err != nil {
 			return nil, fmt.Errorf("storage of %s/%s: %w", k.Resource, sub.Name, err)
 		}
-		storages[k.Resource+"/"+sub.Name] = s
+		storages[k.Resource+"/"+sub.Name] = part
 	}
 	if k.Answer != nil {
-		storages[k.Resource] = &answer{kind: k, to: k.Answer(b.deps)}
+		storages[k.Resource] = &answer{kind: k, to: k.Answer(s.deps)}
 	}
-	b.built[k] = storages
+	s.served[k] = storages
 	return storages, nil
-}
-
-// owner is the group whose row it is, and every group version that serves it.
-func (b *builder) owner(k *Kind) (string, []schema.GroupVersion) {
-	var group string
-	var versions []schema.GroupVersion
-	for i := range b.table.groups {
-		g := &b.table.groups[i]
-		for j := range g.Kinds {
-			if &g.Kinds[j] == k {
-				group = g.Name
-			}
-		}
-		for _, row := range b.table.rows(g) {
-			if row != k {
-				continue
-			}
-			for _, v := range g.Versions {
-				versions = append(versions, schema.GroupVersion{Group: g.Name, Version: v.Name})
-			}
-		}
-	}
-	return group, versions
 }

@@ -6,7 +6,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -14,11 +13,9 @@ import (
 
 // approvalStrategy is the strategy of certificatesigningrequests/approval, on which
 // only the conditions can change.
-type approvalStrategy struct{ strategy }
+type approvalStrategy struct{ Strategy }
 
-func newApproval(main *Storage, _ Dependencies) (rest.Storage, error) {
-	return subresource{main.with(approvalStrategy{main.strategy})}, nil
-}
+func updateApproval(s Strategy) UpdateStrategy { return approvalStrategy{s} }
 
 func (s approvalStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	r, was := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
@@ -36,5 +33,5 @@ func (s approvalStrategy) WarningsOnUpdate(context.Context, runtime.Object, runt
 }
 
 func (s approvalStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return s.resetFields([]string{"spec", "status.certificate"})
+	return s.ResetFields([]string{"spec", "status.certificate"})
 }

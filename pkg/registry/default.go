@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Default fills what a client left out of an object of one Go type. DefaultOf makes one.
 // Each version of a kind has its own.
 type Default struct {
-	object runtime.Object
+	Object runtime.Object
 	set    func(any)
 }
 
@@ -13,7 +13,7 @@ type Default struct {
 // nothing. Lists have their items defaulted where they are decoded.
 func DefaultOf[T any](set func(*T)) Default {
 	return Default{
-		object: any(new(T)).(runtime.Object),
+		Object: any(new(T)).(runtime.Object),
 		set:    func(obj any) { set(obj.(*T)) },
 	}
 }

@@ -67,15 +67,15 @@ type Dependencies struct {
 	ServedResources iter.Seq[warnings.ServedResource]
 	ServiceWarning  func(namespace, name string, port int32) string
 
-	// storeOf finds the storage of another row. Build sets it.
-	storeOf func(schema.GroupResource) (*Storage, error)
-	// resourceOf is the resource of a kind, if it is known. Build sets it.
-	resourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
+	// StoreOf finds the storage of another row. The table sets it.
+	StoreOf func(schema.GroupResource) (*Storage, error)
+	// ResourceOf is the resource of a kind, if it is known. The table sets it.
+	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 }
 
-// get reads an object of another row, of a cluster-scoped kind.
-func (d Dependencies) get(ctx context.Context, resource schema.GroupResource, name string) (runtime.Object, error) {
-	store, err := d.storeOf(resource)
+// Get reads an object of another row, of a cluster-scoped kind.
+func (d Dependencies) Get(ctx context.Context, resource schema.GroupResource, name string) (runtime.Object, error) {
+	store, err := d.StoreOf(resource)
 	if err != nil {
 		return nil, err
 	}

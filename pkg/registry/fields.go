@@ -81,13 +81,13 @@ func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLa
 	}
 }
 
-// attributes is the row's storage.AttrFunc: what selectors are matched with.
-func (k *Kind) attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+// Attributes is the row's storage.AttrFunc: what selectors are matched with.
+func (k *Kind) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	set := fields.Set{}
 	if k.Fields != nil {
 		set = k.Fields.set(obj)
 	}
-	m := objectMeta(obj)
+	m := MetaOf(obj)
 	set["metadata.name"] = m.GetName()
 	if k.Namespaced {
 		set["metadata.namespace"] = m.GetNamespace()
@@ -95,4 +95,4 @@ func (k *Kind) attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return m.GetLabels(), set, nil
 }
 
-var _ storage.AttrFunc = (&Kind{}).attributes
+var _ storage.AttrFunc = (&Kind{}).Attributes

@@ -82,7 +82,7 @@ func TestAttributes(t *testing.T) {
 		Spec:       corev1.PodSpec{NodeName: "n", HostNetwork: true},
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: "10.1.1.1"}, {IP: "fd00::1"}}},
 	}
-	labels, set, err := row(t, "", "pods").attributes(pod)
+	labels, set, err := row(t, "", "pods").Attributes(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAttributes(t *testing.T) {
 // row is a row of the table.
 func row(t *testing.T, group, resource string) *Kind {
 	t.Helper()
-	if k := Builtin().row(schema.GroupResource{Group: group, Resource: resource}); k != nil {
+	if k := Builtin().Row(schema.GroupResource{Group: group, Resource: resource}); k != nil {
 		return k
 	}
 	t.Fatalf("there is no row for %s.%s", resource, group)

@@ -72,8 +72,8 @@ var apps = Group{
 			PodSpec:    PodSpecOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 			Status:     true,
 			Generation: true,
-			Subresources: []Subresource{scaleSubresource(func(d *appsv1.Deployment) scaled {
-				return scaled{&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector}
+			Subresources: []Subresource{ScaleSubresource(func(d *appsv1.Deployment) Scaled {
+				return Scaled{&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector}
 			})},
 			StatusResets:  []string{"metadata.labels"},
 			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
@@ -94,8 +94,8 @@ var apps = Group{
 			PodSpec:    PodSpecOf("spec.template.spec", func(r *appsv1.ReplicaSet) *corev1.PodSpec { return &r.Spec.Template.Spec }),
 			Status:     true,
 			Generation: true,
-			Subresources: []Subresource{scaleSubresource(func(r *appsv1.ReplicaSet) scaled {
-				return scaled{&r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector}
+			Subresources: []Subresource{ScaleSubresource(func(r *appsv1.ReplicaSet) Scaled {
+				return Scaled{&r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector}
 			})},
 			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
 			Printer:       &printers.ReplicaSet,
@@ -120,8 +120,8 @@ var apps = Group{
 			PodSpec:    PodSpecOf("spec.template.spec", func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
 			Status:     true,
 			Generation: true,
-			Subresources: []Subresource{scaleSubresource(func(s *appsv1.StatefulSet) scaled {
-				return scaled{&s.Spec.Replicas, s.Status.Replicas, s.Spec.Selector}
+			Subresources: []Subresource{ScaleSubresource(func(s *appsv1.StatefulSet) Scaled {
+				return Scaled{&s.Spec.Replicas, s.Status.Replicas, s.Spec.Selector}
 			})},
 			OrphanThrough: []schema.GroupVersion{appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
 			Printer:       &printers.StatefulSet,

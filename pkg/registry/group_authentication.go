@@ -24,7 +24,7 @@ var authenticationGroup = Group{
 		{
 			Resource: "selfsubjectreviews",
 			Object:   &authenticationv1.SelfSubjectReview{},
-			Answer:   func(Dependencies) answerFunc { return reviewSelf },
+			Answer:   func(Dependencies) AnswerFunc { return reviewSelf },
 		},
 	},
 }

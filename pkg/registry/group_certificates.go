@@ -32,7 +32,7 @@ var certificates = Group{
 			Printer:      &printers.CertificateSigningRequest,
 			Hooks:        signingRequestHooks,
 			Fields:       signingRequestFields,
-			Subresources: []Subresource{{Name: "approval", Storage: newApproval}},
+			Subresources: []Subresource{{Name: "approval", Update: updateApproval}},
 		},
 		{
 			Resource: "clustertrustbundles",

@@ -84,7 +84,7 @@ var core = Group{
 			Status:        true,
 			ReturnDeleted: true,
 			Hooks:         namespaceHooks,
-			Subresources:  []Subresource{{Name: "finalize", Storage: newFinalize}},
+			Subresources:  []Subresource{{Name: "finalize", Update: updateFinalizers, Storage: newFinalize}},
 			Storage:       newNamespaceStorage,
 			Printer:       &printers.Namespace,
 			Fields:        namespaceFields,
@@ -139,13 +139,13 @@ var core = Group{
 			Subresources: []Subresource{
 				sessionSubresource("attach", attachSession),
 				{Name: "binding", Storage: newBinding},
-				{Name: "ephemeralcontainers", Storage: podEphemeralContainers.storage},
+				{Name: "ephemeralcontainers", Update: podEphemeralContainers.update, Storage: podEphemeralContainers.storage},
 				{Name: "eviction", Storage: newEviction},
 				sessionSubresource("exec", execSession),
 				{Name: "log", Options: &corev1.PodLogOptions{}, Storage: newLog},
 				sessionSubresource("portforward", portForwardSession),
 				proxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, locatePods),
-				{Name: "resize", Storage: podResize.storage},
+				{Name: "resize", Update: podResize.update, Storage: podResize.storage},
 			},
 			StatusResets: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"},
 			Printer:      &printers.Pod,
@@ -183,8 +183,8 @@ var core = Group{
 			StoragePrefix: "controllers",
 			Status:        true,
 			Generation:    true,
-			Subresources: []Subresource{scaleSubresource(func(c *corev1.ReplicationController) scaled {
-				return scaled{&c.Spec.Replicas, c.Status.Replicas, selectorOf(c.Spec.Selector)}
+			Subresources: []Subresource{ScaleSubresource(func(c *corev1.ReplicationController) Scaled {
+				return Scaled{&c.Spec.Replicas, c.Status.Replicas, selectorOf(c.Spec.Selector)}
 			})},
 			OrphanThrough: []schema.GroupVersion{corev1.SchemeGroupVersion},
 			Printer:       &printers.ReplicationController,

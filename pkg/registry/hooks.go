@@ -108,7 +108,7 @@ func (h HooksOf[T]) canonicalize(obj runtime.Object) {
 
 // validation is that of requests through the group version of ctx.
 func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
-	if v, ok := h.Through[requestVersion(ctx)]; ok {
+	if v, ok := h.Through[RequestVersion(ctx)]; ok {
 		return v
 	}
 	return Validation[T]{Create: h.Validate, Update: h.ValidateUpdate}
@@ -178,7 +178,7 @@ func (h HooksOf[T]) statusWarnings(ctx context.Context, obj, old runtime.Object)
 
 func (h HooksOf[T]) specChanged(obj, old runtime.Object) bool {
 	if h.SpecChanged == nil {
-		return desiredStateDiffers(obj, old)
+		return DesiredStateDiffers(obj, old)
 	}
 	return h.SpecChanged(obj.(T), old.(T))
 }
@@ -187,8 +187,8 @@ func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, opti
 	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
 }
 
-// requestVersion is the group version that a request was made through.
-func requestVersion(ctx context.Context) schema.GroupVersion {
+// RequestVersion is the group version that a request was made through.
+func RequestVersion(ctx context.Context) schema.GroupVersion {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {
 		return schema.GroupVersion{}

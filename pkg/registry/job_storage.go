@@ -25,7 +25,7 @@ func newJobStorage(main *Storage, _ Dependencies) (rest.Storage, error) {
 func (j *jobStorage) warn(ctx context.Context, options *metav1.DeleteOptions) {
 	//nolint:staticcheck // orphanDependents is deprecated, and still obeyed
 	if options != nil && options.PropagationPolicy == nil && options.OrphanDependents == nil &&
-		j.strategy.DefaultGarbageCollectionPolicy(ctx) == rest.OrphanDependents {
+		j.Strategy.DefaultGarbageCollectionPolicy(ctx) == rest.OrphanDependents {
 		warning.AddWarning(ctx, "", warnings.JobDeletion)
 	}
 }

@@ -106,7 +106,7 @@ type Kind struct {
 	// Subresources other than status.
 	Subresources []Subresource
 	// Answer, for a kind that is never stored, makes an object of it a question.
-	Answer func(Dependencies) answerFunc
+	Answer func(Dependencies) AnswerFunc
 	// Storage, where the kind needs more than the one storage, builds it. What it sets in the
 	// given storage holds for the status subresource, and for Subresources, as well.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
@@ -117,18 +117,22 @@ type Subresource struct {
 	Name string
 	// Options are the query parameters that it takes, or nil.
 	Options runtime.Object
-	// Storage builds what serves it, on the row's own storage.
+	// Update, for a part of the object, is how an update of the part changes the object, given the
+	// strategy of the row.
+	Update func(Strategy) UpdateStrategy
+	// Storage builds what serves it, on the row's own storage. Without it the part can be read and updated.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
-// kindName is the name of the kind, which is that of its hub's Go type.
-func (k *Kind) kindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
+// KindName is the name of the kind, which is that of its hub's Go type.
+func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
 
-func (k *Kind) singular() string {
+// SingularName is the resource's name in the singular.
+func (k *Kind) SingularName() string {
 	if k.Singular != "" {
 		return k.Singular
 	}
-	return strings.ToLower(k.kindName())
+	return strings.ToLower(k.KindName())
 }
 
 func (k *Kind) storagePrefix() string {
@@ -153,8 +157,8 @@ func (k *Kind) hooks() Hooks {
 	return HooksOf[runtime.Object]{}
 }
 
-// newOf returns a constructor of the prototype's type.
-func newOf(prototype runtime.Object) func() runtime.Object {
+// NewOf returns a constructor of the prototype's type.
+func NewOf(prototype runtime.Object) func() runtime.Object {
 	t := reflect.TypeOf(prototype).Elem()
 	return func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
 }

@@ -26,7 +26,7 @@ type kubelets struct {
 }
 
 func newKubelets(deps Dependencies) (kubelets, error) {
-	nodes, err := deps.storeOf(corev1.Resource("nodes"))
+	nodes, err := deps.StoreOf(corev1.Resource("nodes"))
 	if err != nil {
 		return kubelets{}, err
 	}

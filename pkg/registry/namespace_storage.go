@@ -169,23 +169,25 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 
 // finalizeStrategy is the strategy of namespaces/finalize, which changes
 // spec.finalizers and nothing else.
-type finalizeStrategy struct{ strategy }
+type finalizeStrategy struct{ Strategy }
 
 func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	copyField(obj, old, statusField)
+	CopyStatus(obj, old)
 }
 
 func (s finalizeStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return validation.NamespaceFinalizeUpdate(obj.(*corev1.Namespace), old.(*corev1.Namespace))
 }
 
+func updateFinalizers(s Strategy) UpdateStrategy { return finalizeStrategy{s} }
+
 // newFinalize is the storage of namespaces/finalize, which takes updates alone.
 func newFinalize(main *Storage, _ Dependencies) (rest.Storage, error) {
-	return onlyUpdate{subresource{main.with(finalizeStrategy{main.strategy})}}, nil
+	return onlyUpdate{main.Part(updateFinalizers(main.Strategy))}, nil
 }
 
 // onlyUpdate hides everything of a subresource but update.
-type onlyUpdate struct{ s subresource }
+type onlyUpdate struct{ s ObjectPart }
 
 var _ rest.Updater = onlyUpdate{}
 

@@ -168,7 +168,7 @@ type legacyBindingREST struct{ bindings *bindingREST }
 var _ rest.Creater = &legacyBindingREST{}
 
 func newLegacyBinding(_ *Storage, deps Dependencies) (rest.Storage, error) {
-	pods, err := deps.storeOf(corev1.Resource("pods"))
+	pods, err := deps.StoreOf(corev1.Resource("pods"))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (r *legacyBindingREST) GetSingularName() string { return "binding" }
 
 // Create binds the pod that the binding is named after.
 func (r *legacyBindingREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	m := objectMeta(obj)
+	m := MetaOf(obj)
 	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok && info.Namespace != m.GetNamespace() {
 		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}

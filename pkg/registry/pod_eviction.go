@@ -34,11 +34,11 @@ var (
 )
 
 func newEviction(pods *Storage, deps Dependencies) (rest.Storage, error) {
-	budgets, err := deps.storeOf(policyv1.Resource("poddisruptionbudgets"))
+	budgets, err := deps.StoreOf(policyv1.Resource("poddisruptionbudgets"))
 	if err != nil {
 		return nil, err
 	}
-	return &evictionREST{pods.with(statusStrategy{pods.strategy}), disruptionBudgets{budgets.with(statusStrategy{budgets.strategy})}}, nil
+	return &evictionREST{pods.With(StatusStrategy{pods.Strategy}), disruptionBudgets{budgets.With(StatusStrategy{budgets.Strategy})}}, nil
 }
 
 func (r *evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
@@ -165,7 +165,7 @@ func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.
 			return err
 		}
 		if resourceVersionOf(options) != nil {
-			options = atResourceVersion(options, objectMeta(updated).GetResourceVersion())
+			options = atResourceVersion(options, MetaOf(updated).GetResourceVersion())
 		}
 	}
 	_, _, err := r.pods.Delete(ctx, name, rest.ValidateAllObjectFunc, options)

@@ -32,15 +32,18 @@ func (p podPart) storage(pods *Storage, _ Dependencies) (rest.Storage, error) {
 		owned[i] = matcher
 	}
 	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
-	for _, gv := range pods.strategy.versions {
+	for _, gv := range pods.Strategy.Versions {
 		filters[fieldpath.APIVersion(gv.String())] = fieldpath.NewIncludeMatcherFilter(owned...)
 	}
-	return podPartREST{pods: subresource{pods.with(podPartStrategy{pods.strategy, p})}, filters: filters}, nil
+	return podPartREST{pods: pods.Part(p.update(pods.Strategy)), filters: filters}, nil
 }
+
+// update is how the part is updated.
+func (p podPart) update(s Strategy) UpdateStrategy { return podPartStrategy{s, p} }
 
 // podPartStrategy is the strategy of a part's subresource.
 type podPartStrategy struct {
-	strategy
+	Strategy
 	part podPart
 }
 
@@ -49,10 +52,10 @@ func (s podPartStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 	spec := was.Spec.DeepCopy()
 	s.part.take(spec, &pod.Spec)
 	pod.Spec = *spec
-	s.dropGatedPodFields(pod, was)
+	s.DropGatedPodFields(pod, was)
 	pod.Status = was.Status
 	metav1.ResetObjectMetaForStatus(pod, was)
-	if s.kind.hooks().specChanged(pod, was) {
+	if s.SpecChanged(pod, was) {
 		pod.Generation++
 	}
 }
@@ -68,7 +71,7 @@ func (s podPartStrategy) WarningsOnUpdate(context.Context, runtime.Object, runti
 // podPartREST serves get and update of a pod through its part. It is a subresource that
 // names the fields that are its own instead of those that are not.
 type podPartREST struct {
-	pods    subresource
+	pods    ObjectPart
 	filters map[fieldpath.APIVersion]fieldpath.Filter
 }
 

@@ -33,7 +33,7 @@ type session struct {
 // sessionSubresource serves sessions with a pod, asked for with options O.
 func sessionSubresource[O runtime.Object](name string, ask func(O) session) Subresource {
 	var options O
-	newOptions := newOf(options)
+	newOptions := NewOf(options)
 	return Subresource{Name: name, Options: newOptions(), Storage: func(pods *Storage, deps Dependencies) (rest.Storage, error) {
 		kubelets, err := newKubelets(deps)
 		if err != nil {

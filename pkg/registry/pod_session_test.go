@@ -70,7 +70,7 @@ func sessions[O runtime.Object](k kubelets, ask func(O) session, pods ...*corev1
 	var options O
 	return &sessionREST{
 		pods: found, kubelets: k, authorizer: may("get", "create"),
-		options: newOf(options), ask: func(o runtime.Object) session { return ask(o.(O)) },
+		options: NewOf(options), ask: func(o runtime.Object) session { return ask(o.(O)) },
 	}
 }
 

@@ -28,8 +28,8 @@ func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSp
 }
 
 // privileged refuses privileged containers where the server doesn't allow them.
-func (s strategy) privileged(obj runtime.Object) field.ErrorList {
-	p := s.kind.PodSpec
+func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
+	p := s.Kind.PodSpec
 	if s.deps.AllowPrivileged || p == nil {
 		return nil
 	}
@@ -40,10 +40,10 @@ func (s strategy) privileged(obj runtime.Object) field.ErrorList {
 	return validation.Privileged(p.path, spec)
 }
 
-// dropGatedPodFields drops from a pod's spec what is behind a gate that is off. An old object
+// DropGatedPodFields drops from a pod's spec what is behind a gate that is off. An old object
 // that is not nil may have such fields from a server where it was on: they stay, and can change.
-func (s strategy) dropGatedPodFields(obj, old runtime.Object) {
-	p := s.kind.PodSpec
+func (s Strategy) DropGatedPodFields(obj, old runtime.Object) {
+	p := s.Kind.PodSpec
 	if p == nil {
 		return
 	}

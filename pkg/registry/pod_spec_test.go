@@ -30,7 +30,7 @@ func TestPrivileged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			errs := strategy{kind: row(t, test.group, test.resource), deps: Dependencies{AllowPrivileged: test.allow}}.privileged(test.obj)
+			errs := Strategy{Kind: row(t, test.group, test.resource), deps: Dependencies{AllowPrivileged: test.allow}}.privileged(test.obj)
 			var got string
 			if len(errs) > 0 {
 				got = errs[0].Field

@@ -22,32 +22,33 @@ import (
 
 // stored are the rows that pods' subresources need, on an etcd of their own.
 type stored struct {
-	t       *testing.T
-	ctx     context.Context
-	builder *builder
+	t      *testing.T
+	ctx    context.Context
+	stores *Stores
 }
 
 func newStored(t *testing.T) stored {
+	t.Helper()
+	return newStoredWith(t, Dependencies{})
+}
+
+func newStoredWith(t *testing.T, deps Dependencies) stored {
 	t.Helper()
 	member, err := storage.Start(t.Context(), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := storagebackend.NewDefaultConfig("/registry", storedAs(Builtin(), corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion))
-	b := &builder{table: Builtin(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
-		RESTOptions: member.RESTOptionsGetter(uncached(*config)),
-		Written:     func(schema.GroupResource, runtime.Object) {},
-	}}
-	b.deps.storeOf = b.storeOf
+	deps.RESTOptions = member.RESTOptionsGetter(uncached(*config))
+	deps.Written = func(schema.GroupResource, runtime.Object) {}
+	stores := Builtin().Stores(deps)
 	t.Cleanup(func() {
-		for _, s := range b.stores {
-			s.Destroy()
-		}
+		stores.Destroy()
 		if err := member.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return stored{t, genericapirequest.WithNamespace(t.Context(), "ns"), b}
+	return stored{t, genericapirequest.WithNamespace(t.Context(), "ns"), stores}
 }
 
 // storedAs is a codec of a table's storage that writes the versions.
@@ -72,7 +73,7 @@ func (u uncached) GetRESTOptions(resource schema.GroupResource, _ runtime.Object
 // store is the store of a row, for objects' status if it has one.
 func (s stored) store(resource schema.GroupResource) *Storage {
 	s.t.Helper()
-	store, err := s.builder.storeOf(resource)
+	store, err := s.stores.Of(resource)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -89,10 +90,10 @@ func (s stored) put(resource schema.GroupResource, obj runtime.Object) runtime.O
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	updated, _, err := store.with(statusStrategy{store.strategy}).Update(s.ctx, objectMeta(created).GetName(),
+	updated, _, err := store.With(StatusStrategy{store.Strategy}).Update(s.ctx, MetaOf(created).GetName(),
 		rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 			obj := old.DeepCopyObject()
-			copyField(obj, status, statusField)
+			CopyStatus(obj, status)
 			return obj, nil
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -117,16 +118,18 @@ func (s stored) budget(name string) *policyv1.PodDisruptionBudget {
 // subresource is what serves a subresource of pods.
 func (s stored) subresource(name string) rest.Storage {
 	s.t.Helper()
-	pods := s.store(corev1.Resource("pods"))
-	for _, sub := range pods.kind.Subresources {
-		if sub.Name == name {
-			served, err := sub.Storage(pods, s.builder.deps)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			return served
-		}
+	return s.served(corev1.Resource("pods"), "pods/"+name)
+}
+
+// served is what serves a path of a row.
+func (s stored) served(resource schema.GroupResource, path string) rest.Storage {
+	s.t.Helper()
+	served, err := s.stores.Served(resource)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	s.t.Fatalf("pods have no subresource %s", name)
-	return nil
+	if served[path] == nil {
+		s.t.Fatalf("nothing serves %s", path)
+	}
+	return served[path]
 }

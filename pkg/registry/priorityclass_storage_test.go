@@ -33,11 +33,7 @@ func TestPriorityClassDeletion(t *testing.T) {
 			if _, err := store.Create(s.ctx, class, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			served, err := store.kind.Storage(store, s.builder.deps)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _, err = served.(rest.GracefulDeleter).Delete(s.ctx, test.name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+			_, _, err := s.served(schedulingv1.Resource("priorityclasses"), "priorityclasses").(rest.GracefulDeleter).Delete(s.ctx, test.name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 			if got := errorText(err); got != test.err {
 				t.Errorf("error %q, want %q: %s", got, test.err, test.reason)
 			}

@@ -20,7 +20,7 @@ type locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, 
 // options O, which hold the path.
 func proxySubresource[O runtime.Object](path func(O) string, locate func(*Storage, Dependencies, http.RoundTripper) (locator, error)) Subresource {
 	var options O
-	newOptions := newOf(options)
+	newOptions := NewOf(options)
 	return Subresource{Name: "proxy", Options: newOptions(), Storage: func(main *Storage, deps Dependencies) (rest.Storage, error) {
 		transport := proxyTransport()
 		locate, err := locate(main, deps, transport)

@@ -132,15 +132,15 @@ func checkProxiedHost(ctx context.Context, host string) error {
 // locateServices proxies to one of a service's endpoints that are ready.
 func locateServices(services *Storage, deps Dependencies, transport http.RoundTripper) (locator, error) {
 	l := serviceLocator{services: services, transport: transport}
-	endpointSlices, err := deps.storeOf(discoveryv1.Resource("endpointslices"))
+	endpointSlices, err := deps.StoreOf(discoveryv1.Resource("endpointslices"))
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := deps.storeOf(corev1.Resource("endpoints"))
+	endpoints, err := deps.StoreOf(corev1.Resource("endpoints"))
 	if err != nil {
 		return nil, err
 	}
-	pods, err := deps.storeOf(corev1.Resource("pods"))
+	pods, err := deps.StoreOf(corev1.Resource("pods"))
 	if err != nil {
 		return nil, err
 	}

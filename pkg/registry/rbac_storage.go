@@ -34,7 +34,7 @@ func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedO
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	checked := rest.WrapUpdatedObjectInfo(objInfo, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
 		// An update that creates is given an empty old object.
-		if objectMeta(old).GetUID() == "" {
+		if MetaOf(old).GetUID() == "" {
 			old = nil
 		}
 		return obj, g.escalation.Check(ctx, obj, old)

@@ -14,7 +14,7 @@ import (
 )
 
 // reviewToken answers a TokenReview: whose token it is.
-func reviewToken(deps Dependencies) answerFunc {
+func reviewToken(deps Dependencies) AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authenticationv1.TokenReview)
 		if review.Namespace != "" {

@@ -23,7 +23,7 @@ import (
 )
 
 // reviewAccess answers a SubjectAccessReview: whether somebody may do something.
-func reviewAccess(deps Dependencies) answerFunc {
+func reviewAccess(deps Dependencies) AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SubjectAccessReview)
 		if err := invalidReview("SubjectAccessReview", validation.SubjectAccessReview(review)); err != nil {
@@ -35,7 +35,7 @@ func reviewAccess(deps Dependencies) answerFunc {
 }
 
 // reviewLocalAccess is reviewAccess within the namespace of the request.
-func reviewLocalAccess(deps Dependencies) answerFunc {
+func reviewLocalAccess(deps Dependencies) AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.LocalSubjectAccessReview)
 		if err := invalidReview("LocalSubjectAccessReview", validation.LocalSubjectAccessReview(review)); err != nil {
@@ -54,7 +54,7 @@ func reviewLocalAccess(deps Dependencies) answerFunc {
 }
 
 // reviewSelfAccess answers whether the caller may do something.
-func reviewSelfAccess(deps Dependencies) answerFunc {
+func reviewSelfAccess(deps Dependencies) AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectAccessReview)
 		if err := invalidReview("SelfSubjectAccessReview", validation.SelfSubjectAccessReview(review)); err != nil {
@@ -74,7 +74,7 @@ func reviewSelfAccess(deps Dependencies) answerFunc {
 }
 
 // reviewSelfRules lists what the caller may do in a namespace.
-func reviewSelfRules(deps Dependencies) answerFunc {
+func reviewSelfRules(deps Dependencies) AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectRulesReview)
 		caller, ok := genericapirequest.UserFrom(ctx)

@@ -19,20 +19,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// scaled is what a Scale shows of an object, and where it is set.
-type scaled struct {
-	replicas **int32
-	current  int32
-	selector *metav1.LabelSelector
+// Scaled is what a Scale shows of an object, and where it is set.
+type Scaled struct {
+	Replicas **int32
+	Current  int32
+	Selector *metav1.LabelSelector
 }
 
-// scaleSubresource serves the scale of kind T.
-func scaleSubresource[T runtime.Object](of func(T) scaled) Subresource {
+// ScaleSubresource serves the scale of kind T.
+func ScaleSubresource[T runtime.Object](of func(T) Scaled) Subresource {
 	return Subresource{Name: "scale", Storage: func(main *Storage, _ Dependencies) (rest.Storage, error) {
 		return &scaleREST{
 			TableConvertor: printers.TableConvertor(printers.Scale),
-			store:          main.Store, typer: main.strategy, versions: main.strategy.versions,
-			of: func(o runtime.Object) scaled { return of(o.(T)) },
+			store:          main.Store, typer: main.Strategy, versions: main.Strategy.Versions,
+			of: func(o runtime.Object) Scaled { return of(o.(T)) },
 		}, nil
 	}}
 }
@@ -42,7 +42,7 @@ type scaleREST struct {
 	store    *genericregistry.Store
 	typer    runtime.ObjectTyper
 	versions []schema.GroupVersion
-	of       func(runtime.Object) scaled
+	of       func(runtime.Object) Scaled
 }
 
 var (
@@ -102,8 +102,8 @@ func (r *scaleREST) Update(ctx context.Context, name string, objInfo rest.Update
 
 // scale is what the object looks like through its scale subresource.
 func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
-	s, m := r.of(obj), objectMeta(obj)
-	selector, err := metav1.LabelSelectorAsSelector(s.selector)
+	s, m := r.of(obj), MetaOf(obj)
+	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("selector of %s: %w", m.GetName(), err)
 	}
@@ -112,10 +112,10 @@ func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 			Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
 			ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
 		},
-		Status: autoscalingv1.ScaleStatus{Replicas: s.current, Selector: selector.String()},
+		Status: autoscalingv1.ScaleStatus{Replicas: s.Current, Selector: selector.String()},
 	}
-	if *s.replicas != nil {
-		scale.Spec.Replicas = **s.replicas
+	if *s.Replicas != nil {
+		scale.Spec.Replicas = **s.Replicas
 	}
 	return scale, nil
 }
@@ -126,7 +126,7 @@ func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managed
 	for _, gv := range r.versions {
 		paths[gv.String()] = fieldpath.MakePathOrDie("spec", "replicas")
 	}
-	return managedfields.NewScaleHandler(m.GetManagedFields(), requestVersion(ctx), paths)
+	return managedfields.NewScaleHandler(m.GetManagedFields(), RequestVersion(ctx), paths)
 }
 
 // scaleObjectInfo applies an updated Scale to the object that it scales.
@@ -144,7 +144,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 		return nil, err
 	}
 	// Managed fields are needed to update them here; a scale that is read has none.
-	m := objectMeta(obj)
+	m := MetaOf(obj)
 	handler := i.rest.managedFields(ctx, m)
 	if oldScale.ManagedFields, err = handler.ToSubresource(); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 		return nil, apierrors.NewConflict(resource, m.GetName(),
 			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, m.GetUID()))
 	}
-	*i.rest.of(obj).replicas = &scale.Spec.Replicas
+	*i.rest.of(obj).Replicas = &scale.Spec.Replicas
 	if scale.ResourceVersion != "" {
 		m.SetResourceVersion(scale.ResourceVersion)
 	}

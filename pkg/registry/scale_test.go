@@ -28,7 +28,7 @@ func TestScaleAsTable(t *testing.T) {
 		{Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "statefulsets"},
 	} {
 		t.Run(resource.String(), func(t *testing.T) {
-			table, err := s.scale(s.store(resource)).ConvertToTable(s.ctx, scale, nil)
+			table, err := s.scale(resource).ConvertToTable(s.ctx, scale, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,18 +70,18 @@ func TestScaleManagedFields(t *testing.T) {
 	if _, err := main.Create(s.ctx, deployment, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	scale := s.scale(main)
+	scale := s.scale(appsv1.Resource("deployments"))
 	read, err := scale.Get(s.ctx, "web", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if managed := objectMeta(read).GetManagedFields(); managed != nil {
+	if managed := MetaOf(read).GetManagedFields(); managed != nil {
 		t.Errorf("a scale that is read has managed fields: %v", managed)
 	}
 	var updating []metav1.ManagedFieldsEntry
 	ctx := genericapirequest.WithRequestInfo(s.ctx, &genericapirequest.RequestInfo{APIGroup: "apps", APIVersion: "v1"})
 	updated, _, err := scale.Update(ctx, "web", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-		updating = objectMeta(old).GetManagedFields()
+		updating = MetaOf(old).GetManagedFields()
 		return old, nil
 	}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -92,23 +92,13 @@ func TestScaleManagedFields(t *testing.T) {
 	if diff := cmp.Diff([]metav1.ManagedFieldsEntry{want}, updating); diff != "" {
 		t.Errorf("managed fields while it is updated (-want +got):\n%s", diff)
 	}
-	if managed := objectMeta(updated).GetManagedFields(); managed != nil {
+	if managed := MetaOf(updated).GetManagedFields(); managed != nil {
 		t.Errorf("a scale that was updated has managed fields: %v", managed)
 	}
 }
 
 // scale is what serves the scale of a row.
-func (s stored) scale(main *Storage) *scaleREST {
+func (s stored) scale(resource schema.GroupResource) *scaleREST {
 	s.t.Helper()
-	for _, subresource := range main.kind.Subresources {
-		if subresource.Name == "scale" {
-			storage, err := subresource.Storage(main, s.builder.deps)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			return storage.(*scaleREST)
-		}
-	}
-	s.t.Fatalf("%s have no scale", main.kind.Resource)
-	return nil
+	return s.served(resource, resource.Resource+"/scale").(*scaleREST)
 }

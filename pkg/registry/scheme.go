@@ -79,7 +79,7 @@ func (t *Table) addVersions(g *Group) error {
 // names besides, and for all other kinds the preferred version's.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
-	for _, k := range t.rows(g) {
+	for _, k := range t.Rows(g) {
 		t.scheme.AddKnownTypes(internal, k.Object)
 		if k.List != nil {
 			t.scheme.AddKnownTypes(internal, k.List)
@@ -101,7 +101,7 @@ func (t *Table) addHub(g *Group) {
 func (t *Table) addRows(g *Group) error {
 	for i := range g.Kinds {
 		for _, d := range g.Kinds[i].Defaults {
-			t.scheme.AddTypeDefaultingFunc(d.object, d.set)
+			t.scheme.AddTypeDefaultingFunc(d.Object, d.set)
 		}
 		for _, sub := range g.Kinds[i].Subresources {
 			if err := addQuery(t.scheme, sub.Options); err != nil {
@@ -109,9 +109,9 @@ func (t *Table) addRows(g *Group) error {
 			}
 		}
 	}
-	for _, k := range t.rows(g) {
+	for _, k := range t.Rows(g) {
 		for _, v := range g.Versions {
-			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
+			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.KindName()}
 			convert := k.fieldLabelConversion(gvk)
 			if convert == nil || !t.scheme.Recognizes(gvk) {
 				continue

@@ -44,7 +44,7 @@ var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenReques
 func newToken(accounts *Storage, deps Dependencies) (rest.Storage, error) {
 	r := &tokenREST{accounts: accounts, issuer: deps.Tokens, audiences: deps.Audiences}
 	for resource, getter := range map[string]*rest.Getter{"pods": &r.pods, "secrets": &r.secrets, "nodes": &r.nodes} {
-		store, err := deps.storeOf(corev1.Resource(resource))
+		store, err := deps.StoreOf(corev1.Resource(resource))
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, r
 	if err != nil {
 		return nil, err
 	}
-	if ref.UID != "" && ref.UID != objectMeta(bound[0]).GetUID() {
+	if ref.UID != "" && ref.UID != MetaOf(bound[0]).GetUID() {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name,
 			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
 	}

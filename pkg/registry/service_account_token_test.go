@@ -24,8 +24,7 @@ func (plainIssuer) IssueToken(_ context.Context, _ *corev1.ServiceAccount, reque
 
 func TestTokenRequest(t *testing.T) {
 	t.Parallel()
-	s := newStored(t)
-	s.builder.deps.Tokens, s.builder.deps.Audiences = plainIssuer{}, []string{"here"}
+	s := newStoredWith(t, Dependencies{Tokens: plainIssuer{}, Audiences: []string{"here"}})
 	accounts, pods := s.store(corev1.Resource("serviceaccounts")), s.store(corev1.Resource("pods"))
 	create := func(store *Storage, obj runtime.Object) metav1.Object {
 		t.Helper()
@@ -34,16 +33,13 @@ func TestTokenRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return objectMeta(created)
+		return MetaOf(created)
 	}
 	account := create(accounts, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns"}})
 	create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "ns"}, Spec: corev1.PodSpec{
 		ServiceAccountName: "sa", NodeName: "gone", Containers: []corev1.Container{{Name: "c", Image: "i", TerminationMessagePolicy: "File", ImagePullPolicy: "Always"}},
 	}})
-	storage, err := newToken(accounts, s.builder.deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storage := s.served(corev1.Resource("serviceaccounts"), "serviceaccounts/token")
 
 	seconds := func(n int64) *int64 { return &n }
 	bound := func(kind, name string) *authenticationv1.BoundObjectReference {

@@ -51,10 +51,10 @@ func (l *portLedger) open() (storage.Interface, error) {
 	if l.store != nil {
 		return l.store, nil
 	}
-	key := func(obj runtime.Object) (string, error) { return portKey(objectMeta(obj).GetName()), nil }
+	key := func(obj runtime.Object) (string, error) { return portKey(MetaOf(obj).GetName()), nil }
 	attributes := func(runtime.Object) (labels.Set, fields.Set, error) { return labels.Set{}, fields.Set{}, nil }
 	store, destroy, err := l.options.Decorator(l.options.StorageConfig, portPrefix, key,
-		newOf(&coordinationv1.Lease{}), newOf(&coordinationv1.LeaseList{}), attributes, nil, nil)
+		NewOf(&coordinationv1.Lease{}), NewOf(&coordinationv1.LeaseList{}), attributes, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("storage of node ports: %w", err)
 	}

@@ -32,12 +32,12 @@ var _ rest.StandardStorage = &serviceStorage{}
 func newServiceStorage(main *Storage, deps Dependencies) (rest.Storage, error) {
 	// Addresses and ports are allocated by this endpoint alone: status leaves the spec as it was.
 	allocating := *main.Store
-	s := &serviceStorage{Storage: &Storage{Store: &allocating, kind: main.kind, strategy: main.strategy}}
+	s := &serviceStorage{Storage: &Storage{Store: &allocating, Kind: main.Kind, Strategy: main.Strategy}}
 	stores := map[schema.GroupResource]*Storage{}
 	for _, resource := range []schema.GroupResource{
 		corev1.Resource("endpoints"), networkingv1.Resource("ipaddresses"), networkingv1.Resource("servicecidrs"),
 	} {
-		store, err := deps.storeOf(resource)
+		store, err := deps.StoreOf(resource)
 		if err != nil {
 			return nil, err
 		}

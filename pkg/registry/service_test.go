@@ -55,28 +55,23 @@ func newMember(t *testing.T) *storage.Member {
 func newServices(t *testing.T, member *storage.Member, cidrs ...string) services {
 	t.Helper()
 	codec := storedAs(Builtin(), corev1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion)
-	b := &builder{table: Builtin(), stores: map[*Kind]*Storage{}, built: map[*Kind]map[string]rest.Storage{}, deps: Dependencies{
+	deps := Dependencies{
 		RESTOptions: member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec))),
 		Written:     func(schema.GroupResource, runtime.Object) {},
 		NodePorts:   utilnet.PortRange{Base: 30000, Size: 40},
-	}}
-	b.deps.storeOf = b.storeOf
+	}
 	for _, cidr := range cidrs {
 		_, n, err := net.ParseCIDR(cidr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.deps.ServiceNets = append(b.deps.ServiceNets, n)
+		deps.ServiceNets = append(deps.ServiceNets, n)
 	}
-	main, err := b.storeOf(corev1.Resource("services"))
+	served, err := Builtin().Stores(deps).Served(corev1.Resource("services"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServiceStorage(main, b.deps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return services{s.(*serviceStorage), t, genericapirequest.WithNamespace(t.Context(), "ns")}
+	return services{served["services"].(*serviceStorage), t, genericapirequest.WithNamespace(t.Context(), "ns")}
 }
 
 func (s services) create(service *corev1.Service, dryRun ...string) (*corev1.Service, error) {

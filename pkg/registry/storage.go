@@ -18,8 +18,8 @@ import (
 // Storage is the one storage of every row.
 type Storage struct {
 	*genericregistry.Store
-	kind     *Kind
-	strategy strategy
+	Kind     *Kind
+	Strategy Strategy
 }
 
 var (
@@ -29,9 +29,8 @@ var (
 )
 
 // newStorage opens the store of a row, which every version that has it shares.
-func newStorage(group string, s strategy, deps Dependencies) (*Storage, error) {
-	kind := s.kind
-	s.deps = deps
+func newStorage(group string, s Strategy) (*Storage, error) {
+	kind, deps := s.Kind, s.deps
 	resource := schema.GroupResource{Group: group, Resource: kind.Resource}
 	written := func(obj runtime.Object, dryRun []string) {
 		if len(dryRun) == 0 {
@@ -39,10 +38,10 @@ func newStorage(group string, s strategy, deps Dependencies) (*Storage, error) {
 		}
 	}
 	store := &genericregistry.Store{
-		NewFunc:                   newOf(kind.Object),
-		NewListFunc:               newOf(kind.List),
+		NewFunc:                   NewOf(kind.Object),
+		NewListFunc:               NewOf(kind.List),
 		DefaultQualifiedResource:  resource,
-		SingularQualifiedResource: schema.GroupResource{Group: group, Resource: kind.singular()},
+		SingularQualifiedResource: schema.GroupResource{Group: group, Resource: kind.SingularName()},
 		CreateStrategy:            s,
 		UpdateStrategy:            s,
 		DeleteStrategy:            s,
@@ -56,63 +55,74 @@ func newStorage(group string, s strategy, deps Dependencies) (*Storage, error) {
 	if kind.TTL != nil {
 		store.TTLFunc = func(runtime.Object, uint64, bool) (uint64, error) { return kind.TTL(deps), nil }
 	}
-	options := &generic.StoreOptions{RESTOptions: deps.RESTOptions, AttrFunc: kind.attributes}
+	options := &generic.StoreOptions{RESTOptions: deps.RESTOptions, AttrFunc: kind.Attributes}
 	if err := store.CompleteWithOptions(options); err != nil {
 		return nil, fmt.Errorf("storage of %s: %w", resource, err)
 	}
-	return &Storage{Store: store, kind: kind, strategy: s}, nil
+	return &Storage{Store: store, Kind: kind, Strategy: s}, nil
 }
 
 // ShortNames implements rest.ShortNamesProvider.
-func (s *Storage) ShortNames() []string { return s.kind.ShortNames }
+func (s *Storage) ShortNames() []string { return s.Kind.ShortNames }
 
 // Categories implements rest.CategoriesProvider.
-func (s *Storage) Categories() []string { return s.kind.Categories }
+func (s *Storage) Categories() []string { return s.Kind.Categories }
 
-// with returns the store as it is but with another update strategy, as subresources
-// have it. It shares the underlying storage.
-func (s *Storage) with(strategy interface {
+// UpdateStrategy is how a subresource updates its object, and which of the object's fields an
+// apply on it never owns.
+type UpdateStrategy interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy
-}) *genericregistry.Store {
+}
+
+// With returns the store as it is but with another update strategy, as subresources
+// have it. It shares the underlying storage.
+func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 	store := *s.Store
 	store.UpdateStrategy = strategy
 	store.ResetFieldsStrategy = strategy
 	return &store
 }
 
-// subresource serves get and update of an object through a store with an update
+// ObjectPart serves get and update of an object through a store with an update
 // strategy of its own: status, and whatever else is a part of the object.
-type subresource struct{ store *genericregistry.Store }
+type ObjectPart struct{ store *genericregistry.Store }
+
+// Part is the storage of a subresource that updates objects in a way of its own.
+func (s *Storage) Part(strategy UpdateStrategy) ObjectPart { return ObjectPart{s.With(strategy)} }
 
 var (
-	_ rest.Patcher             = subresource{}
-	_ rest.ResetFieldsStrategy = subresource{}
-	_ rest.TableConvertor      = subresource{}
+	_ rest.Patcher             = ObjectPart{}
+	_ rest.ResetFieldsStrategy = ObjectPart{}
+	_ rest.TableConvertor      = ObjectPart{}
 )
 
 // newStatus is the storage of a row's status subresource.
-func newStatus(s *Storage) rest.Storage { return subresource{s.with(statusStrategy{s.strategy})} }
+func newStatus(s *Storage) rest.Storage { return s.Part(StatusStrategy{s.Strategy}) }
 
-func (s subresource) New() runtime.Object { return s.store.New() }
+// New implements rest.Storage.
+func (s ObjectPart) New() runtime.Object { return s.store.New() }
 
 // Destroy does nothing: the underlying storage is the main endpoint's.
-func (s subresource) Destroy() {}
+func (s ObjectPart) Destroy() {}
 
-func (s subresource) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+// Get implements rest.Getter.
+func (s ObjectPart) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	return s.store.Get(ctx, name, options)
 }
 
-func (s subresource) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+// Update implements rest.Updater. A subresource never creates its object.
+func (s ObjectPart) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	// A subresource never creates its object.
 	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 }
 
-func (s subresource) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+// GetResetFields implements rest.ResetFieldsStrategy.
+func (s ObjectPart) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.store.GetResetFields()
 }
 
-func (s subresource) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+// ConvertToTable implements rest.TableConvertor.
+func (s ObjectPart) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return s.store.ConvertToTable(ctx, object, options)
 }

@@ -17,81 +17,90 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// strategy is how every row's objects are created, updated and deleted. What a row
+// Strategy is how every row's objects are created, updated and deleted. What a row
 // does differently comes from its fields and Hooks.
-type strategy struct {
+type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	kind     *Kind
-	versions []schema.GroupVersion
-	// deps are what hooks may ask. newStorage sets them.
+	Kind     *Kind
+	Versions []schema.GroupVersion
+	// deps are what hooks may ask.
 	deps Dependencies
 }
 
 var (
-	_ rest.RESTCreateStrategy              = strategy{}
-	_ rest.RESTUpdateStrategy              = strategy{}
-	_ rest.RESTGracefulDeleteStrategy      = strategy{}
-	_ rest.GarbageCollectionDeleteStrategy = strategy{}
-	_ rest.ResetFieldsStrategy             = strategy{}
+	_ rest.RESTCreateStrategy              = Strategy{}
+	_ rest.RESTUpdateStrategy              = Strategy{}
+	_ rest.RESTGracefulDeleteStrategy      = Strategy{}
+	_ rest.GarbageCollectionDeleteStrategy = Strategy{}
+	_ rest.ResetFieldsStrategy             = Strategy{}
 )
 
-func newStrategy(typer runtime.ObjectTyper, kind *Kind, versions []schema.GroupVersion) strategy {
-	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, kind: kind, versions: versions}
-}
+// NamespaceScoped implements rest.RESTCreateStrategy.
+func (s Strategy) NamespaceScoped() bool { return s.Kind.Namespaced }
 
-func (s strategy) NamespaceScoped() bool { return s.kind.Namespaced }
+// AllowCreateOnUpdate implements rest.RESTUpdateStrategy.
+func (s Strategy) AllowCreateOnUpdate(context.Context) bool { return s.Kind.CreateOnUpdate }
 
-func (s strategy) AllowCreateOnUpdate(context.Context) bool { return s.kind.CreateOnUpdate }
+// AllowUnconditionalUpdate implements rest.RESTUpdateStrategy.
+func (s Strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.Kind.ConditionalUpdate }
 
-func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.kind.ConditionalUpdate }
+// Canonicalize implements rest.RESTCreateStrategy.
+func (s Strategy) Canonicalize(obj runtime.Object) { s.Kind.hooks().canonicalize(obj) }
 
-func (s strategy) Canonicalize(obj runtime.Object) { s.kind.hooks().canonicalize(obj) }
-
-func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
-	if s.kind.Status && !s.kind.StatusOnCreate {
+// PrepareForCreate implements rest.RESTCreateStrategy.
+func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	if s.Kind.Status && !s.Kind.StatusOnCreate {
 		clearField(obj, statusField)
 	}
-	if s.kind.Generation {
-		objectMeta(obj).SetGeneration(1)
+	if s.Kind.Generation {
+		MetaOf(obj).SetGeneration(1)
 	}
-	s.dropGatedPodFields(obj, nil)
-	s.kind.hooks().prepareForCreate(ctx, obj)
+	s.DropGatedPodFields(obj, nil)
+	s.Kind.hooks().prepareForCreate(ctx, obj)
 }
 
-func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	if s.kind.Status {
+// PrepareForUpdate implements rest.RESTUpdateStrategy.
+func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	if s.Kind.Status {
 		copyField(obj, old, statusField)
 	}
-	s.dropGatedPodFields(obj, old)
-	s.kind.hooks().prepareForUpdate(ctx, obj, old)
-	if !s.kind.Generation {
+	s.DropGatedPodFields(obj, old)
+	s.Kind.hooks().prepareForUpdate(ctx, obj, old)
+	if !s.Kind.Generation {
 		return
 	}
-	generation := objectMeta(old).GetGeneration()
-	if s.kind.hooks().specChanged(obj, old) {
+	generation := MetaOf(old).GetGeneration()
+	if s.SpecChanged(obj, old) {
 		generation++
 	}
-	objectMeta(obj).SetGeneration(generation)
+	MetaOf(obj).SetGeneration(generation)
 }
 
-func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+// SpecChanged says whether an update is one that generation counts.
+func (s Strategy) SpecChanged(obj, old runtime.Object) bool {
+	return s.Kind.hooks().specChanged(obj, old)
+}
+
+// Validate implements rest.RESTCreateStrategy.
+func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	return s.judge(
-		func() field.ErrorList { return append(s.kind.hooks().validate(ctx, obj), s.privileged(obj)...) },
-		func() field.ErrorList { return s.kind.hooks().authorize(ctx, s.deps, obj, nil) })
+		func() field.ErrorList { return append(s.Kind.hooks().validate(ctx, obj), s.privileged(obj)...) },
+		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, nil) })
 }
 
-func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+// ValidateUpdate implements rest.RESTUpdateStrategy.
+func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.judge(
 		func() field.ErrorList {
-			return append(s.kind.hooks().validateUpdate(ctx, obj, old), s.privileged(obj)...)
+			return append(s.Kind.hooks().validateUpdate(ctx, obj, old), s.privileged(obj)...)
 		},
-		func() field.ErrorList { return s.kind.hooks().authorize(ctx, s.deps, obj, old) })
+		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, old) })
 }
 
 // judge is what validation and authorization find, in the order that the row says.
-func (s strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
-	if s.kind.hooks().authorizesFirst() {
+func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
+	if s.Kind.hooks().authorizesFirst() {
 		return append(authorize(), validate()...)
 	}
 	if errs := validate(); len(errs) > 0 {
@@ -100,42 +109,46 @@ func (s strategy) judge(validate, authorize func() field.ErrorList) field.ErrorL
 	return authorize()
 }
 
-func (s strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
-	return append(s.kind.hooks().warnings(ctx, obj, nil), s.kind.hooks().warningsOfOthers(s.deps, obj)...)
+// WarningsOnCreate implements rest.RESTCreateStrategy.
+func (s Strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
+	return append(s.Kind.hooks().warnings(ctx, obj, nil), s.Kind.hooks().warningsOfOthers(s.deps, obj)...)
 }
 
-func (s strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return append(s.kind.hooks().warnings(ctx, obj, old), s.kind.hooks().warningsOfOthers(s.deps, obj)...)
+// WarningsOnUpdate implements rest.RESTUpdateStrategy.
+func (s Strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	return append(s.Kind.hooks().warnings(ctx, obj, old), s.Kind.hooks().warningsOfOthers(s.deps, obj)...)
 }
 
-func (s strategy) CheckGracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
-	return s.kind.hooks().gracefulDelete(ctx, obj, options)
+// CheckGracefulDelete implements rest.RESTGracefulDeleteStrategy.
+func (s Strategy) CheckGracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
+	return s.Kind.hooks().gracefulDelete(ctx, obj, options)
 }
 
-func (s strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
+// DefaultGarbageCollectionPolicy implements rest.GarbageCollectionDeleteStrategy.
+func (s Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
 	switch {
-	case s.kind.NoDependents:
+	case s.Kind.NoDependents:
 		return rest.Unsupported
-	case slices.Contains(s.kind.OrphanThrough, requestVersion(ctx)):
+	case slices.Contains(s.Kind.OrphanThrough, RequestVersion(ctx)):
 		return rest.OrphanDependents
 	}
 	return rest.DeleteDependents
 }
 
 // GetResetFields names the fields that an apply on the main endpoint never owns.
-func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	fields := slices.Clone(s.kind.Resets)
-	if s.kind.Status {
+func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	fields := slices.Clone(s.Kind.Resets)
+	if s.Kind.Status {
 		fields = append(fields, "status")
 	}
 	if len(fields) == 0 {
 		return nil
 	}
-	return s.resetFields(fields)
+	return s.ResetFields(fields)
 }
 
-// resetFields is the set of fields at the dotted paths, for every version.
-func (s strategy) resetFields(paths []string) map[fieldpath.APIVersion]*fieldpath.Set {
+// ResetFields is the set of fields at the dotted paths, for every version.
+func (s Strategy) ResetFields(paths []string) map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, path := range paths {
 		var elements fieldpath.Path
@@ -144,44 +157,47 @@ func (s strategy) resetFields(paths []string) map[fieldpath.APIVersion]*fieldpat
 		}
 		set.Insert(elements)
 	}
-	fields := make(map[fieldpath.APIVersion]*fieldpath.Set, len(s.versions))
-	for _, gv := range s.versions {
+	fields := make(map[fieldpath.APIVersion]*fieldpath.Set, len(s.Versions))
+	for _, gv := range s.Versions {
 		fields[fieldpath.APIVersion(gv.String())] = set
 	}
 	return fields
 }
 
-// statusStrategy is the strategy of the status subresource, on which only status
+// StatusStrategy is the strategy of the status subresource, on which only status
 // (and, unless the row says otherwise, metadata) can change.
-type statusStrategy struct{ strategy }
+type StatusStrategy struct{ Strategy }
 
-func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+// PrepareForUpdate implements rest.RESTUpdateStrategy.
+func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	copyAllBut(obj, old, metaField, typeField, statusField)
-	m, oldMeta := objectMeta(obj), objectMeta(old)
+	m, oldMeta := MetaOf(obj), MetaOf(old)
 	m.SetGeneration(oldMeta.GetGeneration())
-	if s.kind.StatusKeepsMetadata {
+	if s.Kind.StatusKeepsMetadata {
 		metav1.ResetObjectMetaForStatus(m, oldMeta) // another name or uid is refused later
 	}
-	s.kind.hooks().prepareForStatusUpdate(ctx, obj, old)
+	s.Kind.hooks().prepareForStatusUpdate(ctx, obj, old)
 }
 
-func (s statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+// ValidateUpdate implements rest.RESTUpdateStrategy.
+func (s StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.judge(
-		func() field.ErrorList { return s.kind.hooks().validateStatusUpdate(ctx, obj, old) },
-		func() field.ErrorList { return s.kind.hooks().authorizeStatus(ctx, s.deps, obj, old) })
+		func() field.ErrorList { return s.Kind.hooks().validateStatusUpdate(ctx, obj, old) },
+		func() field.ErrorList { return s.Kind.hooks().authorizeStatus(ctx, s.deps, obj, old) })
 }
 
-func (s statusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return s.kind.hooks().statusWarnings(ctx, obj, old)
+// WarningsOnUpdate implements rest.RESTUpdateStrategy.
+func (s StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	return s.Kind.hooks().statusWarnings(ctx, obj, old)
 }
 
 // GetResetFields names the fields that an apply on the status endpoint never owns.
-func (s statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	fields := append([]string{"spec"}, s.kind.StatusResets...)
-	if s.kind.StatusKeepsMetadata {
+func (s StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	fields := append([]string{"spec"}, s.Kind.StatusResets...)
+	if s.Kind.StatusKeepsMetadata {
 		fields = append(fields, "metadata")
 	}
-	return s.resetFields(fields)
+	return s.ResetFields(fields)
 }
 
 // The fields that every kind of k8s.io/api has under the same Go names.
@@ -191,7 +207,8 @@ const (
 	statusField = "Status"
 )
 
-func objectMeta(obj runtime.Object) metav1.Object {
+// MetaOf is the metadata of an object of a row's type.
+func MetaOf(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		// Every row's type has ObjectMeta: TestTable proves it.
@@ -206,6 +223,9 @@ func clearField(obj runtime.Object, name string) {
 	}
 }
 
+// CopyStatus gives an object the status of another of its kind.
+func CopyStatus(obj, from runtime.Object) { copyField(obj, from, statusField) }
+
 func copyField(obj, old runtime.Object, name string) {
 	if f := reflect.ValueOf(obj).Elem().FieldByName(name); f.IsValid() {
 		f.Set(reflect.ValueOf(old).Elem().FieldByName(name))
@@ -219,8 +239,8 @@ func copyAllBut(obj, old runtime.Object, except ...string) {
 	}
 }
 
-// desiredStateDiffers compares all but type, metadata and status.
-func desiredStateDiffers(obj, old runtime.Object) bool {
+// DesiredStateDiffers compares all but type, metadata and status.
+func DesiredStateDiffers(obj, old runtime.Object) bool {
 	a, b := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
 	for _, name := range fieldsBut(obj, metaField, typeField, statusField) {
 		if !apiequality.Semantic.DeepEqual(a.FieldByName(name).Interface(), b.FieldByName(name).Interface()) {

@@ -92,7 +92,7 @@ func mayReadParam(ctx context.Context, deps Dependencies, policies, policy strin
 		return nil
 	}
 	resource := schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}
-	found, missing := deps.get(ctx, admissionregistrationv1.Resource(policies), policy)
+	found, missing := deps.Get(ctx, admissionregistrationv1.Resource(policies), policy)
 	switch p := found.(type) {
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
 		if p.Spec.ParamKind != nil {
@@ -146,7 +146,7 @@ func paramResource(deps Dependencies, kind *admissionregistrationv1.ParamKind) s
 	if err != nil {
 		return schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}
 	}
-	if resource, known := deps.resourceOf(gv.WithKind(kind.Kind)); known {
+	if resource, known := deps.ResourceOf(gv.WithKind(kind.Kind)); known {
 		return resource
 	}
 	return gv.WithResource("*")

@@ -48,7 +48,7 @@ func TestPolicyParameters(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			deps := Dependencies{
-				resourceOf: func(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+				ResourceOf: func(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 					return gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), gvk.Kind != "Unknown"
 				},
 				Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -18,7 +18,7 @@ var endpointSliceHooks = HooksOf[*discoveryv1.EndpointSlice]{
 	PrepareForUpdate: dropTopology,
 	// Labels say what service the endpoints are of, so they count, too.
 	SpecChanged: func(s, old *discoveryv1.EndpointSlice) bool {
-		return desiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
+		return DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
 	},
 	Validate:       validation.EndpointSlice,
 	ValidateUpdate: validation.EndpointSliceUpdate,
@@ -29,7 +29,7 @@ var endpointSliceHooks = HooksOf[*discoveryv1.EndpointSlice]{
 // the endpoints stay as they were. A node name that was there before stays, in the
 // field that v1 has for it.
 func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
-	if requestVersion(ctx) == discoveryv1beta1.SchemeGroupVersion {
+	if RequestVersion(ctx) == discoveryv1beta1.SchemeGroupVersion {
 		return
 	}
 	known := map[string]bool{}

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	certificatesv1 "k8s.io/api/certificates/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
@@ -65,12 +63,12 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 		}
 		fill.Fill(sent)
 		Builtin().Scheme().Default(sent)
-		hub := newOf(k.Object)()
+		hub := NewOf(k.Object)()
 		if err := Builtin().Scheme().Convert(sent, hub, nil); err != nil {
 			t.Logf("%s: %v", gvk, err)
 			return k.Object.DeepCopyObject()
 		}
-		m := objectMeta(hub)
+		m := MetaOf(hub)
 		m.SetName("a")
 		m.SetUID("u")
 		m.SetResourceVersion("1")
@@ -86,7 +84,7 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 		if _, err := printers.TableConvertor(k.printer()).ConvertToTable(ctx, o, nil); err != nil {
 			t.Errorf("%s: %v", gvk, err)
 		}
-		if _, _, err := k.attributes(o); err != nil {
+		if _, _, err := k.Attributes(o); err != nil {
 			t.Errorf("%s: %v", gvk, err)
 		}
 	}
@@ -99,23 +97,21 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 	if k.List == nil {
 		return nil
 	}
-	main := newStrategy(Builtin().Scheme(), k, []schema.GroupVersion{gvk.GroupVersion()})
-	main.deps = Dependencies{
+	main := Builtin().Strategy(k, Dependencies{
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
-		storeOf:    func(schema.GroupResource) (*Storage, error) { return nil, errors.New("there is no other row") },
-		resourceOf: func(schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+		StoreOf:    func(schema.GroupResource) (*Storage, error) { return nil, errors.New("there is no other row") },
+		ResourceOf: func(schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 			return schema.GroupVersionResource{}, false
 		},
-	}
+	})
 	strategies := []rest.RESTUpdateStrategy{main}
 	if k.Status {
-		strategies = append(strategies, statusStrategy{main})
+		strategies = append(strategies, StatusStrategy{main})
 	}
-	switch k.Object.(type) {
-	case *corev1.Pod:
-		strategies = append(strategies, podPartStrategy{main, podResize}, podPartStrategy{main, podEphemeralContainers})
-	case *certificatesv1.CertificateSigningRequest:
-		strategies = append(strategies, approvalStrategy{main})
+	for _, sub := range k.Subresources {
+		if sub.Update != nil {
+			strategies = append(strategies, sub.Update(main))
+		}
 	}
 	for _, s := range strategies {
 		old, updated := object(), object()
@@ -124,8 +120,8 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 		show(updated)
 		_ = rest.BeforeUpdate(s, ctx, old.DeepCopyObject(), old)
 	}
-	objectMeta(created).SetResourceVersion("")
-	rest.FillObjectMetaSystemFields(objectMeta(created))
+	MetaOf(created).SetResourceVersion("")
+	rest.FillObjectMetaSystemFields(MetaOf(created))
 	_ = rest.BeforeCreate(main, ctx, created)
 	main.CheckGracefulDelete(context.Background(), created, &metav1.DeleteOptions{})
 	show(created)

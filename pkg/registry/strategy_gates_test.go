@@ -67,7 +67,7 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil).PrepareForUpdate(t.Context(), test.obj, test.old)
+			Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).PrepareForUpdate(t.Context(), test.obj, test.old)
 			if diff := cmp.Diff(test.want, test.obj); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
@@ -80,7 +80,7 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
 	pod, reported, claim := &corev1.Pod{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}
-	pods, claims := newStrategy(Builtin().Scheme(), row(t, "", "pods"), nil), newStrategy(Builtin().Scheme(), row(t, "", "persistentvolumeclaims"), nil)
+	pods, claims := Builtin().Strategy(row(t, "", "pods"), Dependencies{}), Builtin().Strategy(row(t, "", "persistentvolumeclaims"), Dependencies{})
 	for _, test := range []struct {
 		name, reason string
 		part         any
@@ -89,10 +89,10 @@ func TestGatedFields(t *testing.T) {
 	}{
 		{"pod", "no kubelet would understand it", &pod.Spec, podGates, func() { pods.PrepareForCreate(t.Context(), pod) }},
 		{"status of pod", "nobody else reports it", &reported.Status, podStatusGates, func() {
-			statusStrategy{pods}.PrepareForUpdate(t.Context(), reported, &corev1.Pod{})
+			StatusStrategy{pods}.PrepareForUpdate(t.Context(), reported, &corev1.Pod{})
 		}},
 		{"status of claim", "so it is with volumes", &claim.Status, claimStatusGates, func() {
-			statusStrategy{claims}.PrepareForUpdate(t.Context(), claim, &corev1.PersistentVolumeClaim{})
+			StatusStrategy{claims}.PrepareForUpdate(t.Context(), claim, &corev1.PersistentVolumeClaim{})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

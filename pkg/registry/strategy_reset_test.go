@@ -15,31 +15,20 @@ import (
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// endpoint is an update strategy that says which fields an apply never owns.
-type endpoint interface {
-	rest.RESTUpdateStrategy
-	rest.ResetFieldsStrategy
-}
-
 // endpoints are those of a row, by the path below the resource.
-func endpoints(k *Kind, versions []schema.GroupVersion) map[string]endpoint {
-	main := newStrategy(Builtin().Scheme(), k, versions)
-	all := map[string]endpoint{"": main}
-	if k.Status {
-		all["/status"] = statusStrategy{main}
+func endpoints(main Strategy) map[string]UpdateStrategy {
+	all := map[string]UpdateStrategy{"": main}
+	if main.Kind.Status {
+		all["/status"] = StatusStrategy{main}
 	}
-	for _, s := range k.Subresources {
-		switch s.Name {
-		case "approval":
-			all["/approval"] = approvalStrategy{main}
-		case "finalize":
-			all["/finalize"] = finalizeStrategy{main}
+	for _, s := range main.Kind.Subresources {
+		// The parts of a pod name the fields that are their own (see TestPodPartsOwnTheirFields).
+		if s.Update != nil && main.Kind.Resource != "pods" {
+			all["/"+s.Name] = s.Update(main)
 		}
 	}
 	return all
@@ -56,26 +45,25 @@ var toldUnkept = map[string]string{
 	"services status.loadBalancer":                        "a service that ceases to be a load balancer loses what it got as one",
 }
 
-// TestResetFields compares, for every row and each of its endpoints, the fields that the endpoint leaves as they
+// TestResetFields compares, for every row and each of its endpoints, the fields that the UpdateStrategy leaves as they
 // were with those that it says an apply never owns. An apply that owned a field that is left alone would be answered as if
 // it had set the field, and would have others conflict with it.
 func TestResetFields(t *testing.T) {
 	t.Parallel()
 	table := Builtin().Groups()
-	b := builder{table: Builtin()}
 	for i := range table {
 		for j := range table[i].Kinds {
 			k := &table[i].Kinds[j]
 			if k.List == nil {
 				continue
 			}
-			_, versions := b.owner(k)
-			for path, e := range endpoints(k, versions) {
+			s := Builtin().Strategy(k, Dependencies{})
+			for path, e := range endpoints(s) {
 				t.Run(k.Resource+path, func(t *testing.T) {
 					t.Parallel()
 					told := e.GetResetFields()
 					kept, changed := whatIsKept(t, k, e)
-					for _, gv := range versions {
+					for _, gv := range s.Versions {
 						set := told[fieldpath.APIVersion(gv.String())]
 						var untold, unkept []string
 						for _, field := range kept {
@@ -106,7 +94,7 @@ var userMetadata = []string{"annotations", "finalizers", "labels", "ownerReferen
 
 // whatIsKept updates objects at random, and returns the fields of metadata, spec and status that always stay as they
 // were, and those that change at least once.
-func whatIsKept(t *testing.T, k *Kind, e endpoint) (kept, changed []string) {
+func whatIsKept(t *testing.T, k *Kind, e UpdateStrategy) (kept, changed []string) {
 	t.Helper()
 	seen := map[string]bool{} // whether it has changed
 	for seed := range int64(12) {
@@ -133,10 +121,10 @@ func whatIsKept(t *testing.T, k *Kind, e endpoint) (kept, changed []string) {
 // filled is an object that has every field.
 func filled(t *testing.T, k *Kind, seed int64) runtime.Object {
 	t.Helper()
-	object := newOf(k.Object)()
+	object := NewOf(k.Object)()
 	fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), rand.NewSource(seed), Builtin().Codecs()).
 		NilChance(0).NumElements(1, 2).MaxDepth(20).Fill(object)
-	m, value := objectMeta(object), fmt.Sprint("v", seed)
+	m, value := MetaOf(object), fmt.Sprint("v", seed)
 	m.SetName("a")
 	m.SetLabels(map[string]string{"k": value})
 	m.SetAnnotations(map[string]string{"k": value})

@@ -79,11 +79,11 @@ func allowAdminAccess(ctx context.Context, deps Dependencies, namespace string, 
 	if path == nil {
 		return nil
 	}
-	found, err := deps.get(ctx, corev1.Resource("namespaces"), namespace)
+	found, err := deps.Get(ctx, corev1.Resource("namespaces"), namespace)
 	if err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("could not retrieve namespace to verify admin access: %w", err))}
 	}
-	if objectMeta(found).GetLabels()[resourcev1.DRAAdminNamespaceLabelKey] != "true" {
+	if MetaOf(found).GetLabels()[resourcev1.DRAAdminNamespaceLabelKey] != "true" {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"admin access to devices requires the `%s: true` label on the containing namespace", resourcev1.DRAAdminNamespaceLabelKey))}
 	}

@@ -31,7 +31,7 @@ func TestDeviceTaintRuleTimes(t *testing.T) {
 					Spec: resourcev1.DeviceTaintRuleSpec{Taint: resourcev1.DeviceTaint{Key: "k", Effect: effect, TimeAdded: &added}}}
 			}
 			updated, begin := rule(test.effect, test.added), time.Now().Truncate(time.Second)
-			newStrategy(Builtin().Scheme(), row(t, "resource.k8s.io", "devicetaintrules"), nil).PrepareForUpdate(t.Context(), updated, rule("NoSchedule", first))
+			Builtin().Strategy(row(t, "resource.k8s.io", "devicetaintrules"), Dependencies{}).PrepareForUpdate(t.Context(), updated, rule("NoSchedule", first))
 			got := updated.Spec.Taint.TimeAdded
 			if test.want.IsZero() && got.Time.Before(begin) || !test.want.IsZero() && !got.Equal(&test.want) {
 				t.Errorf("%s: added %v", test.reason, got)

@@ -47,7 +47,7 @@ func TestValidateStatus(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			errs := statusStrategy{newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil)}.ValidateUpdate(context.Background(), test.obj, test.old)
+			errs := StatusStrategy{Builtin().Strategy(row(t, test.group, test.resource), Dependencies{})}.ValidateUpdate(context.Background(), test.obj, test.old)
 			got := "<nil>"
 			if err := errs.ToAggregate(); err != nil {
 				got = err.Error()
@@ -74,12 +74,13 @@ func TestAuthorizeFirst(t *testing.T) {
 		}
 		return c
 	}
-	main := newStrategy(Builtin().Scheme(), row(t, "resource.k8s.io", "resourceclaims"), nil)
-	main.deps = Dependencies{Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-		return authorizer.DecisionNoOpinion, "", nil
-	})}
+	main := Builtin().Strategy(row(t, "resource.k8s.io", "resourceclaims"), Dependencies{
+		Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			return authorizer.DecisionNoOpinion, "", nil
+		}),
+	})
 	ctx := genericapirequest.WithUser(through(resourcev1.SchemeGroupVersion), &user.DefaultInfo{Name: "jane"})
-	errs := statusStrategy{main}.ValidateUpdate(ctx, claim(resourcev1.DeviceRequestAllocationResult{Request: "another", Driver: "d.e", Pool: "p", Device: "d"}), claim())
+	errs := StatusStrategy{main}.ValidateUpdate(ctx, claim(resourcev1.DeviceRequestAllocationResult{Request: "another", Driver: "d.e", Pool: "p", Device: "d"}), claim())
 	var got []string
 	for _, err := range errs {
 		got = append(got, string(err.Type)+" "+err.Field)

@@ -221,7 +221,7 @@ func TestPrepareForCreate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil).PrepareForCreate(ctx, test.obj)
+			Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).PrepareForCreate(ctx, test.obj)
 			if diff := cmp.Diff(test.want, test.obj, cmpopts.IgnoreTypes(metav1.Time{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
@@ -316,8 +316,8 @@ func TestGeneration(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil).PrepareForUpdate(through(schema.GroupVersion{}), test.obj, test.old)
-			m := objectMeta(test.obj)
+			Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).PrepareForUpdate(through(schema.GroupVersion{}), test.obj, test.old)
+			m := MetaOf(test.obj)
 			if got := m.GetGeneration(); got != test.want {
 				t.Errorf("generation %d, want %d: %s", got, test.want, test.reason)
 			}
@@ -403,7 +403,7 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			statusStrategy{newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil)}.PrepareForUpdate(context.Background(), test.obj, test.old)
+			StatusStrategy{Builtin().Strategy(row(t, test.group, test.resource), Dependencies{})}.PrepareForUpdate(context.Background(), test.obj, test.old)
 			if diff := cmp.Diff(test.want, test.obj); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
@@ -414,7 +414,7 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 // TestVolumePhase is apart from the others because it sets the time.
 func TestVolumePhase(t *testing.T) {
 	t.Parallel()
-	s := newStrategy(Builtin().Scheme(), row(t, "", "persistentvolumes"), nil)
+	s := Builtin().Strategy(row(t, "", "persistentvolumes"), Dependencies{})
 	volume := &corev1.PersistentVolume{Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}
 	s.PrepareForCreate(context.Background(), volume)
 	if volume.Status.Phase != corev1.VolumePending || volume.Status.LastPhaseTransitionTime == nil {
@@ -424,7 +424,7 @@ func TestVolumePhase(t *testing.T) {
 	volume.Status.LastPhaseTransitionTime = &long
 	bound := volume.DeepCopy()
 	bound.Status.Phase = corev1.VolumeBound
-	statusStrategy{s}.PrepareForUpdate(context.Background(), bound, volume)
+	StatusStrategy{s}.PrepareForUpdate(context.Background(), bound, volume)
 	if bound.Status.LastPhaseTransitionTime.Equal(&long) {
 		t.Error("a change of phase keeps the time of the last one")
 	}
@@ -452,7 +452,7 @@ func TestGracefulPodDelete(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			options := &metav1.DeleteOptions{GracePeriodSeconds: test.asked}
-			s := newStrategy(Builtin().Scheme(), row(t, "", "pods"), nil)
+			s := Builtin().Strategy(row(t, "", "pods"), Dependencies{})
 			if !s.CheckGracefulDelete(context.Background(), &test.pod, options) || *options.GracePeriodSeconds != test.want {
 				t.Errorf("%d seconds, want %d: %s", *options.GracePeriodSeconds, test.want, test.reason)
 			}
@@ -491,7 +491,7 @@ func TestDefaultGarbageCollectionPolicy(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := newStrategy(Builtin().Scheme(), row(t, test.group, test.resource), nil).DefaultGarbageCollectionPolicy(through(test.through))
+			got := Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).DefaultGarbageCollectionPolicy(through(test.through))
 			if got != test.want {
 				t.Errorf("%v, want %v: %s", got, test.want, test.reason)
 			}

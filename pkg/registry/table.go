@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/names"
 )
 
 // Table is all that a server serves besides custom resources: groups of kinds, and the
@@ -59,7 +60,7 @@ func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 	var legacy []schema.GroupVersionResource
 	t.each(func(gv schema.GroupVersion, k *Kind) {
-		if t.removed(gv.WithKind(k.kindName()), kubernetes) {
+		if t.removed(gv.WithKind(k.KindName()), kubernetes) {
 			legacy = append(legacy, gv.WithResource(k.Resource))
 		}
 	})
@@ -71,7 +72,7 @@ func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionRes
 func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
 	prototypes := map[schema.GroupVersionResource]runtime.Object{}
 	t.each(func(gv schema.GroupVersion, k *Kind) {
-		gvk, gvr := gv.WithKind(k.kindName()), gv.WithResource(k.Resource)
+		gvk, gvr := gv.WithKind(k.KindName()), gv.WithResource(k.Resource)
 		if t.scheme.Recognizes(gvk) && enabled.ResourceEnabled(gvr) && !t.removed(gvk, kubernetes) {
 			prototypes[gvr] = k.Object
 		}
@@ -85,8 +86,8 @@ func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	if g == nil {
 		return false
 	}
-	for _, k := range t.rows(g) {
-		if k.Resource == gvr.Resource && t.scheme.Recognizes(gvr.GroupVersion().WithKind(k.kindName())) {
+	for _, k := range t.Rows(g) {
+		if k.Resource == gvr.Resource && t.scheme.Recognizes(gvr.GroupVersion().WithKind(k.KindName())) {
 			return true
 		}
 	}
@@ -107,7 +108,7 @@ func (t *Table) StoragePrefixes() map[schema.GroupResource]string {
 	prefixes := map[schema.GroupResource]string{}
 	for i := range t.groups {
 		g := &t.groups[i]
-		for _, k := range t.rows(g) {
+		for _, k := range t.Rows(g) {
 			prefixes[schema.GroupResource{Group: g.Name, Resource: k.Resource}] = k.storagePrefix()
 		}
 	}
@@ -136,8 +137,8 @@ func (t *Table) group(name string) *Group {
 	return nil
 }
 
-// row is the row of a resource of its own group, or nil.
-func (t *Table) row(resource schema.GroupResource) *Kind {
+// Row is the row of a resource in the group that owns it, or nil.
+func (t *Table) Row(resource schema.GroupResource) *Kind {
 	g := t.group(resource.Group)
 	if g == nil {
 		return nil
@@ -150,18 +151,52 @@ func (t *Table) row(resource schema.GroupResource) *Kind {
 	return nil
 }
 
-// rows are a group's own kinds and the borrowed ones.
-func (t *Table) rows(g *Group) []*Kind {
+// Rows are a group's own kinds and the borrowed ones.
+func (t *Table) Rows(g *Group) []*Kind {
 	var kinds []*Kind
 	for i := range g.Kinds {
 		kinds = append(kinds, &g.Kinds[i])
 	}
 	for _, b := range g.Borrowed {
-		if k := t.row(b); k != nil {
+		if k := t.Row(b); k != nil {
 			kinds = append(kinds, k)
 		}
 	}
 	return kinds
+}
+
+// Versions are the group versions that serve a row.
+func (t *Table) Versions(k *Kind) []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	t.each(func(gv schema.GroupVersion, row *Kind) {
+		if row == k && t.scheme.Recognizes(gv.WithKind(k.KindName())) {
+			versions = append(versions, gv)
+		}
+	})
+	return versions
+}
+
+// Strategy is the strategy of a row in this table.
+func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
+	var versions []schema.GroupVersion
+	t.each(func(gv schema.GroupVersion, row *Kind) {
+		if row == k {
+			versions = append(versions, gv)
+		}
+	})
+	return Strategy{ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, deps: deps}
+}
+
+// owner is the group whose row it is.
+func (t *Table) owner(k *Kind) string {
+	for i := range t.groups {
+		for j := range t.groups[i].Kinds {
+			if &t.groups[i].Kinds[j] == k {
+				return t.groups[i].Name
+			}
+		}
+	}
+	return ""
 }
 
 // each calls f with each row of each version of the table, whether the version has the kind or not.
@@ -169,7 +204,7 @@ func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	for i := range t.groups {
 		g := &t.groups[i]
 		for _, v := range g.Versions {
-			for _, k := range t.rows(g) {
+			for _, k := range t.Rows(g) {
 				f(schema.GroupVersion{Group: g.Name, Version: v.Name}, k)
 			}
 		}

@@ -18,9 +18,9 @@ func TestDefaultsAreOfTheKind(t *testing.T) {
 			kinds = append(kinds, schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"})
 		}
 		for _, d := range k.Defaults {
-			gvks, _, err := Builtin().Scheme().ObjectKinds(d.object)
+			gvks, _, err := Builtin().Scheme().ObjectKinds(d.Object)
 			if err != nil || !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return slices.Contains(kinds, gvk) }) {
-				t.Errorf("the row has defaults of %T, and no version serves it", d.object)
+				t.Errorf("the row has defaults of %T, and no version serves it", d.Object)
 			}
 		}
 	})

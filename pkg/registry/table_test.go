@@ -18,11 +18,11 @@ func served(k *Kind) []schema.GroupVersionKind {
 	table := Builtin().Groups()
 	for i := range table {
 		g := &table[i]
-		if !slices.Contains(Builtin().rows(g), k) {
+		if !slices.Contains(Builtin().Rows(g), k) {
 			continue
 		}
 		for _, v := range g.Versions {
-			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.kindName()}
+			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.KindName()}
 			if Builtin().Scheme().Recognizes(gvk) {
 				gvks = append(gvks, gvk)
 			}
@@ -101,11 +101,11 @@ func TestTableNames(t *testing.T) {
 	for i := range table {
 		g := &table[i]
 		claim("group", g.Name, g.Name)
-		for _, k := range Builtin().rows(g) {
+		for _, k := range Builtin().Rows(g) {
 			owner := schema.GroupResource{Group: g.Name, Resource: k.Resource}.String()
 			claim("resource of "+g.Name, k.Resource, owner)
-			claim("singular of "+g.Name, k.singular(), owner)
-			claim("kind of "+g.Name, k.kindName(), owner)
+			claim("singular of "+g.Name, k.SingularName(), owner)
+			claim("kind of "+g.Name, k.KindName(), owner)
 		}
 		for j := range g.Kinds {
 			k := &g.Kinds[j]
@@ -128,7 +128,7 @@ func TestTableNames(t *testing.T) {
 			}
 		}
 		for _, b := range g.Borrowed {
-			if !slices.ContainsFunc(Builtin().rows(g), func(k *Kind) bool { return k.Resource == b.Resource }) {
+			if !slices.ContainsFunc(Builtin().Rows(g), func(k *Kind) bool { return k.Resource == b.Resource }) {
 				t.Errorf("%q borrows %v, which no group has", g.Name, b)
 			}
 		}
@@ -177,8 +177,8 @@ func TestTableHooks(t *testing.T) {
 		}
 		for _, gvk := range served(k) {
 			ctx := through(gvk.GroupVersion())
-			s := newStrategy(Builtin().Scheme(), k, nil)
-			obj, old := newOf(k.Object)(), newOf(k.Object)()
+			s := Builtin().Strategy(k, Dependencies{})
+			obj, old := NewOf(k.Object)(), NewOf(k.Object)()
 			Builtin().Scheme().Default(obj)
 			Builtin().Scheme().Default(old)
 			s.PrepareForCreate(ctx, obj)
@@ -189,15 +189,15 @@ func TestTableHooks(t *testing.T) {
 			s.ValidateUpdate(ctx, obj, old)
 			s.WarningsOnUpdate(ctx, obj, old)
 			if k.Status {
-				status := statusStrategy{s}
+				status := StatusStrategy{s}
 				status.PrepareForUpdate(ctx, obj, old)
 				status.ValidateUpdate(ctx, obj, old)
 				status.WarningsOnUpdate(ctx, obj, old)
 			}
-			if got, want := objectMeta(obj).GetGeneration(), objectMeta(old).GetGeneration(); got != want {
+			if got, want := MetaOf(obj).GetGeneration(), MetaOf(old).GetGeneration(); got != want {
 				t.Errorf("%v: an update that changes nothing makes generation %d of %d", gvk, got, want)
 			}
-			if _, _, err := k.attributes(obj); err != nil {
+			if _, _, err := k.Attributes(obj); err != nil {
 				t.Errorf("%v: attributes: %v", gvk, err)
 			}
 		}

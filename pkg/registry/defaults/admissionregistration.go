@@ -12,10 +12,10 @@ const servicePort int32 = 443
 func MutatingWebhookConfiguration(c *admissionv1.MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		pointer(&w.FailurePolicy, admissionv1.Fail)
-		pointer(&w.MatchPolicy, admissionv1.Equivalent)
-		pointer(&w.TimeoutSeconds, 10)
-		pointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+		Pointer(&w.FailurePolicy, admissionv1.Fail)
+		Pointer(&w.MatchPolicy, admissionv1.Equivalent)
+		Pointer(&w.TimeoutSeconds, 10)
+		Pointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 		selectors(&w.NamespaceSelector, &w.ObjectSelector)
 		rules(w.Rules)
 		webhookService(w.ClientConfig.Service)
@@ -27,9 +27,9 @@ func MutatingWebhookConfiguration(c *admissionv1.MutatingWebhookConfiguration) {
 func ValidatingWebhookConfiguration(c *admissionv1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		pointer(&w.FailurePolicy, admissionv1.Fail)
-		pointer(&w.MatchPolicy, admissionv1.Equivalent)
-		pointer(&w.TimeoutSeconds, 10)
+		Pointer(&w.FailurePolicy, admissionv1.Fail)
+		Pointer(&w.MatchPolicy, admissionv1.Equivalent)
+		Pointer(&w.TimeoutSeconds, 10)
 		selectors(&w.NamespaceSelector, &w.ObjectSelector)
 		rules(w.Rules)
 		webhookService(w.ClientConfig.Service)
@@ -38,7 +38,7 @@ func ValidatingWebhookConfiguration(c *admissionv1.ValidatingWebhookConfiguratio
 
 // ValidatingAdmissionPolicy sets the defaults of a ValidatingAdmissionPolicy.
 func ValidatingAdmissionPolicy(p *admissionv1.ValidatingAdmissionPolicy) {
-	pointer(&p.Spec.FailurePolicy, admissionv1.Fail)
+	Pointer(&p.Spec.FailurePolicy, admissionv1.Fail)
 	matchResources(p.Spec.MatchConstraints)
 }
 
@@ -50,7 +50,7 @@ func ValidatingAdmissionPolicyBinding(b *admissionv1.ValidatingAdmissionPolicyBi
 
 // MutatingAdmissionPolicy sets the defaults of a MutatingAdmissionPolicy.
 func MutatingAdmissionPolicy(p *admissionv1.MutatingAdmissionPolicy) {
-	pointer(&p.Spec.FailurePolicy, admissionv1.Fail)
+	Pointer(&p.Spec.FailurePolicy, admissionv1.Fail)
 	matchResources(p.Spec.MatchConstraints)
 }
 
@@ -64,7 +64,7 @@ func matchResources(m *admissionv1.MatchResources) {
 	if m == nil {
 		return
 	}
-	pointer(&m.MatchPolicy, admissionv1.Equivalent)
+	Pointer(&m.MatchPolicy, admissionv1.Equivalent)
 	selectors(&m.NamespaceSelector, &m.ObjectSelector)
 	for _, resourceRules := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
 		for i := range resourceRules {
@@ -75,8 +75,8 @@ func matchResources(m *admissionv1.MatchResources) {
 
 // selectors makes selectors that are left out match everything.
 func selectors(namespaces, objects **metav1.LabelSelector) {
-	pointer(namespaces, metav1.LabelSelector{})
-	pointer(objects, metav1.LabelSelector{})
+	Pointer(namespaces, metav1.LabelSelector{})
+	Pointer(objects, metav1.LabelSelector{})
 }
 
 func rules(list []admissionv1.RuleWithOperations) {
@@ -86,11 +86,11 @@ func rules(list []admissionv1.RuleWithOperations) {
 }
 
 func rule(r *admissionv1.Rule) {
-	pointer(&r.Scope, admissionv1.AllScopes)
+	Pointer(&r.Scope, admissionv1.AllScopes)
 }
 
 func webhookService(s *admissionv1.ServiceReference) {
 	if s != nil {
-		pointer(&s.Port, servicePort)
+		Pointer(&s.Port, servicePort)
 	}
 }

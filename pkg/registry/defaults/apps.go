@@ -22,17 +22,17 @@ func quarter() intstr.IntOrString { return intstr.FromString("25%") }
 
 // Deployment sets the defaults of a Deployment.
 func Deployment(d *appsv1.Deployment) {
-	pointer(&d.Spec.Replicas, 1)
-	pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
-	pointer(&d.Spec.ProgressDeadlineSeconds, progressDeadlineSeconds)
+	Pointer(&d.Spec.Replicas, 1)
+	Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	Pointer(&d.Spec.ProgressDeadlineSeconds, progressDeadlineSeconds)
 	strategy := &d.Spec.Strategy
-	zero(&strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
+	Zero(&strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
 	if strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
-		pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
-		pointer(&strategy.RollingUpdate.MaxUnavailable, quarter())
-		pointer(&strategy.RollingUpdate.MaxSurge, quarter())
+		Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
+		Pointer(&strategy.RollingUpdate.MaxUnavailable, quarter())
+		Pointer(&strategy.RollingUpdate.MaxSurge, quarter())
 	}
-	podTemplateSpec(&d.Spec.Template)
+	PodTemplateSpec(&d.Spec.Template)
 }
 
 // DaemonSet sets the defaults of a DaemonSet. The generation of its template, which
@@ -41,35 +41,35 @@ func DaemonSet(d *appsv1.DaemonSet) {
 	if _, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, "0")
 	}
-	pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
 	strategy := &d.Spec.UpdateStrategy
-	zero(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
+	Zero(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
-		pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
-		pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
-		pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+		Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
+		Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	}
-	podTemplateSpec(&d.Spec.Template)
+	PodTemplateSpec(&d.Spec.Template)
 }
 
 // StatefulSet sets the defaults of a StatefulSet.
 func StatefulSet(s *appsv1.StatefulSet) {
-	pointer(&s.Spec.Replicas, 1)
-	pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
-	zero(&s.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+	Pointer(&s.Spec.Replicas, 1)
+	Pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	Zero(&s.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
 	strategy := &s.Spec.UpdateStrategy
 	if strategy.Type == "" {
 		strategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
-		pointer(&strategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+		Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
 	}
 	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
-		pointer(&strategy.RollingUpdate.Partition, 0)
+		Pointer(&strategy.RollingUpdate.Partition, 0)
 	}
-	pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
-	zero(&retention.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
-	zero(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
-	podTemplateSpec(&s.Spec.Template)
+	Zero(&retention.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	Zero(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	PodTemplateSpec(&s.Spec.Template)
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }
 
@@ -84,31 +84,31 @@ func claimTemplates(claims []corev1.PersistentVolumeClaim) {
 
 // ReplicaSet sets the defaults of a ReplicaSet.
 func ReplicaSet(r *appsv1.ReplicaSet) {
-	pointer(&r.Spec.Replicas, 1)
-	podTemplateSpec(&r.Spec.Template)
+	Pointer(&r.Spec.Replicas, 1)
+	PodTemplateSpec(&r.Spec.Template)
 }
 
 // Job sets the defaults of a Job.
 func Job(j *batchv1.Job) {
 	spec := &j.Spec
 	if spec.Parallelism == nil {
-		pointer(&spec.Completions, 1)
+		Pointer(&spec.Completions, 1)
 	}
-	pointer(&spec.Parallelism, 1)
+	Pointer(&spec.Parallelism, 1)
 	if spec.BackoffLimitPerIndex == nil {
-		pointer(&spec.BackoffLimit, 6)
+		Pointer(&spec.BackoffLimit, 6)
 	} else {
-		pointer(&spec.BackoffLimit, math.MaxInt32)
+		Pointer(&spec.BackoffLimit, math.MaxInt32)
 	}
-	pointer(&spec.CompletionMode, batchv1.NonIndexedCompletion)
-	pointer(&spec.Suspend, false)
-	pointer(&spec.ManualSelector, false)
+	Pointer(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+	Pointer(&spec.Suspend, false)
+	Pointer(&spec.ManualSelector, false)
 	if spec.PodFailurePolicy == nil {
-		pointer(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+		Pointer(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 	} else {
-		pointer(&spec.PodReplacementPolicy, batchv1.Failed)
+		Pointer(&spec.PodReplacementPolicy, batchv1.Failed)
 	}
-	labelsOf(spec.Template.Labels, &j.Labels)
+	LabelsOf(spec.Template.Labels, &j.Labels)
 	jobSpec(spec)
 }
 
@@ -118,18 +118,18 @@ func jobSpec(s *batchv1.JobSpec) {
 		for i := range s.PodFailurePolicy.Rules {
 			conditions := s.PodFailurePolicy.Rules[i].OnPodConditions
 			for j := range conditions {
-				zero(&conditions[j].Status, corev1.ConditionTrue)
+				Zero(&conditions[j].Status, corev1.ConditionTrue)
 			}
 		}
 	}
-	podTemplateSpec(&s.Template)
+	PodTemplateSpec(&s.Template)
 }
 
 // CronJob sets the defaults of a CronJob.
 func CronJob(c *batchv1.CronJob) {
-	zero(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
-	pointer(&c.Spec.Suspend, false)
-	pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
-	pointer(&c.Spec.FailedJobsHistoryLimit, 1)
+	Zero(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
+	Pointer(&c.Spec.Suspend, false)
+	Pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
+	Pointer(&c.Spec.FailedJobsHistoryLimit, 1)
 	jobSpec(&c.Spec.JobTemplate.Spec)
 }

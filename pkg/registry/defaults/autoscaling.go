@@ -13,7 +13,7 @@ const CPUUtilizationTarget = 80
 // HorizontalPodAutoscaler.
 func HorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	DropAutoscalerAnnotations(h.Annotations)
-	pointer(&h.Spec.MinReplicas, 1)
+	Pointer(&h.Spec.MinReplicas, 1)
 	if len(h.Spec.Metrics) == 0 {
 		h.Spec.Metrics = []autoscalingv2.MetricSpec{CPUUtilization(CPUUtilizationTarget)}
 	}
@@ -53,7 +53,7 @@ func scalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscalingv2.HPAS
 	if rules == nil {
 		rules = &autoscalingv2.HPAScalingRules{}
 	}
-	pointer(&rules.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
+	Pointer(&rules.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
 	if rules.StabilizationWindowSeconds == nil {
 		rules.StabilizationWindowSeconds = unset.StabilizationWindowSeconds
 	}
@@ -90,5 +90,5 @@ func DropAutoscalerAnnotations(annotations map[string]string) {
 // HorizontalPodAutoscaler. Its metrics are defaulted when it is converted, since
 // they may be in an annotation.
 func AutoscalingV1HorizontalPodAutoscaler(h *autoscalingv1.HorizontalPodAutoscaler) {
-	pointer(&h.Spec.MinReplicas, 1)
+	Pointer(&h.Spec.MinReplicas, 1)
 }

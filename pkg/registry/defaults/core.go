@@ -8,13 +8,13 @@ import (
 // ReplicationController sets the defaults of a ReplicationController: selector and
 // labels are those of its template.
 func ReplicationController(rc *corev1.ReplicationController) {
-	pointer(&rc.Spec.Replicas, 1)
+	Pointer(&rc.Spec.Replicas, 1)
 	if t := rc.Spec.Template; t != nil {
 		if t.Labels != nil && len(rc.Spec.Selector) == 0 {
 			rc.Spec.Selector = t.Labels
 		}
-		labelsOf(t.Labels, &rc.Labels)
-		podTemplateSpec(t)
+		LabelsOf(t.Labels, &rc.Labels)
+		PodTemplateSpec(t)
 	}
 }
 
@@ -22,11 +22,11 @@ func ReplicationController(rc *corev1.ReplicationController) {
 // are the allocators' work.
 func Service(s *corev1.Service) {
 	spec := &s.Spec
-	zero(&spec.Type, corev1.ServiceTypeClusterIP)
+	Zero(&spec.Type, corev1.ServiceTypeClusterIP)
 	sessionAffinity(spec)
 	for i := range spec.Ports {
 		port := &spec.Ports[i]
-		zero(&port.Protocol, corev1.ProtocolTCP)
+		Zero(&port.Protocol, corev1.ProtocolTCP)
 		if port.TargetPort == (intstr.IntOrString{}) || port.TargetPort == intstr.FromString("") {
 			port.TargetPort = intstr.FromInt32(port.Port)
 		}
@@ -40,30 +40,30 @@ func Service(s *corev1.Service) {
 		internal, external = true, len(spec.ExternalIPs) > 0
 	}
 	if internal {
-		pointer(&spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
+		Pointer(&spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
 	}
 	if external {
-		zero(&spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
+		Zero(&spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
-		pointer(&spec.AllocateLoadBalancerNodePorts, true)
+		Pointer(&spec.AllocateLoadBalancerNodePorts, true)
 		for i := range s.Status.LoadBalancer.Ingress {
 			if ingress := &s.Status.LoadBalancer.Ingress[i]; ingress.IP != "" {
-				pointer(&ingress.IPMode, corev1.LoadBalancerIPModeVIP)
+				Pointer(&ingress.IPMode, corev1.LoadBalancerIPModeVIP)
 			}
 		}
 	}
 }
 
 func sessionAffinity(spec *corev1.ServiceSpec) {
-	zero(&spec.SessionAffinity, corev1.ServiceAffinityNone)
+	Zero(&spec.SessionAffinity, corev1.ServiceAffinityNone)
 	switch spec.SessionAffinity {
 	case corev1.ServiceAffinityNone:
 		spec.SessionAffinityConfig = nil
 	case corev1.ServiceAffinityClientIP:
-		pointer(&spec.SessionAffinityConfig, corev1.SessionAffinityConfig{})
-		pointer(&spec.SessionAffinityConfig.ClientIP, corev1.ClientIPConfig{})
-		pointer(&spec.SessionAffinityConfig.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds)
+		Pointer(&spec.SessionAffinityConfig, corev1.SessionAffinityConfig{})
+		Pointer(&spec.SessionAffinityConfig.ClientIP, corev1.ClientIPConfig{})
+		Pointer(&spec.SessionAffinityConfig.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds)
 	}
 }
 
@@ -71,7 +71,7 @@ func sessionAffinity(spec *corev1.ServiceSpec) {
 func Endpoints(e *corev1.Endpoints) {
 	for i := range e.Subsets {
 		for j := range e.Subsets[i].Ports {
-			zero(&e.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
+			Zero(&e.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func Endpoints(e *corev1.Endpoints) {
 // Secret sets the defaults of a Secret; stringData, which is never stored, goes
 // over data.
 func Secret(s *corev1.Secret) {
-	zero(&s.Type, corev1.SecretTypeOpaque)
+	Zero(&s.Type, corev1.SecretTypeOpaque)
 	if len(s.StringData) > 0 && s.Data == nil {
 		s.Data = make(map[string][]byte, len(s.StringData))
 	}
@@ -92,7 +92,7 @@ func Secret(s *corev1.Secret) {
 // Namespace sets the defaults of a Namespace. One whose name is still to be
 // generated gets its label when it has a name.
 func Namespace(n *corev1.Namespace) {
-	zero(&n.Status.Phase, corev1.NamespaceActive)
+	Zero(&n.Status.Phase, corev1.NamespaceActive)
 	if n.Name == "" {
 		return
 	}
@@ -107,8 +107,8 @@ func Node(n *corev1.Node) {
 	if n.Status.Allocatable == nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
 	}
-	resourceList(n.Status.Capacity)
-	resourceList(n.Status.Allocatable)
+	ResourceList(n.Status.Capacity)
+	ResourceList(n.Status.Allocatable)
 
 	// podCIDR is the first of podCIDRs; a client that knows podCIDR alone decides.
 	switch s := &n.Spec; {
@@ -137,7 +137,7 @@ func LimitRange(l *corev1.LimitRange) {
 			addMissing(item.DefaultRequest, item.Min, all)
 		}
 		for _, list := range []corev1.ResourceList{item.Max, item.Min, item.Default, item.DefaultRequest, item.MaxLimitRequestRatio} {
-			resourceList(list)
+			ResourceList(list)
 		}
 	}
 }
@@ -145,6 +145,6 @@ func LimitRange(l *corev1.LimitRange) {
 // ResourceQuota sets the defaults of a ResourceQuota.
 func ResourceQuota(q *corev1.ResourceQuota) {
 	for _, list := range []corev1.ResourceList{q.Spec.Hard, q.Status.Hard, q.Status.Used} {
-		resourceList(list)
+		ResourceList(list)
 	}
 }

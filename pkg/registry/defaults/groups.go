@@ -19,7 +19,7 @@ import (
 
 // TokenRequest sets the defaults of a TokenRequest.
 func TokenRequest(r *authenticationv1.TokenRequest) {
-	pointer(&r.Spec.ExpirationSeconds, tokenLifetimeSeconds)
+	Pointer(&r.Spec.ExpirationSeconds, TokenLifetimeSeconds)
 }
 
 // podCertificateSeconds is how long a pod's certificate is valid at most where the
@@ -28,14 +28,14 @@ const podCertificateSeconds int32 = 24 * 60 * 60
 
 // PodCertificateRequest sets the defaults of a PodCertificateRequest.
 func PodCertificateRequest(r *certificatesv1.PodCertificateRequest) {
-	pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
+	Pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
 }
 
 // EndpointSlice sets the defaults of an EndpointSlice.
 func EndpointSlice(s *discoveryv1.EndpointSlice) {
 	for i := range s.Ports {
-		pointer(&s.Ports[i].Name, "")
-		pointer(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+		Pointer(&s.Ports[i].Name, "")
+		Pointer(&s.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 }
 
@@ -44,7 +44,7 @@ const matchingPrecedence int32 = 1000
 
 // FlowSchema sets the defaults of a FlowSchema.
 func FlowSchema(s *flowcontrolv1.FlowSchema) {
-	zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
+	Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
 
 // concurrencyShares are those of a priority level which doesn't say.
@@ -53,12 +53,12 @@ const concurrencyShares int32 = 30
 // PriorityLevelConfiguration sets the defaults of a PriorityLevelConfiguration.
 func PriorityLevelConfiguration(c *flowcontrolv1.PriorityLevelConfiguration) {
 	if e := c.Spec.Exempt; e != nil {
-		pointer(&e.NominalConcurrencyShares, 0)
-		pointer(&e.LendablePercent, 0)
+		Pointer(&e.NominalConcurrencyShares, 0)
+		Pointer(&e.LendablePercent, 0)
 	}
 	if l := c.Spec.Limited; l != nil {
-		pointer(&l.NominalConcurrencyShares, concurrencyShares)
-		pointer(&l.LendablePercent, 0)
+		Pointer(&l.NominalConcurrencyShares, concurrencyShares)
+		Pointer(&l.LendablePercent, 0)
 		if q := l.LimitResponse.Queuing; q != nil {
 			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
 		}
@@ -66,9 +66,9 @@ func PriorityLevelConfiguration(c *flowcontrolv1.PriorityLevelConfiguration) {
 }
 
 func queuing(handSize, queues, queueLengthLimit *int32) {
-	zero(handSize, 8)
-	zero(queues, 64)
-	zero(queueLengthLimit, 50)
+	Zero(handSize, 8)
+	Zero(queues, 64)
+	Zero(queueLengthLimit, 50)
 }
 
 // NetworkPolicy sets the defaults of a NetworkPolicy: it is about ingress, and
@@ -90,21 +90,21 @@ func NetworkPolicy(p *networkingv1.NetworkPolicy) {
 
 func networkPolicyPorts(ports []networkingv1.NetworkPolicyPort) {
 	for i := range ports {
-		pointer(&ports[i].Protocol, corev1.ProtocolTCP)
+		Pointer(&ports[i].Protocol, corev1.ProtocolTCP)
 	}
 }
 
 // IngressClass sets the defaults of an IngressClass.
 func IngressClass(c *networkingv1.IngressClass) {
 	if p := c.Spec.Parameters; p != nil {
-		pointer(&p.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
+		Pointer(&p.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
 	}
 }
 
 // RuntimeClass sets the defaults of a RuntimeClass.
 func RuntimeClass(c *nodev1.RuntimeClass) {
 	if c.Overhead != nil {
-		resourceList(c.Overhead.PodFixed)
+		ResourceList(c.Overhead.PodFixed)
 	}
 }
 
@@ -133,13 +133,13 @@ func DropEmptySelectorLabel(s *metav1.LabelSelector) {
 
 // ClusterRoleBinding sets the defaults of a ClusterRoleBinding.
 func ClusterRoleBinding(b *rbacv1.ClusterRoleBinding) {
-	zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
+	Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjects(b.Subjects)
 }
 
 // RoleBinding sets the defaults of a RoleBinding.
 func RoleBinding(b *rbacv1.RoleBinding) {
-	zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
+	Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjects(b.Subjects)
 }
 
@@ -153,29 +153,29 @@ func subjects(list []rbacv1.Subject) {
 // to RBAC itself, service accounts to the core.
 func subjectGroup(kind string, group *string) {
 	if kind == rbacv1.UserKind || kind == rbacv1.GroupKind {
-		zero(group, rbacv1.GroupName)
+		Zero(group, rbacv1.GroupName)
 	}
 }
 
 // PriorityClass sets the defaults of a PriorityClass.
 func PriorityClass(c *schedulingv1.PriorityClass) {
-	pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
+	Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
 // StorageClass sets the defaults of a StorageClass.
 func StorageClass(c *storagev1.StorageClass) {
-	pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-	pointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	Pointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 }
 
 // CSIDriver sets the defaults of a CSIDriver.
 func CSIDriver(d *storagev1.CSIDriver) {
-	pointer(&d.Spec.AttachRequired, true)
-	pointer(&d.Spec.PodInfoOnMount, false)
-	pointer(&d.Spec.StorageCapacity, false)
-	pointer(&d.Spec.RequiresRepublish, false)
-	pointer(&d.Spec.SELinuxMount, false)
-	pointer(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	Pointer(&d.Spec.AttachRequired, true)
+	Pointer(&d.Spec.PodInfoOnMount, false)
+	Pointer(&d.Spec.StorageCapacity, false)
+	Pointer(&d.Spec.RequiresRepublish, false)
+	Pointer(&d.Spec.SELinuxMount, false)
+	Pointer(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(d.Spec.VolumeLifecycleModes) == 0 {
 		d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
 	}
@@ -184,6 +184,6 @@ func CSIDriver(d *storagev1.CSIDriver) {
 // VolumeAttachment sets the defaults of a VolumeAttachment.
 func VolumeAttachment(a *storagev1.VolumeAttachment) {
 	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
-		volumeSpec(spec)
+		VolumeSpec(spec)
 	}
 }

@@ -11,7 +11,7 @@ func AdmissionregistrationV1beta1MutatingWebhookConfiguration(c *admissionv1beta
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
 		webhookPoliciesV1beta1(&w.FailurePolicy, &w.MatchPolicy, &w.SideEffects, &w.TimeoutSeconds)
-		pointer(&w.ReinvocationPolicy, admissionv1beta1.NeverReinvocationPolicy)
+		Pointer(&w.ReinvocationPolicy, admissionv1beta1.NeverReinvocationPolicy)
 		selectors(&w.NamespaceSelector, &w.ObjectSelector)
 		reviewVersions(&w.AdmissionReviewVersions)
 		rules(w.Rules)
@@ -39,15 +39,15 @@ func webhookPoliciesV1beta1(
 	effects **admissionv1beta1.SideEffectClass,
 	timeoutSeconds **int32,
 ) {
-	pointer(failure, admissionv1beta1.Ignore)
-	pointer(match, admissionv1beta1.Exact)
-	pointer(effects, admissionv1beta1.SideEffectClassUnknown)
-	pointer(timeoutSeconds, 30)
+	Pointer(failure, admissionv1beta1.Ignore)
+	Pointer(match, admissionv1beta1.Exact)
+	Pointer(effects, admissionv1beta1.SideEffectClassUnknown)
+	Pointer(timeoutSeconds, 30)
 }
 
 func webhookServiceV1beta1(s *admissionv1beta1.ServiceReference) {
 	if s != nil {
-		pointer(&s.Port, servicePort)
+		Pointer(&s.Port, servicePort)
 	}
 }
 
@@ -62,7 +62,7 @@ func reviewVersions(versions *[]string) {
 // AdmissionregistrationV1beta1ValidatingAdmissionPolicy sets the defaults of an
 // admissionregistration.k8s.io/v1beta1 ValidatingAdmissionPolicy.
 func AdmissionregistrationV1beta1ValidatingAdmissionPolicy(p *admissionv1beta1.ValidatingAdmissionPolicy) {
-	pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
+	Pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
 	matchResourcesV1beta1(p.Spec.MatchConstraints)
 }
 
@@ -75,7 +75,7 @@ func AdmissionregistrationV1beta1ValidatingAdmissionPolicyBinding(b *admissionv1
 // AdmissionregistrationV1beta1MutatingAdmissionPolicy sets the defaults of an
 // admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicy.
 func AdmissionregistrationV1beta1MutatingAdmissionPolicy(p *admissionv1beta1.MutatingAdmissionPolicy) {
-	pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
+	Pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
 	matchResourcesV1beta1(p.Spec.MatchConstraints)
 }
 
@@ -89,7 +89,7 @@ func matchResourcesV1beta1(m *admissionv1beta1.MatchResources) {
 	if m == nil {
 		return
 	}
-	pointer(&m.MatchPolicy, admissionv1beta1.Equivalent)
+	Pointer(&m.MatchPolicy, admissionv1beta1.Equivalent)
 	selectors(&m.NamespaceSelector, &m.ObjectSelector)
 	for _, resourceRules := range [][]admissionv1beta1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
 		for i := range resourceRules {
@@ -101,7 +101,7 @@ func matchResourcesV1beta1(m *admissionv1beta1.MatchResources) {
 // AdmissionregistrationV1alpha1ValidatingAdmissionPolicy sets the defaults of an
 // admissionregistration.k8s.io/v1alpha1 ValidatingAdmissionPolicy.
 func AdmissionregistrationV1alpha1ValidatingAdmissionPolicy(p *admissionv1alpha1.ValidatingAdmissionPolicy) {
-	pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
+	Pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
 	matchResourcesV1alpha1(p.Spec.MatchConstraints)
 }
 
@@ -115,7 +115,7 @@ func AdmissionregistrationV1alpha1ValidatingAdmissionPolicyBinding(b *admissionv
 // AdmissionregistrationV1alpha1MutatingAdmissionPolicy sets the defaults of an
 // admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicy.
 func AdmissionregistrationV1alpha1MutatingAdmissionPolicy(p *admissionv1alpha1.MutatingAdmissionPolicy) {
-	pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
+	Pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
 	matchResourcesV1alpha1(p.Spec.MatchConstraints)
 }
 
@@ -130,7 +130,7 @@ func matchResourcesV1alpha1(m *admissionv1alpha1.MatchResources) {
 	if m == nil {
 		return
 	}
-	pointer(&m.MatchPolicy, admissionv1alpha1.Equivalent)
+	Pointer(&m.MatchPolicy, admissionv1alpha1.Equivalent)
 	selectors(&m.NamespaceSelector, &m.ObjectSelector)
 	for _, resourceRules := range [][]admissionv1alpha1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
 		for i := range resourceRules {
@@ -142,6 +142,6 @@ func matchResourcesV1alpha1(m *admissionv1alpha1.MatchResources) {
 // parameters that aren't found deny; later versions make the client say so.
 func parameters(r *admissionv1alpha1.ParamRef) {
 	if r != nil {
-		pointer(&r.ParameterNotFoundAction, admissionv1alpha1.DenyAction)
+		Pointer(&r.ParameterNotFoundAction, admissionv1alpha1.DenyAction)
 	}
 }

@@ -21,17 +21,17 @@ func CertificatesV1beta1CertificateSigningRequest(r *certificatesv1beta1.Certifi
 		}
 	}
 	if r.Spec.SignerName == nil {
-		pointer(&r.Spec.SignerName, signerName(r.Spec.Request, r.Spec.Usages))
+		Pointer(&r.Spec.SignerName, signerName(r.Spec.Request, r.Spec.Usages))
 	}
 	for i := range r.Status.Conditions {
-		zero(&r.Status.Conditions[i].Status, corev1.ConditionTrue)
+		Zero(&r.Status.Conditions[i].Status, corev1.ConditionTrue)
 	}
 }
 
 // CertificatesV1beta1PodCertificateRequest sets the defaults of a
 // certificates.k8s.io/v1beta1 PodCertificateRequest.
 func CertificatesV1beta1PodCertificateRequest(r *certificatesv1beta1.PodCertificateRequest) {
-	pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
+	Pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
 }
 
 func signerName(request []byte, usages []certificatesv1beta1.KeyUsage) string {

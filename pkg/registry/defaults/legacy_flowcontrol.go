@@ -9,31 +9,31 @@ import (
 // FlowcontrolV1beta1FlowSchema sets the defaults of a
 // flowcontrol.apiserver.k8s.io/v1beta1 FlowSchema.
 func FlowcontrolV1beta1FlowSchema(s *flowcontrolv1beta1.FlowSchema) {
-	zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
+	Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
 
 // FlowcontrolV1beta2FlowSchema sets the defaults of a
 // flowcontrol.apiserver.k8s.io/v1beta2 FlowSchema.
 func FlowcontrolV1beta2FlowSchema(s *flowcontrolv1beta2.FlowSchema) {
-	zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
+	Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
 
 // FlowcontrolV1beta3FlowSchema sets the defaults of a
 // flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema.
 func FlowcontrolV1beta3FlowSchema(s *flowcontrolv1beta3.FlowSchema) {
-	zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
+	Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
 
 // FlowcontrolV1beta1PriorityLevelConfiguration sets the defaults of a
 // flowcontrol.apiserver.k8s.io/v1beta1 PriorityLevelConfiguration.
 func FlowcontrolV1beta1PriorityLevelConfiguration(c *flowcontrolv1beta1.PriorityLevelConfiguration) {
 	if e := c.Spec.Exempt; e != nil {
-		pointer(&e.NominalConcurrencyShares, 0)
-		pointer(&e.LendablePercent, 0)
+		Pointer(&e.NominalConcurrencyShares, 0)
+		Pointer(&e.LendablePercent, 0)
 	}
 	if l := c.Spec.Limited; l != nil {
-		zero(&l.AssuredConcurrencyShares, concurrencyShares)
-		pointer(&l.LendablePercent, 0)
+		Zero(&l.AssuredConcurrencyShares, concurrencyShares)
+		Pointer(&l.LendablePercent, 0)
 		if q := l.LimitResponse.Queuing; q != nil {
 			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
 		}
@@ -44,12 +44,12 @@ func FlowcontrolV1beta1PriorityLevelConfiguration(c *flowcontrolv1beta1.Priority
 // flowcontrol.apiserver.k8s.io/v1beta2 PriorityLevelConfiguration.
 func FlowcontrolV1beta2PriorityLevelConfiguration(c *flowcontrolv1beta2.PriorityLevelConfiguration) {
 	if e := c.Spec.Exempt; e != nil {
-		pointer(&e.NominalConcurrencyShares, 0)
-		pointer(&e.LendablePercent, 0)
+		Pointer(&e.NominalConcurrencyShares, 0)
+		Pointer(&e.LendablePercent, 0)
 	}
 	if l := c.Spec.Limited; l != nil {
-		zero(&l.AssuredConcurrencyShares, concurrencyShares)
-		pointer(&l.LendablePercent, 0)
+		Zero(&l.AssuredConcurrencyShares, concurrencyShares)
+		Pointer(&l.LendablePercent, 0)
 		if q := l.LimitResponse.Queuing; q != nil {
 			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
 		}
@@ -61,14 +61,14 @@ func FlowcontrolV1beta2PriorityLevelConfiguration(c *flowcontrolv1beta2.Priority
 // which v1 tells from none, are marked by an annotation.
 func FlowcontrolV1beta3PriorityLevelConfiguration(c *flowcontrolv1beta3.PriorityLevelConfiguration) {
 	if e := c.Spec.Exempt; e != nil {
-		pointer(&e.NominalConcurrencyShares, 0)
-		pointer(&e.LendablePercent, 0)
+		Pointer(&e.NominalConcurrencyShares, 0)
+		Pointer(&e.LendablePercent, 0)
 	}
 	if l := c.Spec.Limited; l != nil {
 		if _, meant := c.Annotations[flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey]; !meant {
-			zero(&l.NominalConcurrencyShares, concurrencyShares)
+			Zero(&l.NominalConcurrencyShares, concurrencyShares)
 		}
-		pointer(&l.LendablePercent, 0)
+		Pointer(&l.LendablePercent, 0)
 		if q := l.LimitResponse.Queuing; q != nil {
 			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
 		}

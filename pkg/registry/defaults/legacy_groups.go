@@ -15,28 +15,28 @@ import (
 // NodeV1alpha1RuntimeClass sets the defaults of a node.k8s.io/v1alpha1 RuntimeClass.
 func NodeV1alpha1RuntimeClass(c *nodev1alpha1.RuntimeClass) {
 	if c.Spec.Overhead != nil {
-		resourceList(c.Spec.Overhead.PodFixed)
+		ResourceList(c.Spec.Overhead.PodFixed)
 	}
 }
 
 // NodeV1beta1RuntimeClass sets the defaults of a node.k8s.io/v1beta1 RuntimeClass.
 func NodeV1beta1RuntimeClass(c *nodev1beta1.RuntimeClass) {
 	if c.Overhead != nil {
-		resourceList(c.Overhead.PodFixed)
+		ResourceList(c.Overhead.PodFixed)
 	}
 }
 
 // RBACV1beta1ClusterRoleBinding sets the defaults of an
 // rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding.
 func RBACV1beta1ClusterRoleBinding(b *rbacv1beta1.ClusterRoleBinding) {
-	zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
+	Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjectsV1beta1(b.Subjects)
 }
 
 // RBACV1beta1RoleBinding sets the defaults of an rbac.authorization.k8s.io/v1beta1
 // RoleBinding.
 func RBACV1beta1RoleBinding(b *rbacv1beta1.RoleBinding) {
-	zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
+	Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjectsV1beta1(b.Subjects)
 }
 
@@ -49,14 +49,14 @@ func subjectsV1beta1(list []rbacv1beta1.Subject) {
 // RBACV1alpha1ClusterRoleBinding sets the defaults of an
 // rbac.authorization.k8s.io/v1alpha1 ClusterRoleBinding.
 func RBACV1alpha1ClusterRoleBinding(b *rbacv1alpha1.ClusterRoleBinding) {
-	zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
+	Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjectsV1alpha1(b.Subjects)
 }
 
 // RBACV1alpha1RoleBinding sets the defaults of an
 // rbac.authorization.k8s.io/v1alpha1 RoleBinding.
 func RBACV1alpha1RoleBinding(b *rbacv1alpha1.RoleBinding) {
-	zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
+	Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjectsV1alpha1(b.Subjects)
 }
 
@@ -65,9 +65,9 @@ func subjectsV1alpha1(list []rbacv1alpha1.Subject) {
 	for i := range list {
 		switch s := &list[i]; s.Kind {
 		case rbacv1.ServiceAccountKind:
-			zero(&s.APIVersion, corev1.SchemeGroupVersion.String())
+			Zero(&s.APIVersion, corev1.SchemeGroupVersion.String())
 		case rbacv1.UserKind, rbacv1.GroupKind:
-			zero(&s.APIVersion, rbacv1alpha1.SchemeGroupVersion.String())
+			Zero(&s.APIVersion, rbacv1alpha1.SchemeGroupVersion.String())
 		}
 	}
 }
@@ -75,30 +75,30 @@ func subjectsV1alpha1(list []rbacv1alpha1.Subject) {
 // SchedulingV1beta1PriorityClass sets the defaults of a scheduling.k8s.io/v1beta1
 // PriorityClass.
 func SchedulingV1beta1PriorityClass(c *schedulingv1beta1.PriorityClass) {
-	pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
+	Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
 // SchedulingV1beta1PodGroup sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup:
 // its pods are disrupted one by one.
 func SchedulingV1beta1PodGroup(g *schedulingv1beta1.PodGroup) {
-	pointer(&g.Spec.DisruptionMode, schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}})
+	Pointer(&g.Spec.DisruptionMode, schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}})
 }
 
 // StorageV1beta1StorageClass sets the defaults of a storage.k8s.io/v1beta1
 // StorageClass.
 func StorageV1beta1StorageClass(c *storagev1beta1.StorageClass) {
-	pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-	pointer(&c.VolumeBindingMode, storagev1beta1.VolumeBindingImmediate)
+	Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	Pointer(&c.VolumeBindingMode, storagev1beta1.VolumeBindingImmediate)
 }
 
 // StorageV1beta1CSIDriver sets the defaults of a storage.k8s.io/v1beta1 CSIDriver.
 func StorageV1beta1CSIDriver(d *storagev1beta1.CSIDriver) {
-	pointer(&d.Spec.AttachRequired, true)
-	pointer(&d.Spec.PodInfoOnMount, false)
-	pointer(&d.Spec.StorageCapacity, false)
-	pointer(&d.Spec.RequiresRepublish, false)
-	pointer(&d.Spec.SELinuxMount, false)
-	pointer(&d.Spec.FSGroupPolicy, storagev1beta1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	Pointer(&d.Spec.AttachRequired, true)
+	Pointer(&d.Spec.PodInfoOnMount, false)
+	Pointer(&d.Spec.StorageCapacity, false)
+	Pointer(&d.Spec.RequiresRepublish, false)
+	Pointer(&d.Spec.SELinuxMount, false)
+	Pointer(&d.Spec.FSGroupPolicy, storagev1beta1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(d.Spec.VolumeLifecycleModes) == 0 {
 		d.Spec.VolumeLifecycleModes = []storagev1beta1.VolumeLifecycleMode{storagev1beta1.VolumeLifecyclePersistent}
 	}
@@ -108,7 +108,7 @@ func StorageV1beta1CSIDriver(d *storagev1beta1.CSIDriver) {
 // VolumeAttachment.
 func StorageV1beta1VolumeAttachment(a *storagev1beta1.VolumeAttachment) {
 	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
-		volumeSpec(spec)
+		VolumeSpec(spec)
 	}
 }
 
@@ -116,6 +116,6 @@ func StorageV1beta1VolumeAttachment(a *storagev1beta1.VolumeAttachment) {
 // VolumeAttachment.
 func StorageV1alpha1VolumeAttachment(a *storagev1alpha1.VolumeAttachment) {
 	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
-		volumeSpec(spec)
+		VolumeSpec(spec)
 	}
 }

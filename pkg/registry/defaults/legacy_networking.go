@@ -12,7 +12,7 @@ func NetworkingV1beta1Ingress(ing *networkingv1beta1.Ingress) {
 	for i := range ing.Spec.Rules {
 		if http := ing.Spec.Rules[i].HTTP; http != nil {
 			for j := range http.Paths {
-				pointer(&http.Paths[j].PathType, networkingv1beta1.PathTypeImplementationSpecific)
+				Pointer(&http.Paths[j].PathType, networkingv1beta1.PathTypeImplementationSpecific)
 			}
 		}
 	}
@@ -23,7 +23,7 @@ func ExtensionsV1beta1Ingress(ing *extensionsv1beta1.Ingress) {
 	for i := range ing.Spec.Rules {
 		if http := ing.Spec.Rules[i].HTTP; http != nil {
 			for j := range http.Paths {
-				pointer(&http.Paths[j].PathType, extensionsv1beta1.PathTypeImplementationSpecific)
+				Pointer(&http.Paths[j].PathType, extensionsv1beta1.PathTypeImplementationSpecific)
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func ExtensionsV1beta1Ingress(ing *extensionsv1beta1.Ingress) {
 // IngressClass.
 func NetworkingV1beta1IngressClass(c *networkingv1beta1.IngressClass) {
 	if p := c.Spec.Parameters; p != nil {
-		pointer(&p.Scope, networkingv1beta1.IngressClassParametersReferenceScopeCluster)
+		Pointer(&p.Scope, networkingv1beta1.IngressClassParametersReferenceScopeCluster)
 	}
 }
 
@@ -49,7 +49,7 @@ func ExtensionsV1beta1NetworkPolicy(p *extensionsv1beta1.NetworkPolicy) {
 	}
 	for _, list := range ports {
 		for i := range list {
-			pointer(&list[i].Protocol, corev1.ProtocolTCP)
+			Pointer(&list[i].Protocol, corev1.ProtocolTCP)
 		}
 	}
 	if len(p.Spec.PolicyTypes) == 0 {
@@ -64,7 +64,7 @@ func ExtensionsV1beta1NetworkPolicy(p *extensionsv1beta1.NetworkPolicy) {
 // EndpointSlice.
 func DiscoveryV1beta1EndpointSlice(s *discoveryv1beta1.EndpointSlice) {
 	for i := range s.Ports {
-		pointer(&s.Ports[i].Name, "")
-		pointer(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+		Pointer(&s.Ports[i].Name, "")
+		Pointer(&s.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 }

@@ -39,7 +39,7 @@ func deviceClaimV1beta2(c *resourcev1beta2.DeviceClaim) {
 
 func tolerationsV1beta2(list []resourcev1beta2.DeviceToleration) {
 	for i := range list {
-		zero(&list[i].Operator, resourcev1beta2.DeviceTolerationOpEqual)
+		Zero(&list[i].Operator, resourcev1beta2.DeviceTolerationOpEqual)
 	}
 }
 
@@ -100,7 +100,7 @@ func deviceClaimV1beta1(c *resourcev1beta1.DeviceClaim) {
 
 func tolerationsV1beta1(list []resourcev1beta1.DeviceToleration) {
 	for i := range list {
-		zero(&list[i].Operator, resourcev1beta1.DeviceTolerationOpEqual)
+		Zero(&list[i].Operator, resourcev1beta1.DeviceTolerationOpEqual)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 // Pod sets the defaults of a Pod, some of which a pod template doesn't get.
 func Pod(pod *corev1.Pod) {
-	dropInitContainerAnnotations(pod.Annotations)
+	DropInitContainerAnnotations(pod.Annotations)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			requestsFromLimits(&containers[i].Resources)
@@ -16,31 +16,32 @@ func Pod(pod *corev1.Pod) {
 		}
 	}
 	podLevelResources(pod)
-	pointer(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
-	podSpec(&pod.Spec)
+	Pointer(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	PodSpec(&pod.Spec)
 	podIPs(&pod.Status)
 }
 
 // PodTemplate sets the defaults of a PodTemplate.
 func PodTemplate(t *corev1.PodTemplate) {
-	podTemplateSpec(&t.Template)
+	PodTemplateSpec(&t.Template)
 }
 
-// podTemplateSpec sets the defaults of the template in a workload.
-func podTemplateSpec(t *corev1.PodTemplateSpec) {
-	dropInitContainerAnnotations(t.Annotations)
-	podSpec(&t.Spec)
+// PodTemplateSpec sets the defaults of the template in a workload.
+func PodTemplateSpec(t *corev1.PodTemplateSpec) {
+	DropInitContainerAnnotations(t.Annotations)
+	PodSpec(&t.Spec)
 }
 
-func podSpec(s *corev1.PodSpec) {
-	zero(&s.DNSPolicy, corev1.DNSClusterFirst)
-	zero(&s.RestartPolicy, corev1.RestartPolicyAlways)
-	zero(&s.SchedulerName, corev1.DefaultSchedulerName)
-	pointer(&s.SecurityContext, corev1.PodSecurityContext{})
-	pointer(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
+// PodSpec sets the defaults of a pod's spec, or of that of a template of pods.
+func PodSpec(s *corev1.PodSpec) {
+	Zero(&s.DNSPolicy, corev1.DNSClusterFirst)
+	Zero(&s.RestartPolicy, corev1.RestartPolicyAlways)
+	Zero(&s.SchedulerName, corev1.DefaultSchedulerName)
+	Pointer(&s.SecurityContext, corev1.PodSecurityContext{})
+	Pointer(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
 
 	// serviceAccount is the old name of serviceAccountName, which it follows.
-	zero(&s.ServiceAccountName, s.DeprecatedServiceAccount)
+	Zero(&s.ServiceAccountName, s.DeprecatedServiceAccount)
 	s.DeprecatedServiceAccount = s.ServiceAccountName
 
 	for i := range s.Volumes {
@@ -55,7 +56,7 @@ func podSpec(s *corev1.PodSpec) {
 	for i := range s.EphemeralContainers {
 		container((*corev1.Container)(&s.EphemeralContainers[i].EphemeralContainerCommon))
 	}
-	resourceList(s.Overhead)
+	ResourceList(s.Overhead)
 	if s.Resources != nil {
 		resourceRequirements(s.Resources)
 	}
@@ -63,16 +64,16 @@ func podSpec(s *corev1.PodSpec) {
 
 func container(c *corev1.Container) {
 	imagePullPolicy(&c.ImagePullPolicy, c.Image)
-	zero(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
-	zero(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	Zero(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	Zero(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {
-		zero(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+		Zero(&c.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 	for i := range c.Env {
 		if from := c.Env[i].ValueFrom; from != nil {
 			fieldRef(from.FieldRef)
 			if from.FileKeyRef != nil {
-				pointer(&from.FileKeyRef.Optional, false)
+				Pointer(&from.FileKeyRef.Optional, false)
 			}
 		}
 	}
@@ -93,33 +94,33 @@ func probe(p *corev1.Probe) {
 	if p == nil {
 		return
 	}
-	zero(&p.TimeoutSeconds, 1)
-	zero(&p.PeriodSeconds, 10)
-	zero(&p.SuccessThreshold, 1)
-	zero(&p.FailureThreshold, 3)
+	Zero(&p.TimeoutSeconds, 1)
+	Zero(&p.PeriodSeconds, 10)
+	Zero(&p.SuccessThreshold, 1)
+	Zero(&p.FailureThreshold, 3)
 	httpGet(p.HTTPGet)
 	if p.GRPC != nil {
-		pointer(&p.GRPC.Service, "")
+		Pointer(&p.GRPC.Service, "")
 	}
 }
 
 func httpGet(a *corev1.HTTPGetAction) {
 	if a != nil {
-		zero(&a.Path, "/")
-		zero(&a.Scheme, corev1.URISchemeHTTP)
+		Zero(&a.Path, "/")
+		Zero(&a.Scheme, corev1.URISchemeHTTP)
 	}
 }
 
 func fieldRef(r *corev1.ObjectFieldSelector) {
 	if r != nil {
-		zero(&r.APIVersion, "v1")
+		Zero(&r.APIVersion, "v1")
 	}
 }
 
 // hostPorts binds the ports of a pod in its node's network to the same ports there.
 func hostPorts(ports []corev1.ContainerPort) {
 	for i := range ports {
-		zero(&ports[i].HostPort, ports[i].ContainerPort)
+		Zero(&ports[i].HostPort, ports[i].ContainerPort)
 	}
 }
 
@@ -133,8 +134,8 @@ func podIPs(s *corev1.PodStatus) {
 	}
 }
 
-// dropInitContainerAnnotations removes what Kubernetes 1.5 kept init containers in.
-func dropInitContainerAnnotations(annotations map[string]string) {
+// DropInitContainerAnnotations removes what Kubernetes 1.5 kept init containers in.
+func DropInitContainerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		"pod.beta.kubernetes.io/init-containers",
 		"pod.alpha.kubernetes.io/init-containers",

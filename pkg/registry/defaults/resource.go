@@ -39,15 +39,15 @@ func deviceClaim(c *resourcev1.DeviceClaim) {
 // deviceCount asks for one device where nothing else is asked for.
 func deviceCount[Mode ~string](mode *Mode, count *int64) {
 	exact := Mode(resourcev1.DeviceAllocationModeExactCount)
-	zero(mode, exact)
+	Zero(mode, exact)
 	if *mode == exact {
-		zero(count, 1)
+		Zero(count, 1)
 	}
 }
 
 func tolerations(list []resourcev1.DeviceToleration) {
 	for i := range list {
-		zero(&list[i].Operator, resourcev1.DeviceTolerationOpEqual)
+		Zero(&list[i].Operator, resourcev1.DeviceTolerationOpEqual)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// resourceList rounds quantities up to a thousandth, the finest that the API keeps.
-func resourceList(list corev1.ResourceList) {
+// ResourceList rounds quantities up to a thousandth, the finest that the API keeps.
+func ResourceList(list corev1.ResourceList) {
 	for name, quantity := range list {
 		if quantity.RoundUp(resource.Milli) {
 			continue // was exact
@@ -19,8 +19,8 @@ func resourceList(list corev1.ResourceList) {
 }
 
 func resourceRequirements(r *corev1.ResourceRequirements) {
-	resourceList(r.Limits)
-	resourceList(r.Requests)
+	ResourceList(r.Limits)
+	ResourceList(r.Requests)
 }
 
 // requestsFromLimits requests what is limited. That is done to pods only, not to

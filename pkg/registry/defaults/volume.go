@@ -7,25 +7,25 @@ import (
 // fileMode is the mode of files made from secrets, config maps and the downward API.
 const fileMode int32 = 0o644
 
-// tokenLifetimeSeconds is how long projected and requested tokens are valid: an hour.
-const tokenLifetimeSeconds int64 = 3600
+// TokenLifetimeSeconds is how long projected and requested tokens are valid: an hour.
+const TokenLifetimeSeconds int64 = 3600
 
 func volume(v *corev1.Volume) {
 	if v.VolumeSource == (corev1.VolumeSource{}) {
 		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
 	}
 	if s := v.Secret; s != nil {
-		pointer(&s.DefaultMode, fileMode)
+		Pointer(&s.DefaultMode, fileMode)
 	}
 	if s := v.ConfigMap; s != nil {
-		pointer(&s.DefaultMode, fileMode)
+		Pointer(&s.DefaultMode, fileMode)
 	}
 	if s := v.DownwardAPI; s != nil {
-		pointer(&s.DefaultMode, fileMode)
+		Pointer(&s.DefaultMode, fileMode)
 		downwardAPIFiles(s.Items)
 	}
 	if s := v.Projected; s != nil {
-		pointer(&s.DefaultMode, fileMode)
+		Pointer(&s.DefaultMode, fileMode)
 		for i := range s.Sources {
 			projection(&s.Sources[i])
 		}
@@ -34,7 +34,7 @@ func volume(v *corev1.Volume) {
 		rbd(&s.RBDPool, &s.RadosUser, &s.Keyring)
 	}
 	if s := v.ISCSI; s != nil {
-		zero(&s.ISCSIInterface, "default")
+		Zero(&s.ISCSIInterface, "default")
 	}
 	if s := v.ScaleIO; s != nil {
 		scaleIO(&s.StorageMode, &s.FSType)
@@ -54,7 +54,7 @@ func projection(p *corev1.VolumeProjection) {
 		downwardAPIFiles(s.Items)
 	}
 	if s := p.ServiceAccountToken; s != nil {
-		pointer(&s.ExpirationSeconds, tokenLifetimeSeconds)
+		Pointer(&s.ExpirationSeconds, TokenLifetimeSeconds)
 	}
 }
 
@@ -66,21 +66,21 @@ func downwardAPIFiles(files []corev1.DownwardAPIVolumeFile) {
 
 // PersistentVolume sets the defaults of a PersistentVolume.
 func PersistentVolume(v *corev1.PersistentVolume) {
-	zero(&v.Status.Phase, corev1.VolumePending)
-	zero(&v.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
-	pointer(&v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-	volumeSpec(&v.Spec)
+	Zero(&v.Status.Phase, corev1.VolumePending)
+	Zero(&v.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+	Pointer(&v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	VolumeSpec(&v.Spec)
 }
 
-// volumeSpec sets the defaults that a volume's spec gets wherever it is: in a
+// VolumeSpec sets the defaults that a volume's spec gets wherever it is: in a
 // PersistentVolume, and inline in a VolumeAttachment.
-func volumeSpec(spec *corev1.PersistentVolumeSpec) {
-	resourceList(spec.Capacity)
+func VolumeSpec(spec *corev1.PersistentVolumeSpec) {
+	ResourceList(spec.Capacity)
 	if s := spec.RBD; s != nil {
 		rbd(&s.RBDPool, &s.RadosUser, &s.Keyring)
 	}
 	if s := spec.ISCSI; s != nil {
-		zero(&s.ISCSIInterface, "default")
+		Zero(&s.ISCSIInterface, "default")
 	}
 	if s := spec.ScaleIO; s != nil {
 		scaleIO(&s.StorageMode, &s.FSType)
@@ -91,40 +91,40 @@ func volumeSpec(spec *corev1.PersistentVolumeSpec) {
 
 // PersistentVolumeClaim sets the defaults of a PersistentVolumeClaim.
 func PersistentVolumeClaim(c *corev1.PersistentVolumeClaim) {
-	zero(&c.Status.Phase, corev1.ClaimPending)
+	Zero(&c.Status.Phase, corev1.ClaimPending)
 	claimSpec(&c.Spec)
-	resourceList(c.Status.Capacity)
-	resourceList(c.Status.AllocatedResources)
+	ResourceList(c.Status.Capacity)
+	ResourceList(c.Status.AllocatedResources)
 }
 
 func claimSpec(s *corev1.PersistentVolumeClaimSpec) {
-	pointer(&s.VolumeMode, corev1.PersistentVolumeFilesystem)
-	resourceList(s.Resources.Limits)
-	resourceList(s.Resources.Requests)
+	Pointer(&s.VolumeMode, corev1.PersistentVolumeFilesystem)
+	ResourceList(s.Resources.Limits)
+	ResourceList(s.Resources.Requests)
 }
 
 func hostPath(s *corev1.HostPathVolumeSource) {
 	if s != nil {
-		pointer(&s.Type, corev1.HostPathUnset)
+		Pointer(&s.Type, corev1.HostPathUnset)
 	}
 }
 
 func azureDisk(s *corev1.AzureDiskVolumeSource) {
 	if s != nil {
-		pointer(&s.CachingMode, corev1.AzureDataDiskCachingReadWrite)
-		pointer(&s.FSType, "ext4")
-		pointer(&s.ReadOnly, false)
-		pointer(&s.Kind, corev1.AzureSharedBlobDisk)
+		Pointer(&s.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		Pointer(&s.FSType, "ext4")
+		Pointer(&s.ReadOnly, false)
+		Pointer(&s.Kind, corev1.AzureSharedBlobDisk)
 	}
 }
 
 func rbd(pool, user, keyring *string) {
-	zero(pool, "rbd")
-	zero(user, "admin")
-	zero(keyring, "/etc/ceph/keyring")
+	Zero(pool, "rbd")
+	Zero(user, "admin")
+	Zero(keyring, "/etc/ceph/keyring")
 }
 
 func scaleIO(storageMode, fsType *string) {
-	zero(storageMode, "ThinProvisioned")
-	zero(fsType, "xfs")
+	Zero(storageMode, "ThinProvisioned")
+	Zero(fsType, "xfs")
 }

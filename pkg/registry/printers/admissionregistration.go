@@ -5,65 +5,65 @@ import (
 )
 
 var (
-	webhooksColumn   = number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration")
-	paramKindColumn  = text("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy")
-	policyNameColumn = text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to")
-	paramRefColumn   = text("ParamRef", "ParamRef indicates the param resource which sets the configration param") //nolint:misspell // kube-apiserver's text
+	webhooksColumn   = Number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration")
+	paramKindColumn  = Text("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy")
+	policyNameColumn = Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to")
+	paramRefColumn   = Text("ParamRef", "ParamRef indicates the param resource which sets the configration param") //nolint:misspell // kube-apiserver's text
 )
 
 // MutatingWebhookConfiguration and the further kinds of the group are shown by how many
 // webhooks or expressions they have.
 var (
-	MutatingWebhookConfiguration = of(
-		[]column{nameColumn, webhooksColumn, ageColumn},
+	MutatingWebhookConfiguration = Of(
+		[]Column{NameColumn, webhooksColumn, AgeColumn},
 		func(c *admissionregistrationv1.MutatingWebhookConfiguration) []any {
-			return []any{c.Name, int64(len(c.Webhooks)), since(c.CreationTimestamp)}
+			return []any{c.Name, int64(len(c.Webhooks)), Since(c.CreationTimestamp)}
 		})
 
-	ValidatingWebhookConfiguration = of(
-		[]column{nameColumn, webhooksColumn, ageColumn},
+	ValidatingWebhookConfiguration = Of(
+		[]Column{NameColumn, webhooksColumn, AgeColumn},
 		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) []any {
-			return []any{c.Name, int64(len(c.Webhooks)), since(c.CreationTimestamp)}
+			return []any{c.Name, int64(len(c.Webhooks)), Since(c.CreationTimestamp)}
 		})
 
-	ValidatingAdmissionPolicy = of(
-		[]column{
-			nameColumn,
-			number("Validations", "Validations indicates the number of validation rules defined in this configuration"),
+	ValidatingAdmissionPolicy = Of(
+		[]Column{
+			NameColumn,
+			Number("Validations", "Validations indicates the number of validation rules defined in this configuration"),
 			paramKindColumn,
-			ageColumn,
+			AgeColumn,
 		},
 		func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []any {
-			return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind), since(p.CreationTimestamp)}
+			return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind), Since(p.CreationTimestamp)}
 		})
 
-	MutatingAdmissionPolicy = of(
-		[]column{
-			nameColumn,
-			number("Mutations", "Mutation indicates the number of mutations rules defined in this configuration"),
+	MutatingAdmissionPolicy = Of(
+		[]Column{
+			NameColumn,
+			Number("Mutations", "Mutation indicates the number of mutations rules defined in this configuration"),
 			paramKindColumn,
-			ageColumn,
+			AgeColumn,
 		},
 		func(p *admissionregistrationv1.MutatingAdmissionPolicy) []any {
-			return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind), since(p.CreationTimestamp)}
+			return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind), Since(p.CreationTimestamp)}
 		})
 
-	ValidatingAdmissionPolicyBinding = of(
-		[]column{nameColumn, policyNameColumn, paramRefColumn, ageColumn},
+	ValidatingAdmissionPolicyBinding = Of(
+		[]Column{NameColumn, policyNameColumn, paramRefColumn, AgeColumn},
 		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) []any {
-			return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), since(b.CreationTimestamp)}
+			return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), Since(b.CreationTimestamp)}
 		})
 
-	MutatingAdmissionPolicyBinding = of(
-		[]column{nameColumn, policyNameColumn, paramRefColumn, ageColumn},
+	MutatingAdmissionPolicyBinding = Of(
+		[]Column{NameColumn, policyNameColumn, paramRefColumn, AgeColumn},
 		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) []any {
-			return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), since(b.CreationTimestamp)}
+			return []any{b.Name, b.Spec.PolicyName, paramRef(b.Spec.ParamRef), Since(b.CreationTimestamp)}
 		})
 )
 
 func paramKind(k *admissionregistrationv1.ParamKind) string {
 	if k == nil {
-		return unset
+		return Unset
 	}
 	return k.APIVersion + "/" + k.Kind
 }
@@ -73,7 +73,7 @@ func paramKind(k *admissionregistrationv1.ParamKind) string {
 func paramRef(r *admissionregistrationv1.ParamRef) string {
 	switch {
 	case r == nil:
-		return unset
+		return Unset
 	case r.Name != "" && r.Namespace != "":
 		return r.Namespace + "/" + r.Name
 	case r.Name != "":
@@ -81,5 +81,5 @@ func paramRef(r *admissionregistrationv1.ParamRef) string {
 	case r.Selector != nil:
 		return r.Selector.String()
 	}
-	return unset
+	return Unset
 }

@@ -8,19 +8,19 @@ import (
 )
 
 // APIService is shown by who serves it.
-var APIService = of(
-	[]column{
-		nameColumn,
-		text("Service", "The reference to the service that hosts this API endpoint."),
-		text("Available", "Whether this service is available."),
-		ageColumn,
+var APIService = Of(
+	[]Column{
+		NameColumn,
+		Text("Service", "The reference to the service that hosts this API endpoint."),
+		Text("Available", "Whether this service is available."),
+		AgeColumn,
 	},
 	func(s *apiregistrationv1.APIService) []any {
 		service := "Local"
 		if s.Spec.Service != nil {
 			service = s.Spec.Service.Namespace + "/" + s.Spec.Service.Name
 		}
-		return []any{s.Name, service, availability(s), since(s.CreationTimestamp)}
+		return []any{s.Name, service, availability(s), Since(s.CreationTimestamp)}
 	})
 
 func availability(s *apiregistrationv1.APIService) string {

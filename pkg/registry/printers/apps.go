@@ -16,16 +16,16 @@ import (
 
 // Deployment and the other workloads are shown by how many of their pods there are.
 var (
-	Deployment = of(
-		[]column{
-			nameColumn,
-			text("Ready", "Number of the pod with ready state"),
-			text("Up-to-date", doc(extensionsv1beta1.DeploymentStatus{}, "updatedReplicas")),
-			text("Available", doc(extensionsv1beta1.DeploymentStatus{}, "availableReplicas")),
-			ageColumn,
-			wide(containersColumn),
-			wide(imagesColumn),
-			wide(text("Selector", doc(extensionsv1beta1.DeploymentSpec{}, "selector"))),
+	Deployment = Of(
+		[]Column{
+			NameColumn,
+			Text("Ready", "Number of the pod with ready state"),
+			Text("Up-to-date", Doc(extensionsv1beta1.DeploymentStatus{}, "updatedReplicas")),
+			Text("Available", Doc(extensionsv1beta1.DeploymentStatus{}, "availableReplicas")),
+			AgeColumn,
+			Wide(ContainersColumn),
+			Wide(ImagesColumn),
+			Wide(Text("Selector", Doc(extensionsv1beta1.DeploymentSpec{}, "selector"))),
 		},
 		func(d *appsv1.Deployment) []any {
 			containers := d.Spec.Template.Spec.Containers
@@ -36,79 +36,79 @@ var (
 			}
 			return []any{
 				d.Name, fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, ptr.Deref(d.Spec.Replicas, 0)),
-				int64(d.Status.UpdatedReplicas), int64(d.Status.AvailableReplicas), since(d.CreationTimestamp),
-				containerNames(containers), containerImages(containers), selector,
+				int64(d.Status.UpdatedReplicas), int64(d.Status.AvailableReplicas), Since(d.CreationTimestamp),
+				ContainerNames(containers), ContainerImages(containers), selector,
 			}
 		})
 
-	ReplicaSet = of(
-		[]column{
-			nameColumn,
-			number("Desired", doc(extensionsv1beta1.ReplicaSetSpec{}, "replicas")),
-			number("Current", doc(extensionsv1beta1.ReplicaSetStatus{}, "replicas")),
-			number("Ready", doc(extensionsv1beta1.ReplicaSetStatus{}, "readyReplicas")),
-			ageColumn,
-			wide(containersColumn),
-			wide(imagesColumn),
-			wide(text("Selector", doc(extensionsv1beta1.ReplicaSetSpec{}, "selector"))),
+	ReplicaSet = Of(
+		[]Column{
+			NameColumn,
+			Number("Desired", Doc(extensionsv1beta1.ReplicaSetSpec{}, "replicas")),
+			Number("Current", Doc(extensionsv1beta1.ReplicaSetStatus{}, "replicas")),
+			Number("Ready", Doc(extensionsv1beta1.ReplicaSetStatus{}, "readyReplicas")),
+			AgeColumn,
+			Wide(ContainersColumn),
+			Wide(ImagesColumn),
+			Wide(Text("Selector", Doc(extensionsv1beta1.ReplicaSetSpec{}, "selector"))),
 		},
 		func(rs *appsv1.ReplicaSet) []any {
 			containers := rs.Spec.Template.Spec.Containers
 			return []any{
 				rs.Name, int64(ptr.Deref(rs.Spec.Replicas, 0)), int64(rs.Status.Replicas), int64(rs.Status.ReadyReplicas),
-				since(rs.CreationTimestamp),
-				containerNames(containers), containerImages(containers), metav1.FormatLabelSelector(rs.Spec.Selector),
+				Since(rs.CreationTimestamp),
+				ContainerNames(containers), ContainerImages(containers), metav1.FormatLabelSelector(rs.Spec.Selector),
 			}
 		})
 
-	StatefulSet = of(
-		[]column{
-			nameColumn,
-			text("Ready", "Number of the pod with ready state"),
-			ageColumn,
-			wide(containersColumn),
-			wide(imagesColumn),
+	StatefulSet = Of(
+		[]Column{
+			NameColumn,
+			Text("Ready", "Number of the pod with ready state"),
+			AgeColumn,
+			Wide(ContainersColumn),
+			Wide(ImagesColumn),
 		},
 		func(s *appsv1.StatefulSet) []any {
 			containers := s.Spec.Template.Spec.Containers
 			return []any{
-				s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0)), since(s.CreationTimestamp),
-				containerNames(containers), containerImages(containers),
+				s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0)), Since(s.CreationTimestamp),
+				ContainerNames(containers), ContainerImages(containers),
 			}
 		})
 
-	DaemonSet = of(
-		[]column{
-			nameColumn,
-			number("Desired", doc(extensionsv1beta1.DaemonSetStatus{}, "desiredNumberScheduled")),
-			number("Current", doc(extensionsv1beta1.DaemonSetStatus{}, "currentNumberScheduled")),
-			number("Ready", doc(extensionsv1beta1.DaemonSetStatus{}, "numberReady")),
-			number("Up-to-date", doc(extensionsv1beta1.DaemonSetStatus{}, "updatedNumberScheduled")),
-			number("Available", doc(extensionsv1beta1.DaemonSetStatus{}, "numberAvailable")),
-			text("Node Selector", doc(corev1.PodSpec{}, "nodeSelector")),
-			ageColumn,
-			wide(containersColumn),
-			wide(imagesColumn),
-			wide(text("Selector", doc(extensionsv1beta1.DaemonSetSpec{}, "selector"))),
+	DaemonSet = Of(
+		[]Column{
+			NameColumn,
+			Number("Desired", Doc(extensionsv1beta1.DaemonSetStatus{}, "desiredNumberScheduled")),
+			Number("Current", Doc(extensionsv1beta1.DaemonSetStatus{}, "currentNumberScheduled")),
+			Number("Ready", Doc(extensionsv1beta1.DaemonSetStatus{}, "numberReady")),
+			Number("Up-to-date", Doc(extensionsv1beta1.DaemonSetStatus{}, "updatedNumberScheduled")),
+			Number("Available", Doc(extensionsv1beta1.DaemonSetStatus{}, "numberAvailable")),
+			Text("Node Selector", Doc(corev1.PodSpec{}, "nodeSelector")),
+			AgeColumn,
+			Wide(ContainersColumn),
+			Wide(ImagesColumn),
+			Wide(Text("Selector", Doc(extensionsv1beta1.DaemonSetSpec{}, "selector"))),
 		},
 		func(d *appsv1.DaemonSet) []any {
 			pod := d.Spec.Template.Spec
 			return []any{
 				d.Name, int64(d.Status.DesiredNumberScheduled), int64(d.Status.CurrentNumberScheduled),
 				int64(d.Status.NumberReady), int64(d.Status.UpdatedNumberScheduled), int64(d.Status.NumberAvailable),
-				labels.FormatLabels(pod.NodeSelector), since(d.CreationTimestamp),
-				containerNames(pod.Containers), containerImages(pod.Containers), metav1.FormatLabelSelector(d.Spec.Selector),
+				labels.FormatLabels(pod.NodeSelector), Since(d.CreationTimestamp),
+				ContainerNames(pod.Containers), ContainerImages(pod.Containers), metav1.FormatLabelSelector(d.Spec.Selector),
 			}
 		})
 )
 
 // ControllerRevision is shown by whose revision it is, and which.
-var ControllerRevision = of(
-	[]column{
-		nameColumn,
-		text("Controller", "Controller of the object"),
-		text("Revision", doc(appsv1.ControllerRevision{}, "revision")),
-		ageColumn,
+var ControllerRevision = Of(
+	[]Column{
+		NameColumn,
+		Text("Controller", "Controller of the object"),
+		Text("Revision", Doc(appsv1.ControllerRevision{}, "revision")),
+		AgeColumn,
 	},
 	func(r *appsv1.ControllerRevision) []any {
 		controller := ""
@@ -116,5 +116,5 @@ var ControllerRevision = of(
 			kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
 			controller = strings.ToLower(kind.String()) + "/" + owner.Name
 		}
-		return []any{r.Name, cmp.Or(controller, none), r.Revision, since(r.CreationTimestamp)}
+		return []any{r.Name, cmp.Or(controller, None), r.Revision, Since(r.CreationTimestamp)}
 	})

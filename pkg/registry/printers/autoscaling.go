@@ -9,24 +9,24 @@ import (
 )
 
 // HorizontalPodAutoscaler is shown by what it scales and by its metrics.
-var HorizontalPodAutoscaler = of(
-	[]column{
-		nameColumn,
-		text("Reference", doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "scaleTargetRef")),
-		text("Targets", doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "metrics")),
-		text("MinPods", doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "minReplicas")),
-		text("MaxPods", doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "maxReplicas")),
-		text("Replicas", doc(autoscalingv2.HorizontalPodAutoscalerStatus{}, "currentReplicas")),
-		ageColumn,
+var HorizontalPodAutoscaler = Of(
+	[]Column{
+		NameColumn,
+		Text("Reference", Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "scaleTargetRef")),
+		Text("Targets", Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "metrics")),
+		Text("MinPods", Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "minReplicas")),
+		Text("MaxPods", Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "maxReplicas")),
+		Text("Replicas", Doc(autoscalingv2.HorizontalPodAutoscalerStatus{}, "currentReplicas")),
+		AgeColumn,
 	},
 	func(h *autoscalingv2.HorizontalPodAutoscaler) []any {
-		least := unset
+		least := Unset
 		if h.Spec.MinReplicas != nil {
 			least = fmt.Sprint(*h.Spec.MinReplicas)
 		}
 		return []any{
 			h.Name, h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, metrics(h), least,
-			int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), since(h.CreationTimestamp),
+			int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), Since(h.CreationTimestamp),
 		}
 	})
 
@@ -34,7 +34,7 @@ var HorizontalPodAutoscaler = of(
 // statuses are in the same order.
 func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	if len(h.Spec.Metrics) == 0 {
-		return none
+		return None
 	}
 	shown := make([]string, len(h.Spec.Metrics))
 	for i := range h.Spec.Metrics {
@@ -44,7 +44,7 @@ func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 		}
 		shown[i] = metric(&h.Spec.Metrics[i], &status)
 	}
-	return first(2, shown, ", ")
+	return First(2, shown, ", ")
 }
 
 // metric shows the one source that a metric has.
@@ -63,7 +63,7 @@ func metric(spec *autoscalingv2.MetricSpec, status *autoscalingv2.MetricStatus) 
 		}
 		return valueMetric(&spec.Object.Target, current)
 	case spec.Pods != nil:
-		current := unknown
+		current := Unknown
 		if status.Pods != nil {
 			current = status.Pods.Current.AverageValue.String()
 		}
@@ -86,7 +86,7 @@ func metric(spec *autoscalingv2.MetricSpec, status *autoscalingv2.MetricStatus) 
 
 // valueMetric is a metric with an average or a total as its target.
 func valueMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
-	value, suffix, wanted := unknown, "", target.Value
+	value, suffix, wanted := Unknown, "", target.Value
 	if target.AverageValue != nil {
 		suffix, wanted = " (avg)", target.AverageValue
 	}
@@ -114,9 +114,9 @@ func utilizationMetric(target *autoscalingv2.MetricTarget, current *autoscalingv
 		if current != nil {
 			utilization = current.AverageUtilization
 		}
-		return percent(utilization, unknown) + "/" + percent(target.AverageUtilization, "<auto>")
+		return percent(utilization, Unknown) + "/" + percent(target.AverageUtilization, "<auto>")
 	}
-	value := unknown
+	value := Unknown
 	if current != nil {
 		value = current.AverageValue.String()
 	}
@@ -125,13 +125,13 @@ func utilizationMetric(target *autoscalingv2.MetricTarget, current *autoscalingv
 
 // Scale is shown as how many there should be, and are. It is what the scale
 // subresources of workloads answer with.
-var Scale = of(
-	[]column{
-		text("Name", doc(metav1.ObjectMeta{}, "name")),
-		number("Desired", doc(autoscalingv1.ScaleSpec{}, "replicas")),
-		number("Available", doc(autoscalingv1.ScaleStatus{}, "replicas")),
-		ageColumn,
+var Scale = Of(
+	[]Column{
+		Text("Name", Doc(metav1.ObjectMeta{}, "name")),
+		Number("Desired", Doc(autoscalingv1.ScaleSpec{}, "replicas")),
+		Number("Available", Doc(autoscalingv1.ScaleStatus{}, "replicas")),
+		AgeColumn,
 	},
 	func(s *autoscalingv1.Scale) []any {
-		return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), since(s.CreationTimestamp)}
+		return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), Since(s.CreationTimestamp)}
 	})

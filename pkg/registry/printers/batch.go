@@ -12,22 +12,22 @@ import (
 )
 
 // Job is shown by how far it is.
-var Job = of(
-	[]column{
-		nameColumn,
-		text("Status", "Status of the job."),
-		text("Completions", doc(batchv1.JobStatus{}, "succeeded")),
-		text("Duration", "Time required to complete the job."),
-		ageColumn,
-		wide(containersColumn),
-		wide(imagesColumn),
-		wide(text("Selector", doc(batchv1.JobSpec{}, "selector"))),
+var Job = Of(
+	[]Column{
+		NameColumn,
+		Text("Status", "Status of the job."),
+		Text("Completions", Doc(batchv1.JobStatus{}, "succeeded")),
+		Text("Duration", "Time required to complete the job."),
+		AgeColumn,
+		Wide(ContainersColumn),
+		Wide(ImagesColumn),
+		Wide(Text("Selector", Doc(batchv1.JobSpec{}, "selector"))),
 	},
 	func(j *batchv1.Job) []any {
 		containers := j.Spec.Template.Spec.Containers
 		return []any{
-			j.Name, jobStatus(j), completions(j), jobDuration(j), since(j.CreationTimestamp),
-			containerNames(containers), containerImages(containers), metav1.FormatLabelSelector(j.Spec.Selector),
+			j.Name, jobStatus(j), completions(j), jobDuration(j), Since(j.CreationTimestamp),
+			ContainerNames(containers), ContainerImages(containers), metav1.FormatLabelSelector(j.Spec.Selector),
 		}
 	})
 
@@ -81,29 +81,29 @@ func jobDuration(j *batchv1.Job) string {
 }
 
 // CronJob is shown by when it runs.
-var CronJob = of(
-	[]column{
-		nameColumn,
-		text("Schedule", doc(batchv1.CronJobSpec{}, "schedule")),
-		text("Timezone", doc(batchv1.CronJobSpec{}, "timeZone")),
-		boolean("Suspend", doc(batchv1.CronJobSpec{}, "suspend")),
-		number("Active", doc(batchv1.CronJobStatus{}, "active")),
-		text("Last Schedule", doc(batchv1.CronJobStatus{}, "lastScheduleTime")),
-		ageColumn,
-		wide(containersColumn),
-		wide(imagesColumn),
-		wide(text("Selector", doc(batchv1.JobSpec{}, "selector"))),
+var CronJob = Of(
+	[]Column{
+		NameColumn,
+		Text("Schedule", Doc(batchv1.CronJobSpec{}, "schedule")),
+		Text("Timezone", Doc(batchv1.CronJobSpec{}, "timeZone")),
+		Boolean("Suspend", Doc(batchv1.CronJobSpec{}, "suspend")),
+		Number("Active", Doc(batchv1.CronJobStatus{}, "active")),
+		Text("Last Schedule", Doc(batchv1.CronJobStatus{}, "lastScheduleTime")),
+		AgeColumn,
+		Wide(ContainersColumn),
+		Wide(ImagesColumn),
+		Wide(Text("Selector", Doc(batchv1.JobSpec{}, "selector"))),
 	},
 	func(c *batchv1.CronJob) []any {
 		job := c.Spec.JobTemplate.Spec
-		last := none
+		last := None
 		if c.Status.LastScheduleTime != nil {
-			last = since(*c.Status.LastScheduleTime)
+			last = Since(*c.Status.LastScheduleTime)
 		}
 		return []any{
-			c.Name, c.Spec.Schedule, ptr.Deref(c.Spec.TimeZone, none), suspended(c), int64(len(c.Status.Active)),
-			last, since(c.CreationTimestamp),
-			containerNames(job.Template.Spec.Containers), containerImages(job.Template.Spec.Containers),
+			c.Name, c.Spec.Schedule, ptr.Deref(c.Spec.TimeZone, None), suspended(c), int64(len(c.Status.Active)),
+			last, Since(c.CreationTimestamp),
+			ContainerNames(job.Template.Spec.Containers), ContainerImages(job.Template.Spec.Containers),
 			metav1.FormatLabelSelector(job.Selector),
 		}
 	})
@@ -111,7 +111,7 @@ var CronJob = of(
 func suspended(c *batchv1.CronJob) string {
 	switch {
 	case c.Spec.Suspend == nil:
-		return unset
+		return Unset
 	case *c.Spec.Suspend:
 		return "True"
 	}

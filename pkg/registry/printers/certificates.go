@@ -11,22 +11,22 @@ import (
 )
 
 // CertificateSigningRequest is shown by who asks whom, and how far it is.
-var CertificateSigningRequest = of(
-	[]column{
-		nameColumn,
-		ageColumn,
-		text("SignerName", doc(certificatesv1.CertificateSigningRequestSpec{}, "signerName")),
-		text("Requestor", doc(certificatesv1.CertificateSigningRequestSpec{}, "request")),
-		text("RequestedDuration", doc(certificatesv1.CertificateSigningRequestSpec{}, "expirationSeconds")),
-		text("Condition", doc(certificatesv1.CertificateSigningRequestStatus{}, "conditions")),
+var CertificateSigningRequest = Of(
+	[]Column{
+		NameColumn,
+		AgeColumn,
+		Text("SignerName", Doc(certificatesv1.CertificateSigningRequestSpec{}, "signerName")),
+		Text("Requestor", Doc(certificatesv1.CertificateSigningRequestSpec{}, "request")),
+		Text("RequestedDuration", Doc(certificatesv1.CertificateSigningRequestSpec{}, "expirationSeconds")),
+		Text("Condition", Doc(certificatesv1.CertificateSigningRequestStatus{}, "conditions")),
 	},
 	func(r *certificatesv1.CertificateSigningRequest) []any {
-		requested := none
+		requested := None
 		if s := r.Spec.ExpirationSeconds; s != nil {
 			requested = duration.HumanDuration(time.Duration(*s) * time.Second)
 		}
 		return []any{
-			r.Name, since(r.CreationTimestamp), cmp.Or(r.Spec.SignerName, none), r.Spec.Username, requested, requestStatus(r),
+			r.Name, Since(r.CreationTimestamp), cmp.Or(r.Spec.SignerName, None), r.Spec.Username, requested, requestStatus(r),
 		}
 	})
 
@@ -53,22 +53,22 @@ func requestStatus(r *certificatesv1.CertificateSigningRequest) string {
 }
 
 // ClusterTrustBundle is shown by its signer.
-var ClusterTrustBundle = of(
-	[]column{nameColumn, text("SignerName", doc(certificatesv1.ClusterTrustBundleSpec{}, "signerName"))},
+var ClusterTrustBundle = Of(
+	[]Column{NameColumn, Text("SignerName", Doc(certificatesv1.ClusterTrustBundleSpec{}, "signerName"))},
 	func(b *certificatesv1.ClusterTrustBundle) []any {
-		return []any{b.Name, cmp.Or(b.Spec.SignerName, none)}
+		return []any{b.Name, cmp.Or(b.Spec.SignerName, None)}
 	})
 
 // PodCertificateRequest is shown by whom it is for, and what came of it.
-var PodCertificateRequest = of(
-	[]column{
-		nameColumn,
-		text("PodName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "podName")),
-		text("ServiceAccountName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "serviceAccountName")),
-		text("NodeName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "nodeName")),
-		text("SignerName", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "signerName")),
-		text("State", "Is the request Pending, Issued, Denied, or Failed?"),
-		text("UnverifiedUserAnnotations", doc(certificatesv1beta1.PodCertificateRequestSpec{}, "unverifiedUserAnnotations")),
+var PodCertificateRequest = Of(
+	[]Column{
+		NameColumn,
+		Text("PodName", Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "podName")),
+		Text("ServiceAccountName", Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "serviceAccountName")),
+		Text("NodeName", Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "nodeName")),
+		Text("SignerName", Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "signerName")),
+		Text("State", "Is the request Pending, Issued, Denied, or Failed?"),
+		Text("UnverifiedUserAnnotations", Doc(certificatesv1beta1.PodCertificateRequestSpec{}, "unverifiedUserAnnotations")),
 	},
 	func(r *certificatesv1beta1.PodCertificateRequest) []any {
 		state := "Pending"

@@ -7,21 +7,21 @@ import (
 )
 
 // Lease is shown by who holds it.
-var Lease = of(
-	[]column{nameColumn, text("Holder", doc(coordinationv1.LeaseSpec{}, "holderIdentity")), ageColumn},
+var Lease = Of(
+	[]Column{NameColumn, Text("Holder", Doc(coordinationv1.LeaseSpec{}, "holderIdentity")), AgeColumn},
 	func(l *coordinationv1.Lease) []any {
-		return []any{l.Name, ptr.Deref(l.Spec.HolderIdentity, ""), since(l.CreationTimestamp)}
+		return []any{l.Name, ptr.Deref(l.Spec.HolderIdentity, ""), Since(l.CreationTimestamp)}
 	})
 
 // LeaseCandidate is shown by what it contends for, and by its versions.
-var LeaseCandidate = of(
-	[]column{
-		nameColumn,
-		text("LeaseName", doc(coordinationv1beta1.LeaseCandidateSpec{}, "leaseName")),
-		text("BinaryVersion", doc(coordinationv1beta1.LeaseCandidateSpec{}, "binaryVersion")),
-		text("EmulationVersion", doc(coordinationv1beta1.LeaseCandidateSpec{}, "emulationVersion")),
-		ageColumn,
+var LeaseCandidate = Of(
+	[]Column{
+		NameColumn,
+		Text("LeaseName", Doc(coordinationv1beta1.LeaseCandidateSpec{}, "leaseName")),
+		Text("BinaryVersion", Doc(coordinationv1beta1.LeaseCandidateSpec{}, "binaryVersion")),
+		Text("EmulationVersion", Doc(coordinationv1beta1.LeaseCandidateSpec{}, "emulationVersion")),
+		AgeColumn,
 	},
 	func(c *coordinationv1beta1.LeaseCandidate) []any {
-		return []any{c.Name, c.Spec.LeaseName, c.Spec.BinaryVersion, c.Spec.EmulationVersion, since(c.CreationTimestamp)}
+		return []any{c.Name, c.Spec.LeaseName, c.Spec.BinaryVersion, c.Spec.EmulationVersion, Since(c.CreationTimestamp)}
 	})

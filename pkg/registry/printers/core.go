@@ -16,44 +16,44 @@ import (
 // Namespace, and the further kinds of the core group that are shown by a few of their
 // fields.
 var (
-	Namespace = of(
-		[]column{nameColumn, text("Status", "The status of the namespace"), ageColumn},
+	Namespace = Of(
+		[]Column{NameColumn, Text("Status", "The status of the namespace"), AgeColumn},
 		func(n *corev1.Namespace) []any {
-			return []any{n.Name, string(n.Status.Phase), since(n.CreationTimestamp)}
+			return []any{n.Name, string(n.Status.Phase), Since(n.CreationTimestamp)}
 		})
 
-	ConfigMap = of(
-		[]column{nameColumn, text("Data", doc(corev1.ConfigMap{}, "data")), ageColumn},
+	ConfigMap = Of(
+		[]Column{NameColumn, Text("Data", Doc(corev1.ConfigMap{}, "data")), AgeColumn},
 		func(c *corev1.ConfigMap) []any {
-			return []any{c.Name, int64(len(c.Data) + len(c.BinaryData)), since(c.CreationTimestamp)}
+			return []any{c.Name, int64(len(c.Data) + len(c.BinaryData)), Since(c.CreationTimestamp)}
 		})
 
-	Secret = of(
-		[]column{
-			nameColumn,
-			text("Type", doc(corev1.Secret{}, "type")),
-			text("Data", doc(corev1.Secret{}, "data")),
-			ageColumn,
+	Secret = Of(
+		[]Column{
+			NameColumn,
+			Text("Type", Doc(corev1.Secret{}, "type")),
+			Text("Data", Doc(corev1.Secret{}, "data")),
+			AgeColumn,
 		},
 		func(s *corev1.Secret) []any {
-			return []any{s.Name, string(s.Type), int64(len(s.Data)), since(s.CreationTimestamp)}
+			return []any{s.Name, string(s.Type), int64(len(s.Data)), Since(s.CreationTimestamp)}
 		})
 
 	// ServiceAccount counts no secrets: tokens haven't been listed there since 1.24.
-	ServiceAccount = of(
-		[]column{nameColumn, ageColumn},
-		func(s *corev1.ServiceAccount) []any { return []any{s.Name, since(s.CreationTimestamp)} })
+	ServiceAccount = Of(
+		[]Column{NameColumn, AgeColumn},
+		func(s *corev1.ServiceAccount) []any { return []any{s.Name, Since(s.CreationTimestamp)} })
 
-	ReplicationController = of(
-		[]column{
-			nameColumn,
-			number("Desired", doc(corev1.ReplicationControllerSpec{}, "replicas")),
-			number("Current", doc(corev1.ReplicationControllerStatus{}, "replicas")),
-			number("Ready", doc(corev1.ReplicationControllerStatus{}, "readyReplicas")),
-			ageColumn,
-			wide(containersColumn),
-			wide(imagesColumn),
-			wide(text("Selector", doc(corev1.ReplicationControllerSpec{}, "selector"))),
+	ReplicationController = Of(
+		[]Column{
+			NameColumn,
+			Number("Desired", Doc(corev1.ReplicationControllerSpec{}, "replicas")),
+			Number("Current", Doc(corev1.ReplicationControllerStatus{}, "replicas")),
+			Number("Ready", Doc(corev1.ReplicationControllerStatus{}, "readyReplicas")),
+			AgeColumn,
+			Wide(ContainersColumn),
+			Wide(ImagesColumn),
+			Wide(Text("Selector", Doc(corev1.ReplicationControllerSpec{}, "selector"))),
 		},
 		func(rc *corev1.ReplicationController) []any {
 			var containers []corev1.Container
@@ -62,20 +62,20 @@ var (
 			}
 			return []any{
 				rc.Name, int64(ptr.Deref(rc.Spec.Replicas, 0)), int64(rc.Status.Replicas), int64(rc.Status.ReadyReplicas),
-				since(rc.CreationTimestamp),
-				containerNames(containers), containerImages(containers), labels.FormatLabels(rc.Spec.Selector),
+				Since(rc.CreationTimestamp),
+				ContainerNames(containers), ContainerImages(containers), labels.FormatLabels(rc.Spec.Selector),
 			}
 		})
 )
 
 // ResourceQuota is shown as what is used of what is allowed; what is allowed as limits
 // has a column of its own.
-var ResourceQuota = of(
-	[]column{
-		nameColumn,
-		text("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
-		text("Limit", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
-		ageColumn,
+var ResourceQuota = Of(
+	[]Column{
+		NameColumn,
+		Text("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
+		Text("Limit", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
+		AgeColumn,
 	},
 	func(q *corev1.ResourceQuota) []any {
 		var requests, limits []string
@@ -88,16 +88,16 @@ var ResourceQuota = of(
 				requests = append(requests, entry)
 			}
 		}
-		return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), since(q.CreationTimestamp)}
+		return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), Since(q.CreationTimestamp)}
 	})
 
 // ComponentStatus is shown by its one condition.
-var ComponentStatus = of(
-	[]column{
-		nameColumn,
-		text("Status", "Status of the component conditions"),
-		text("Message", "Message of the component conditions"),
-		text("Error", "Error of the component conditions"),
+var ComponentStatus = Of(
+	[]Column{
+		NameColumn,
+		Text("Status", "Status of the component conditions"),
+		Text("Message", "Message of the component conditions"),
+		Text("Error", "Error of the component conditions"),
 	},
 	func(c *corev1.ComponentStatus) []any {
 		for _, condition := range c.Conditions {
@@ -114,18 +114,18 @@ var ComponentStatus = of(
 	})
 
 // Event is shown as what happened to what, the last time first.
-var Event = of(
-	[]column{
-		text("Last Seen", doc(corev1.Event{}, "lastTimestamp")),
-		text("Type", doc(corev1.Event{}, "type")),
-		text("Reason", doc(corev1.Event{}, "reason")),
-		text("Object", doc(corev1.Event{}, "involvedObject")),
-		wide(text("Subobject", doc(corev1.ObjectReference{}, "fieldPath"))),
-		wide(text("Source", doc(corev1.Event{}, "source"))),
-		text("Message", doc(corev1.Event{}, "message")),
-		wide(text("First Seen", doc(corev1.Event{}, "firstTimestamp"))),
-		wide(text("Count", doc(corev1.Event{}, "count"))),
-		wide(nameColumn),
+var Event = Of(
+	[]Column{
+		Text("Last Seen", Doc(corev1.Event{}, "lastTimestamp")),
+		Text("Type", Doc(corev1.Event{}, "type")),
+		Text("Reason", Doc(corev1.Event{}, "reason")),
+		Text("Object", Doc(corev1.Event{}, "involvedObject")),
+		Wide(Text("Subobject", Doc(corev1.ObjectReference{}, "fieldPath"))),
+		Wide(Text("Source", Doc(corev1.Event{}, "source"))),
+		Text("Message", Doc(corev1.Event{}, "message")),
+		Wide(Text("First Seen", Doc(corev1.Event{}, "firstTimestamp"))),
+		Wide(Text("Count", Doc(corev1.Event{}, "count"))),
+		Wide(NameColumn),
 	},
 	func(e *corev1.Event) []any {
 		firstSeen, lastSeen, count := occurrences(e)
@@ -146,9 +146,9 @@ var Event = of(
 // occurrences says when an event was first and last seen and how often. Events of
 // events.k8s.io say it in other fields than those of the core group.
 func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
-	microsSince := func(t metav1.MicroTime) string { return since(metav1.Time(t)) }
+	microsSince := func(t metav1.MicroTime) string { return Since(metav1.Time(t)) }
 
-	firstSeen = since(e.FirstTimestamp)
+	firstSeen = Since(e.FirstTimestamp)
 	if e.FirstTimestamp.IsZero() {
 		firstSeen = microsSince(e.EventTime)
 	}
@@ -157,7 +157,7 @@ func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
 	}
 	lastSeen = firstSeen
 	if !e.LastTimestamp.IsZero() {
-		lastSeen = since(e.LastTimestamp)
+		lastSeen = Since(e.LastTimestamp)
 	}
 	// One that happened once has no count in events.k8s.io.
 	return firstSeen, lastSeen, cmp.Or(int64(e.Count), 1)

@@ -9,26 +9,26 @@ import (
 )
 
 // Node is shown by its readiness, its roles and, if wide, its system.
-var Node = of(
-	[]column{
-		nameColumn,
-		text("Status", "The status of the node"),
-		text("Roles", "The roles of the node"),
-		ageColumn,
-		text("Version", doc(corev1.NodeSystemInfo{}, "kubeletVersion")),
-		wide(text("Internal-IP", doc(corev1.NodeStatus{}, "addresses"))),
-		wide(text("External-IP", doc(corev1.NodeStatus{}, "addresses"))),
-		wide(text("OS-Image", doc(corev1.NodeSystemInfo{}, "osImage"))),
-		wide(text("Kernel-Version", doc(corev1.NodeSystemInfo{}, "kernelVersion"))),
-		wide(text("Container-Runtime", doc(corev1.NodeSystemInfo{}, "containerRuntimeVersion"))),
+var Node = Of(
+	[]Column{
+		NameColumn,
+		Text("Status", "The status of the node"),
+		Text("Roles", "The roles of the node"),
+		AgeColumn,
+		Text("Version", Doc(corev1.NodeSystemInfo{}, "kubeletVersion")),
+		Wide(Text("Internal-IP", Doc(corev1.NodeStatus{}, "addresses"))),
+		Wide(Text("External-IP", Doc(corev1.NodeStatus{}, "addresses"))),
+		Wide(Text("OS-Image", Doc(corev1.NodeSystemInfo{}, "osImage"))),
+		Wide(Text("Kernel-Version", Doc(corev1.NodeSystemInfo{}, "kernelVersion"))),
+		Wide(Text("Container-Runtime", Doc(corev1.NodeSystemInfo{}, "containerRuntimeVersion"))),
 	},
 	func(n *corev1.Node) []any {
 		info := n.Status.NodeInfo
 		return []any{
-			n.Name, nodeStatus(n), cmp.Or(strings.Join(nodeRoles(n), ","), none),
-			since(n.CreationTimestamp), info.KubeletVersion,
+			n.Name, nodeStatus(n), cmp.Or(strings.Join(nodeRoles(n), ","), None),
+			Since(n.CreationTimestamp), info.KubeletVersion,
 			nodeAddress(n, corev1.NodeInternalIP), nodeAddress(n, corev1.NodeExternalIP),
-			cmp.Or(info.OSImage, unknown), cmp.Or(info.KernelVersion, unknown), cmp.Or(info.ContainerRuntimeVersion, unknown),
+			cmp.Or(info.OSImage, Unknown), cmp.Or(info.KernelVersion, Unknown), cmp.Or(info.ContainerRuntimeVersion, Unknown),
 		}
 	})
 
@@ -73,5 +73,5 @@ func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
 			return address.Address
 		}
 	}
-	return none
+	return None
 }

@@ -14,23 +14,23 @@ import (
 )
 
 // Pod is shown by what its containers do, in one word.
-var Pod = withConditions(of(
-	[]column{
-		nameColumn,
-		text("Ready", "The aggregate readiness state of this pod for accepting traffic."),
-		text("Status", "The aggregate status of the containers in this pod."),
-		text("Restarts", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
-		ageColumn,
-		wide(text("IP", doc(corev1.PodStatus{}, "podIP"))),
-		wide(text("Node", doc(corev1.PodSpec{}, "nodeName"))),
-		wide(text("Nominated Node", doc(corev1.PodStatus{}, "nominatedNodeName"))),
-		wide(text("Readiness Gates", doc(corev1.PodSpec{}, "readinessGates"))),
+var Pod = withConditions(Of(
+	[]Column{
+		NameColumn,
+		Text("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+		Text("Status", "The aggregate status of the containers in this pod."),
+		Text("Restarts", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
+		AgeColumn,
+		Wide(Text("IP", Doc(corev1.PodStatus{}, "podIP"))),
+		Wide(Text("Node", Doc(corev1.PodSpec{}, "nodeName"))),
+		Wide(Text("Nominated Node", Doc(corev1.PodStatus{}, "nominatedNodeName"))),
+		Wide(Text("Readiness Gates", Doc(corev1.PodSpec{}, "readinessGates"))),
 	},
 	func(p *corev1.Pod) []any {
 		s := summarize(p)
 		return []any{
-			p.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restarts.String(), since(p.CreationTimestamp),
-			cmp.Or(podIP(p), none), cmp.Or(p.Spec.NodeName, none), cmp.Or(p.Status.NominatedNodeName, none), readinessGates(p),
+			p.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restarts.String(), Since(p.CreationTimestamp),
+			cmp.Or(podIP(p), None), cmp.Or(p.Spec.NodeName, None), cmp.Or(p.Status.NominatedNodeName, None), readinessGates(p),
 		}
 	}), func(p *corev1.Pod) []metav1.TableRowCondition { return podOutcomes[p.Status.Phase] })
 
@@ -75,7 +75,7 @@ func (r restarts) String() string {
 	if r.count == 0 || r.last.IsZero() {
 		return strconv.Itoa(r.count)
 	}
-	return fmt.Sprintf("%d (%s ago)", r.count, since(r.last))
+	return fmt.Sprintf("%d (%s ago)", r.count, Since(r.last))
 }
 
 func summarize(p *corev1.Pod) podSummary {
@@ -199,7 +199,7 @@ func podIP(p *corev1.Pod) string {
 
 func readinessGates(p *corev1.Pod) string {
 	if len(p.Spec.ReadinessGates) == 0 {
-		return none
+		return None
 	}
 	open := 0
 	for _, gate := range p.Spec.ReadinessGates {
@@ -211,14 +211,14 @@ func readinessGates(p *corev1.Pod) string {
 }
 
 // PodTemplate is shown by its containers.
-var PodTemplate = of(
-	[]column{
-		nameColumn,
-		containersColumn,
-		imagesColumn,
-		text("Pod Labels", "The labels for the pod template."),
+var PodTemplate = Of(
+	[]Column{
+		NameColumn,
+		ContainersColumn,
+		ImagesColumn,
+		Text("Pod Labels", "The labels for the pod template."),
 	},
 	func(t *corev1.PodTemplate) []any {
 		containers := t.Template.Spec.Containers
-		return []any{t.Name, containerNames(containers), containerImages(containers), labels.FormatLabels(t.Template.Labels)}
+		return []any{t.Name, ContainerNames(containers), ContainerImages(containers), labels.FormatLabels(t.Template.Labels)}
 	})

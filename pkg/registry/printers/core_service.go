@@ -13,15 +13,15 @@ import (
 )
 
 // Service is shown by where it is reached.
-var Service = of(
-	[]column{
-		nameColumn,
-		text("Type", doc(corev1.ServiceSpec{}, "type")),
-		text("Cluster-IP", doc(corev1.ServiceSpec{}, "clusterIP")),
-		text("External-IP", doc(corev1.ServiceSpec{}, "externalIPs")),
-		text("Port(s)", doc(corev1.ServiceSpec{}, "ports")),
-		ageColumn,
-		wide(text("Selector", doc(corev1.ServiceSpec{}, "selector"))),
+var Service = Of(
+	[]Column{
+		NameColumn,
+		Text("Type", Doc(corev1.ServiceSpec{}, "type")),
+		Text("Cluster-IP", Doc(corev1.ServiceSpec{}, "clusterIP")),
+		Text("External-IP", Doc(corev1.ServiceSpec{}, "externalIPs")),
+		Text("Port(s)", Doc(corev1.ServiceSpec{}, "ports")),
+		AgeColumn,
+		Wide(Text("Selector", Doc(corev1.ServiceSpec{}, "selector"))),
 	},
 	func(s *corev1.Service) []any {
 		clusterIP := s.Spec.ClusterIP
@@ -29,9 +29,9 @@ var Service = of(
 			clusterIP = s.Spec.ClusterIPs[0]
 		}
 		return []any{
-			s.Name, string(s.Spec.Type), cmp.Or(clusterIP, none), externalIP(s),
-			cmp.Or(joined(s.Spec.Ports, servicePort), none),
-			since(s.CreationTimestamp), labels.FormatLabels(s.Spec.Selector),
+			s.Name, string(s.Spec.Type), cmp.Or(clusterIP, None), externalIP(s),
+			cmp.Or(Joined(s.Spec.Ports, servicePort), None),
+			Since(s.CreationTimestamp), labels.FormatLabels(s.Spec.Selector),
 		}
 	})
 
@@ -39,21 +39,21 @@ func externalIP(s *corev1.Service) string {
 	external := strings.Join(s.Spec.ExternalIPs, ",")
 	switch s.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
-		return cmp.Or(external, none)
+		return cmp.Or(external, None)
 	case corev1.ServiceTypeLoadBalancer:
 		var addresses []string
 		for _, ingress := range s.Status.LoadBalancer.Ingress {
 			addresses = append(addresses, cmp.Or(ingress.IP, ingress.Hostname))
 		}
-		return cmp.Or(strings.Join(append(distinct(addresses), s.Spec.ExternalIPs...), ","), "<pending>")
+		return cmp.Or(strings.Join(append(Distinct(addresses), s.Spec.ExternalIPs...), ","), "<pending>")
 	case corev1.ServiceTypeExternalName:
 		return s.Spec.ExternalName
 	}
-	return unknown
+	return Unknown
 }
 
-// distinct sorts texts and leaves out empty and repeated ones.
-func distinct(texts []string) []string {
+// Distinct sorts texts and leaves out empty and repeated ones.
+func Distinct(texts []string) []string {
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	slices.Sort(texts)
 	return slices.Compact(texts)
@@ -67,14 +67,14 @@ func servicePort(p *corev1.ServicePort) string {
 }
 
 // Endpoints are shown by the first of the addresses that are ready.
-var Endpoints = of(
-	[]column{nameColumn, text("Endpoints", doc(corev1.Endpoints{}, "subsets")), ageColumn},
+var Endpoints = Of(
+	[]Column{NameColumn, Text("Endpoints", Doc(corev1.Endpoints{}, "subsets")), AgeColumn},
 	func(e *corev1.Endpoints) []any {
-		addresses := none
+		addresses := None
 		if len(e.Subsets) > 0 {
-			addresses = first(3, endpointAddresses(e.Subsets), ",")
+			addresses = First(3, endpointAddresses(e.Subsets), ",")
 		}
-		return []any{e.Name, addresses, since(e.CreationTimestamp)}
+		return []any{e.Name, addresses, Since(e.CreationTimestamp)}
 	})
 
 // endpointAddresses are the ready addresses with each of their ports. A headless

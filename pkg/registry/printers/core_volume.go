@@ -11,19 +11,19 @@ import (
 )
 
 // PersistentVolume is shown by what it offers and which claim has it.
-var PersistentVolume = of(
-	[]column{
-		nameColumn,
-		text("Capacity", doc(corev1.PersistentVolumeSpec{}, "capacity")),
-		text("Access Modes", doc(corev1.PersistentVolumeSpec{}, "accessModes")),
-		text("Reclaim Policy", doc(corev1.PersistentVolumeSpec{}, "persistentVolumeReclaimPolicy")),
-		text("Status", doc(corev1.PersistentVolumeStatus{}, "phase")),
-		text("Claim", doc(corev1.PersistentVolumeSpec{}, "claimRef")),
-		text("StorageClass", "StorageClass of the pv"),
-		text("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
-		text("Reason", doc(corev1.PersistentVolumeStatus{}, "reason")),
-		ageColumn,
-		wide(text("VolumeMode", doc(corev1.PersistentVolumeSpec{}, "volumeMode"))),
+var PersistentVolume = Of(
+	[]Column{
+		NameColumn,
+		Text("Capacity", Doc(corev1.PersistentVolumeSpec{}, "capacity")),
+		Text("Access Modes", Doc(corev1.PersistentVolumeSpec{}, "accessModes")),
+		Text("Reclaim Policy", Doc(corev1.PersistentVolumeSpec{}, "persistentVolumeReclaimPolicy")),
+		Text("Status", Doc(corev1.PersistentVolumeStatus{}, "phase")),
+		Text("Claim", Doc(corev1.PersistentVolumeSpec{}, "claimRef")),
+		Text("StorageClass", "StorageClass of the pv"),
+		Text("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
+		Text("Reason", Doc(corev1.PersistentVolumeStatus{}, "reason")),
+		AgeColumn,
+		Wide(Text("VolumeMode", Doc(corev1.PersistentVolumeSpec{}, "volumeMode"))),
 	},
 	func(pv *corev1.PersistentVolume) []any {
 		claim := ""
@@ -33,23 +33,23 @@ var PersistentVolume = of(
 		return []any{
 			pv.Name, pv.Spec.Capacity.Storage().String(), accessModes(pv.Spec.AccessModes),
 			string(pv.Spec.PersistentVolumeReclaimPolicy), unlessDeleted(&pv.ObjectMeta, string(pv.Status.Phase)), claim,
-			volume.GetPersistentVolumeClass(pv), ptr.Deref(pv.Spec.VolumeAttributesClassName, unset),
-			pv.Status.Reason, since(pv.CreationTimestamp), string(ptr.Deref(pv.Spec.VolumeMode, unset)),
+			volume.GetPersistentVolumeClass(pv), ptr.Deref(pv.Spec.VolumeAttributesClassName, Unset),
+			pv.Status.Reason, Since(pv.CreationTimestamp), string(ptr.Deref(pv.Spec.VolumeMode, Unset)),
 		}
 	})
 
 // PersistentVolumeClaim is shown by the volume that it is bound to.
-var PersistentVolumeClaim = of(
-	[]column{
-		nameColumn,
-		text("Status", doc(corev1.PersistentVolumeClaimStatus{}, "phase")),
-		text("Volume", doc(corev1.PersistentVolumeClaimSpec{}, "volumeName")),
-		text("Capacity", doc(corev1.PersistentVolumeClaimStatus{}, "capacity")),
-		text("Access Modes", doc(corev1.PersistentVolumeClaimStatus{}, "accessModes")),
-		text("StorageClass", "StorageClass of the pvc"),
-		text("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
-		ageColumn,
-		wide(text("VolumeMode", doc(corev1.PersistentVolumeClaimSpec{}, "volumeMode"))),
+var PersistentVolumeClaim = Of(
+	[]Column{
+		NameColumn,
+		Text("Status", Doc(corev1.PersistentVolumeClaimStatus{}, "phase")),
+		Text("Volume", Doc(corev1.PersistentVolumeClaimSpec{}, "volumeName")),
+		Text("Capacity", Doc(corev1.PersistentVolumeClaimStatus{}, "capacity")),
+		Text("Access Modes", Doc(corev1.PersistentVolumeClaimStatus{}, "accessModes")),
+		Text("StorageClass", "StorageClass of the pvc"),
+		Text("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
+		AgeColumn,
+		Wide(Text("VolumeMode", Doc(corev1.PersistentVolumeClaimSpec{}, "volumeMode"))),
 	},
 	func(pvc *corev1.PersistentVolumeClaim) []any {
 		capacity, modes := "", ""
@@ -58,8 +58,8 @@ var PersistentVolumeClaim = of(
 		}
 		return []any{
 			pvc.Name, unlessDeleted(&pvc.ObjectMeta, string(pvc.Status.Phase)), pvc.Spec.VolumeName, capacity, modes,
-			volume.GetPersistentVolumeClaimClass(pvc), ptr.Deref(pvc.Spec.VolumeAttributesClassName, unset),
-			since(pvc.CreationTimestamp), string(ptr.Deref(pvc.Spec.VolumeMode, unset)),
+			volume.GetPersistentVolumeClaimClass(pvc), ptr.Deref(pvc.Spec.VolumeAttributesClassName, Unset),
+			Since(pvc.CreationTimestamp), string(ptr.Deref(pvc.Spec.VolumeMode, Unset)),
 		}
 	})
 

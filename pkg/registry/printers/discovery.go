@@ -9,13 +9,13 @@ import (
 )
 
 // EndpointSlice is shown by its first ports and addresses.
-var EndpointSlice = of(
-	[]column{
-		nameColumn,
-		text("AddressType", doc(discoveryv1.EndpointSlice{}, "addressType")),
-		text("Ports", doc(discoveryv1.EndpointSlice{}, "ports")),
-		text("Endpoints", doc(discoveryv1.EndpointSlice{}, "endpoints")),
-		ageColumn,
+var EndpointSlice = Of(
+	[]Column{
+		NameColumn,
+		Text("AddressType", Doc(discoveryv1.EndpointSlice{}, "addressType")),
+		Text("Ports", Doc(discoveryv1.EndpointSlice{}, "ports")),
+		Text("Endpoints", Doc(discoveryv1.EndpointSlice{}, "endpoints")),
+		AgeColumn,
 	},
 	func(s *discoveryv1.EndpointSlice) []any {
 		var ports, addresses []string
@@ -30,7 +30,7 @@ var EndpointSlice = of(
 			addresses = append(addresses, endpoint.Addresses...)
 		}
 		return []any{
-			s.Name, string(s.AddressType), cmp.Or(first(3, ports, ","), unset), cmp.Or(first(3, addresses, ","), unset),
-			since(s.CreationTimestamp),
+			s.Name, string(s.AddressType), cmp.Or(First(3, ports, ","), Unset), cmp.Or(First(3, addresses, ","), Unset),
+			Since(s.CreationTimestamp),
 		}
 	})

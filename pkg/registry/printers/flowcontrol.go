@@ -9,23 +9,23 @@ import (
 )
 
 // FlowSchema is shown in the order in which schemas are matched.
-var FlowSchema = ordered(of(
-	[]column{
-		nameColumn,
-		text("PriorityLevel", doc(flowcontrolv1.PriorityLevelConfigurationReference{}, "name")),
-		text("MatchingPrecedence", doc(flowcontrolv1.FlowSchemaSpec{}, "matchingPrecedence")),
-		text("DistinguisherMethod", doc(flowcontrolv1.FlowSchemaSpec{}, "distinguisherMethod")),
-		ageColumn,
-		text("MissingPL", "references a broken or non-existent PriorityLevelConfiguration"),
+var FlowSchema = ordered(Of(
+	[]Column{
+		NameColumn,
+		Text("PriorityLevel", Doc(flowcontrolv1.PriorityLevelConfigurationReference{}, "name")),
+		Text("MatchingPrecedence", Doc(flowcontrolv1.FlowSchemaSpec{}, "matchingPrecedence")),
+		Text("DistinguisherMethod", Doc(flowcontrolv1.FlowSchemaSpec{}, "distinguisherMethod")),
+		AgeColumn,
+		Text("MissingPL", "references a broken or non-existent PriorityLevelConfiguration"),
 	},
 	func(f *flowcontrolv1.FlowSchema) []any {
-		distinguisher := none
+		distinguisher := None
 		if m := f.Spec.DistinguisherMethod; m != nil {
 			distinguisher = string(m.Type)
 		}
 		return []any{
 			f.Name, f.Spec.PriorityLevelConfiguration.Name, int64(f.Spec.MatchingPrecedence), distinguisher,
-			since(f.CreationTimestamp), dangling(f),
+			Since(f.CreationTimestamp), dangling(f),
 		}
 	}), func(a, b *flowcontrolv1.FlowSchema) int {
 	return cmp.Or(
@@ -50,23 +50,23 @@ func dangling(f *flowcontrolv1.FlowSchema) string {
 }
 
 // PriorityLevelConfiguration is shown by its share, and how its queues are made.
-var PriorityLevelConfiguration = of(
-	[]column{
-		nameColumn,
-		text("Type", doc(flowcontrolv1.PriorityLevelConfigurationSpec{}, "type")),
-		text("NominalConcurrencyShares", doc(flowcontrolv1.LimitedPriorityLevelConfiguration{}, "nominalConcurrencyShares")),
-		text("Queues", doc(flowcontrolv1.QueuingConfiguration{}, "queues")),
-		text("HandSize", doc(flowcontrolv1.QueuingConfiguration{}, "handSize")),
-		text("QueueLengthLimit", doc(flowcontrolv1.QueuingConfiguration{}, "queueLengthLimit")),
-		ageColumn,
+var PriorityLevelConfiguration = Of(
+	[]Column{
+		NameColumn,
+		Text("Type", Doc(flowcontrolv1.PriorityLevelConfigurationSpec{}, "type")),
+		Text("NominalConcurrencyShares", Doc(flowcontrolv1.LimitedPriorityLevelConfiguration{}, "nominalConcurrencyShares")),
+		Text("Queues", Doc(flowcontrolv1.QueuingConfiguration{}, "queues")),
+		Text("HandSize", Doc(flowcontrolv1.QueuingConfiguration{}, "handSize")),
+		Text("QueueLengthLimit", Doc(flowcontrolv1.QueuingConfiguration{}, "queueLengthLimit")),
+		AgeColumn,
 	},
 	func(p *flowcontrolv1.PriorityLevelConfiguration) []any {
-		var shares, queues, hand, length any = none, none, none, none
+		var shares, queues, hand, length any = None, None, None, None
 		if limited := p.Spec.Limited; limited != nil {
 			shares = int64(ptr.Deref(limited.NominalConcurrencyShares, 0))
 			if q := limited.LimitResponse.Queuing; q != nil {
 				queues, hand, length = int64(q.Queues), int64(q.HandSize), int64(q.QueueLengthLimit)
 			}
 		}
-		return []any{p.Name, string(p.Spec.Type), shares, queues, hand, length, since(p.CreationTimestamp)}
+		return []any{p.Name, string(p.Spec.Type), shares, queues, hand, length, Since(p.CreationTimestamp)}
 	})

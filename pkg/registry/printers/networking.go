@@ -13,14 +13,14 @@ import (
 )
 
 // Ingress is shown by the hosts it is for and where it is reached.
-var Ingress = of(
-	[]column{
-		nameColumn,
-		text("Class", "The name of the IngressClass resource that should be used for additional configuration"),
-		text("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
-		text("Address", "Address is a list containing ingress points for the load-balancer"),
-		text("Ports", "Ports of TLS configurations that open"),
-		ageColumn,
+var Ingress = Of(
+	[]Column{
+		NameColumn,
+		Text("Class", "The name of the IngressClass resource that should be used for additional configuration"),
+		Text("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
+		Text("Address", "Address is a list containing ingress points for the load-balancer"),
+		Text("Ports", "Ports of TLS configurations that open"),
+		AgeColumn,
 	},
 	func(i *networkingv1.Ingress) []any {
 		var addresses []string
@@ -32,8 +32,8 @@ var Ingress = of(
 			ports = "80, 443"
 		}
 		return []any{
-			i.Name, ptr.Deref(i.Spec.IngressClassName, none), ingressHosts(i.Spec.Rules),
-			strings.Join(distinct(addresses), ","), ports, since(i.CreationTimestamp),
+			i.Name, ptr.Deref(i.Spec.IngressClassName, None), ingressHosts(i.Spec.Rules),
+			strings.Join(Distinct(addresses), ","), ports, Since(i.CreationTimestamp),
 		}
 	})
 
@@ -56,15 +56,15 @@ func ingressHosts(rules []networkingv1.IngressRule) string {
 // IngressClass, and the further kinds of the group that are shown by a few of their
 // fields.
 var (
-	IngressClass = of(
-		[]column{
-			nameColumn,
-			text("Controller", "Controller that is responsible for handling this class"),
-			text("Parameters", "A reference to a resource with additional parameters"),
-			ageColumn,
+	IngressClass = Of(
+		[]Column{
+			NameColumn,
+			Text("Controller", "Controller that is responsible for handling this class"),
+			Text("Parameters", "A reference to a resource with additional parameters"),
+			AgeColumn,
 		},
 		func(c *networkingv1.IngressClass) []any {
-			parameters := none
+			parameters := None
 			if p := c.Spec.Parameters; p != nil {
 				parameters = p.Kind
 				if p.APIGroup != nil {
@@ -72,31 +72,31 @@ var (
 				}
 				parameters += "/" + p.Name
 			}
-			return []any{c.Name, c.Spec.Controller, parameters, since(c.CreationTimestamp)}
+			return []any{c.Name, c.Spec.Controller, parameters, Since(c.CreationTimestamp)}
 		})
 
-	NetworkPolicy = of(
-		[]column{
-			nameColumn,
-			text("Pod-Selector", doc(extensionsv1beta1.NetworkPolicySpec{}, "podSelector")),
-			ageColumn,
+	NetworkPolicy = Of(
+		[]Column{
+			NameColumn,
+			Text("Pod-Selector", Doc(extensionsv1beta1.NetworkPolicySpec{}, "podSelector")),
+			AgeColumn,
 		},
 		func(p *networkingv1.NetworkPolicy) []any {
-			return []any{p.Name, metav1.FormatLabelSelector(&p.Spec.PodSelector), since(p.CreationTimestamp)}
+			return []any{p.Name, metav1.FormatLabelSelector(&p.Spec.PodSelector), Since(p.CreationTimestamp)}
 		})
 
-	ServiceCIDR = of(
-		[]column{nameColumn, text("CIDRs", doc(networkingv1.ServiceCIDRSpec{}, "cidrs")), ageColumn},
+	ServiceCIDR = Of(
+		[]Column{NameColumn, Text("CIDRs", Doc(networkingv1.ServiceCIDRSpec{}, "cidrs")), AgeColumn},
 		func(c *networkingv1.ServiceCIDR) []any {
-			return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), since(c.CreationTimestamp)}
+			return []any{c.Name, strings.Join(c.Spec.CIDRs, ","), Since(c.CreationTimestamp)}
 		})
 
 	// IPAddress has a cell more than it has columns: its age, which therefore isn't
 	// shown. It is so in kube-apiserver.
-	IPAddress = of(
-		[]column{nameColumn, text("ParentRef", doc(networkingv1.IPAddressSpec{}, "parentRef"))},
+	IPAddress = Of(
+		[]Column{NameColumn, Text("ParentRef", Doc(networkingv1.IPAddressSpec{}, "parentRef"))},
 		func(a *networkingv1.IPAddress) []any {
-			parent := none
+			parent := None
 			if ref := a.Spec.ParentRef; ref != nil {
 				resource := schema.GroupResource{Group: ref.Group, Resource: ref.Resource}
 				parent = strings.ToLower(resource.String())
@@ -105,6 +105,6 @@ var (
 				}
 				parent += "/" + ref.Name
 			}
-			return []any{a.Name, parent, since(a.CreationTimestamp)}
+			return []any{a.Name, parent, Since(a.CreationTimestamp)}
 		})
 )

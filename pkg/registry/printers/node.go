@@ -6,6 +6,6 @@ import (
 
 // RuntimeClass is shown by its handler. The column has no description, in
 // kube-apiserver neither.
-var RuntimeClass = of(
-	[]column{nameColumn, text("Handler", ""), ageColumn},
-	func(c *nodev1.RuntimeClass) []any { return []any{c.Name, c.Handler, since(c.CreationTimestamp)} })
+var RuntimeClass = Of(
+	[]Column{NameColumn, Text("Handler", ""), AgeColumn},
+	func(c *nodev1.RuntimeClass) []any { return []any{c.Name, c.Handler, Since(c.CreationTimestamp)} })

@@ -6,13 +6,13 @@ import (
 )
 
 // PodDisruptionBudget is shown by what it demands, and what that allows now.
-var PodDisruptionBudget = of(
-	[]column{
-		nameColumn,
-		text("Min Available", "The minimum number of pods that must be available."),
-		text("Max Unavailable", "The maximum number of pods that may be unavailable."),
-		number("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time."),
-		ageColumn,
+var PodDisruptionBudget = Of(
+	[]Column{
+		NameColumn,
+		Text("Min Available", "The minimum number of pods that must be available."),
+		Text("Max Unavailable", "The maximum number of pods that may be unavailable."),
+		Number("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time."),
+		AgeColumn,
 	},
 	func(b *policyv1.PodDisruptionBudget) []any {
 		bound := func(n *intstr.IntOrString) string {
@@ -23,6 +23,6 @@ var PodDisruptionBudget = of(
 		}
 		return []any{
 			b.Name, bound(b.Spec.MinAvailable), bound(b.Spec.MaxUnavailable), int64(b.Status.DisruptionsAllowed),
-			since(b.CreationTimestamp),
+			Since(b.CreationTimestamp),
 		}
 	})

@@ -27,8 +27,8 @@ type Printer struct {
 // and what kinds without one of their own have.
 var Default = Printer{}
 
-// of returns the printer of kind T.
-func of[T any](columns []column, cells func(*T) []any) Printer {
+// Of returns the printer of kind T.
+func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	return Printer{
 		Columns: columns,
 		Cells: func(obj runtime.Object) []any {
@@ -43,62 +43,66 @@ func of[T any](columns []column, cells func(*T) []any) Printer {
 
 // What stands for a value that isn't there.
 const (
-	none    = "<none>"
-	unset   = "<unset>"
-	unknown = "<unknown>"
+	None    = "<none>"
+	Unset   = "<unset>"
+	Unknown = "<unknown>"
 )
 
-type column = metav1.TableColumnDefinition
+// Column is a column of a table.
+type Column = metav1.TableColumnDefinition
 
 // Columns that many kinds have.
 var (
-	nameColumn       = column{Name: "Name", Type: "string", Format: "name", Description: doc(metav1.ObjectMeta{}, "name")}
-	ageColumn        = text("Age", doc(metav1.ObjectMeta{}, "creationTimestamp"))
-	containersColumn = text("Containers", "Names of each container in the template.")
-	imagesColumn     = text("Images", "Images referenced by each container in the template.")
+	NameColumn       = Column{Name: "Name", Type: "string", Format: "name", Description: Doc(metav1.ObjectMeta{}, "name")}
+	AgeColumn        = Text("Age", Doc(metav1.ObjectMeta{}, "creationTimestamp"))
+	ContainersColumn = Text("Containers", "Names of each container in the template.")
+	ImagesColumn     = Text("Images", "Images referenced by each container in the template.")
 )
 
-func text(name, description string) column {
-	return column{Name: name, Type: "string", Description: description}
+// Text is a column of text.
+func Text(name, description string) Column {
+	return Column{Name: name, Type: "string", Description: description}
 }
 
-func number(name, description string) column {
-	return column{Name: name, Type: "integer", Description: description}
+// Number is a column of whole numbers.
+func Number(name, description string) Column {
+	return Column{Name: name, Type: "integer", Description: description}
 }
 
-func boolean(name, description string) column {
-	return column{Name: name, Type: "boolean", Description: description}
+// Boolean is a column of true and false.
+func Boolean(name, description string) Column {
+	return Column{Name: name, Type: "boolean", Description: description}
 }
 
-// wide makes a column one of those that only `-o wide` shows.
-func wide(c column) column {
+// Wide makes a column one of those that only `-o wide` shows.
+func Wide(c Column) Column {
 	c.Priority = 1
 	return c
 }
 
-// doc is what the API says about a field.
-func doc(t interface{ SwaggerDoc() map[string]string }, field string) string {
+// Doc is what the API says about a field.
+func Doc(t interface{ SwaggerDoc() map[string]string }, field string) string {
 	return t.SwaggerDoc()[field]
 }
 
-// since is how long ago t was, in the way of people.
-func since(t metav1.Time) string {
+// Since is how long ago t was, in the way of people.
+func Since(t metav1.Time) string {
 	if t.IsZero() {
-		return unknown
+		return Unknown
 	}
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// first lists the first few entries, and says how many there are besides.
-func first(limit int, entries []string, separator string) string {
+// First lists the first few entries, and says how many there are besides.
+func First(limit int, entries []string, separator string) string {
 	if len(entries) <= limit {
 		return strings.Join(entries, separator)
 	}
 	return fmt.Sprintf("%s + %d more...", strings.Join(entries[:limit], separator), len(entries)-limit)
 }
 
-// joined lists what text returns for each of the items.
-func joined[T any](items []T, text func(*T) string) string {
+// Joined lists what text returns for each of the items.
+func Joined[T any](items []T, text func(*T) string) string {
 	texts := make([]string, len(items))
 	for i := range items {
 		texts[i] = text(&items[i])
@@ -106,10 +110,12 @@ func joined[T any](items []T, text func(*T) string) string {
 	return strings.Join(texts, ",")
 }
 
-func containerNames(containers []corev1.Container) string {
-	return joined(containers, func(c *corev1.Container) string { return c.Name })
+// ContainerNames lists the names of containers.
+func ContainerNames(containers []corev1.Container) string {
+	return Joined(containers, func(c *corev1.Container) string { return c.Name })
 }
 
-func containerImages(containers []corev1.Container) string {
-	return joined(containers, func(c *corev1.Container) string { return c.Image })
+// ContainerImages lists the images of containers.
+func ContainerImages(containers []corev1.Container) string {
+	return Joined(containers, func(c *corev1.Container) string { return c.Image })
 }

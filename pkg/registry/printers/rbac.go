@@ -7,33 +7,33 @@ import (
 )
 
 // RoleBinding is shown by its role and, if wide, by who has it.
-var RoleBinding = of(
-	[]column{
-		nameColumn,
-		text("Role", doc(rbacv1.RoleBinding{}, "roleRef")),
-		ageColumn,
-		wide(text("Users", "Users in the roleBinding")),
-		wide(text("Groups", "Groups in the roleBinding")),
-		wide(text("ServiceAccounts", "ServiceAccounts in the roleBinding")),
+var RoleBinding = Of(
+	[]Column{
+		NameColumn,
+		Text("Role", Doc(rbacv1.RoleBinding{}, "roleRef")),
+		AgeColumn,
+		Wide(Text("Users", "Users in the roleBinding")),
+		Wide(Text("Groups", "Groups in the roleBinding")),
+		Wide(Text("ServiceAccounts", "ServiceAccounts in the roleBinding")),
 	},
 	func(b *rbacv1.RoleBinding) []any {
 		users, groups, accounts := subjects(b.Subjects)
-		return []any{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, since(b.CreationTimestamp), users, groups, accounts}
+		return []any{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, Since(b.CreationTimestamp), users, groups, accounts}
 	})
 
 // ClusterRoleBinding is shown like RoleBinding.
-var ClusterRoleBinding = of(
-	[]column{
-		nameColumn,
-		text("Role", doc(rbacv1.ClusterRoleBinding{}, "roleRef")),
-		ageColumn,
-		wide(text("Users", "Users in the clusterRoleBinding")),
-		wide(text("Groups", "Groups in the clusterRoleBinding")),
-		wide(text("ServiceAccounts", "ServiceAccounts in the clusterRoleBinding")),
+var ClusterRoleBinding = Of(
+	[]Column{
+		NameColumn,
+		Text("Role", Doc(rbacv1.ClusterRoleBinding{}, "roleRef")),
+		AgeColumn,
+		Wide(Text("Users", "Users in the clusterRoleBinding")),
+		Wide(Text("Groups", "Groups in the clusterRoleBinding")),
+		Wide(Text("ServiceAccounts", "ServiceAccounts in the clusterRoleBinding")),
 	},
 	func(b *rbacv1.ClusterRoleBinding) []any {
 		users, groups, accounts := subjects(b.Subjects)
-		return []any{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, since(b.CreationTimestamp), users, groups, accounts}
+		return []any{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, Since(b.CreationTimestamp), users, groups, accounts}
 	})
 
 // subjects lists the subjects of each kind.

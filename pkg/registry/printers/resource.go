@@ -8,42 +8,42 @@ import (
 
 // DeviceClass and the further kinds of dynamic resource allocation.
 var (
-	DeviceClass = of(
-		[]column{nameColumn, ageColumn},
-		func(c *resourcev1.DeviceClass) []any { return []any{c.Name, since(c.CreationTimestamp)} })
+	DeviceClass = Of(
+		[]Column{NameColumn, AgeColumn},
+		func(c *resourcev1.DeviceClass) []any { return []any{c.Name, Since(c.CreationTimestamp)} })
 
-	DeviceTaintRule = of(
-		[]column{nameColumn, ageColumn},
-		func(r *resourcev1.DeviceTaintRule) []any { return []any{r.Name, since(r.CreationTimestamp)} })
+	DeviceTaintRule = Of(
+		[]Column{NameColumn, AgeColumn},
+		func(r *resourcev1.DeviceTaintRule) []any { return []any{r.Name, Since(r.CreationTimestamp)} })
 
-	ResourceClaimTemplate = of(
-		[]column{nameColumn, ageColumn},
-		func(t *resourcev1.ResourceClaimTemplate) []any { return []any{t.Name, since(t.CreationTimestamp)} })
+	ResourceClaimTemplate = Of(
+		[]Column{NameColumn, AgeColumn},
+		func(t *resourcev1.ResourceClaimTemplate) []any { return []any{t.Name, Since(t.CreationTimestamp)} })
 
-	ResourceClaim = of(
-		[]column{
-			nameColumn,
-			text("State", "A summary of the current state (allocated, pending, reserved, etc.)."),
-			ageColumn,
+	ResourceClaim = Of(
+		[]Column{
+			NameColumn,
+			Text("State", "A summary of the current state (allocated, pending, reserved, etc.)."),
+			AgeColumn,
 		},
 		func(c *resourcev1.ResourceClaim) []any {
-			return []any{c.Name, claimState(c), since(c.CreationTimestamp)}
+			return []any{c.Name, claimState(c), Since(c.CreationTimestamp)}
 		})
 
-	ResourceSlice = of(
-		[]column{
-			nameColumn,
-			text("Node", doc(resourcev1.ResourceSliceSpec{}, "nodeName")),
-			text("Driver", doc(resourcev1.ResourceSliceSpec{}, "driver")),
-			text("Pool", doc(resourcev1.ResourcePool{}, "name")),
-			ageColumn,
+	ResourceSlice = Of(
+		[]Column{
+			NameColumn,
+			Text("Node", Doc(resourcev1.ResourceSliceSpec{}, "nodeName")),
+			Text("Driver", Doc(resourcev1.ResourceSliceSpec{}, "driver")),
+			Text("Pool", Doc(resourcev1.ResourcePool{}, "name")),
+			AgeColumn,
 		},
 		func(s *resourcev1.ResourceSlice) []any {
 			node := ""
 			if s.Spec.NodeName != nil {
 				node = *s.Spec.NodeName
 			}
-			return []any{s.Name, node, s.Spec.Driver, s.Spec.Pool.Name, since(s.CreationTimestamp)}
+			return []any{s.Name, node, s.Spec.Driver, s.Spec.Pool.Name, Since(s.CreationTimestamp)}
 		})
 )
 

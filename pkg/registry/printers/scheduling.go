@@ -7,27 +7,27 @@ import (
 )
 
 // PriorityClass is shown by its value.
-var PriorityClass = of(
-	[]column{
-		nameColumn,
-		number("Value", doc(schedulingv1.PriorityClass{}, "value")),
-		boolean("Global-Default", doc(schedulingv1.PriorityClass{}, "globalDefault")),
-		ageColumn,
-		text("PreemptionPolicy", doc(schedulingv1.PriorityClass{}, "preemptionPolicy")),
+var PriorityClass = Of(
+	[]Column{
+		NameColumn,
+		Number("Value", Doc(schedulingv1.PriorityClass{}, "value")),
+		Boolean("Global-Default", Doc(schedulingv1.PriorityClass{}, "globalDefault")),
+		AgeColumn,
+		Text("PreemptionPolicy", Doc(schedulingv1.PriorityClass{}, "preemptionPolicy")),
 	},
 	func(c *schedulingv1.PriorityClass) []any {
 		return []any{
-			c.Name, int64(c.Value), c.GlobalDefault, since(c.CreationTimestamp), string(ptr.Deref(c.PreemptionPolicy, "")),
+			c.Name, int64(c.Value), c.GlobalDefault, Since(c.CreationTimestamp), string(ptr.Deref(c.PreemptionPolicy, "")),
 		}
 	})
 
 // Workload and PodGroup are shown by name and age.
 var (
-	Workload = of(
-		[]column{nameColumn, ageColumn},
-		func(w *schedulingv1beta1.Workload) []any { return []any{w.Name, since(w.CreationTimestamp)} })
+	Workload = Of(
+		[]Column{NameColumn, AgeColumn},
+		func(w *schedulingv1beta1.Workload) []any { return []any{w.Name, Since(w.CreationTimestamp)} })
 
-	PodGroup = of(
-		[]column{nameColumn, ageColumn},
-		func(g *schedulingv1beta1.PodGroup) []any { return []any{g.Name, since(g.CreationTimestamp)} })
+	PodGroup = Of(
+		[]Column{NameColumn, AgeColumn},
+		func(g *schedulingv1beta1.PodGroup) []any { return []any{g.Name, Since(g.CreationTimestamp)} })
 )

@@ -28,71 +28,71 @@ func className(name string, annotations map[string]string, marks ...string) stri
 
 // StorageClass, and the further kinds of the group.
 var (
-	StorageClass = of(
-		[]column{
-			nameColumn,
-			text("Provisioner", doc(storagev1.StorageClass{}, "provisioner")),
-			text("ReclaimPolicy", doc(storagev1.StorageClass{}, "reclaimPolicy")),
-			text("VolumeBindingMode", doc(storagev1.StorageClass{}, "volumeBindingMode")),
-			text("AllowVolumeExpansion", doc(storagev1.StorageClass{}, "allowVolumeExpansion")),
-			ageColumn,
+	StorageClass = Of(
+		[]Column{
+			NameColumn,
+			Text("Provisioner", Doc(storagev1.StorageClass{}, "provisioner")),
+			Text("ReclaimPolicy", Doc(storagev1.StorageClass{}, "reclaimPolicy")),
+			Text("VolumeBindingMode", Doc(storagev1.StorageClass{}, "volumeBindingMode")),
+			Text("AllowVolumeExpansion", Doc(storagev1.StorageClass{}, "allowVolumeExpansion")),
+			AgeColumn,
 		},
 		func(c *storagev1.StorageClass) []any {
 			return []any{
 				className(c.Name, c.Annotations, defaultStorageClass, betaDefaultStorageClass), c.Provisioner,
 				string(ptr.Deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)),
 				string(ptr.Deref(c.VolumeBindingMode, storagev1.VolumeBindingImmediate)),
-				ptr.Deref(c.AllowVolumeExpansion, false), since(c.CreationTimestamp),
+				ptr.Deref(c.AllowVolumeExpansion, false), Since(c.CreationTimestamp),
 			}
 		})
 
-	VolumeAttributesClass = of(
-		[]column{nameColumn, text("DriverName", doc(storagev1.VolumeAttributesClass{}, "driverName")), ageColumn},
+	VolumeAttributesClass = Of(
+		[]Column{NameColumn, Text("DriverName", Doc(storagev1.VolumeAttributesClass{}, "driverName")), AgeColumn},
 		func(c *storagev1.VolumeAttributesClass) []any {
-			return []any{className(c.Name, c.Annotations, defaultVolumeAttributesClass), c.DriverName, since(c.CreationTimestamp)}
+			return []any{className(c.Name, c.Annotations, defaultVolumeAttributesClass), c.DriverName, Since(c.CreationTimestamp)}
 		})
 
-	VolumeAttachment = of(
-		[]column{
-			nameColumn,
-			{Name: "Attacher", Type: "string", Format: "name", Description: doc(storagev1.VolumeAttachmentSpec{}, "attacher")},
-			text("PV", doc(storagev1.VolumeAttachmentSource{}, "persistentVolumeName")),
-			text("Node", doc(storagev1.VolumeAttachmentSpec{}, "nodeName")),
-			boolean("Attached", doc(storagev1.VolumeAttachmentStatus{}, "attached")),
-			ageColumn,
+	VolumeAttachment = Of(
+		[]Column{
+			NameColumn,
+			{Name: "Attacher", Type: "string", Format: "name", Description: Doc(storagev1.VolumeAttachmentSpec{}, "attacher")},
+			Text("PV", Doc(storagev1.VolumeAttachmentSource{}, "persistentVolumeName")),
+			Text("Node", Doc(storagev1.VolumeAttachmentSpec{}, "nodeName")),
+			Boolean("Attached", Doc(storagev1.VolumeAttachmentStatus{}, "attached")),
+			AgeColumn,
 		},
 		func(a *storagev1.VolumeAttachment) []any {
 			return []any{
 				a.Name, a.Spec.Attacher, ptr.Deref(a.Spec.Source.PersistentVolumeName, ""), a.Spec.NodeName,
-				a.Status.Attached, since(a.CreationTimestamp),
+				a.Status.Attached, Since(a.CreationTimestamp),
 			}
 		})
 
-	CSINode = of(
-		[]column{
-			nameColumn,
-			number("Drivers", "Drivers indicates the number of CSI drivers registered on the node"),
-			ageColumn,
+	CSINode = Of(
+		[]Column{
+			NameColumn,
+			Number("Drivers", "Drivers indicates the number of CSI drivers registered on the node"),
+			AgeColumn,
 		},
 		func(n *storagev1.CSINode) []any {
-			return []any{n.Name, int64(len(n.Spec.Drivers)), since(n.CreationTimestamp)}
+			return []any{n.Name, int64(len(n.Spec.Drivers)), Since(n.CreationTimestamp)}
 		})
 
-	CSIDriver = of(
-		[]column{
-			nameColumn,
-			boolean("AttachRequired", doc(storagev1.CSIDriverSpec{}, "attachRequired")),
-			boolean("PodInfoOnMount", doc(storagev1.CSIDriverSpec{}, "podInfoOnMount")),
-			boolean("StorageCapacity", doc(storagev1.CSIDriverSpec{}, "storageCapacity")),
-			text("TokenRequests", doc(storagev1.CSIDriverSpec{}, "tokenRequests")),
-			boolean("RequiresRepublish", doc(storagev1.CSIDriverSpec{}, "requiresRepublish")),
-			text("Modes", doc(storagev1.CSIDriverSpec{}, "volumeLifecycleModes")),
-			ageColumn,
+	CSIDriver = Of(
+		[]Column{
+			NameColumn,
+			Boolean("AttachRequired", Doc(storagev1.CSIDriverSpec{}, "attachRequired")),
+			Boolean("PodInfoOnMount", Doc(storagev1.CSIDriverSpec{}, "podInfoOnMount")),
+			Boolean("StorageCapacity", Doc(storagev1.CSIDriverSpec{}, "storageCapacity")),
+			Text("TokenRequests", Doc(storagev1.CSIDriverSpec{}, "tokenRequests")),
+			Boolean("RequiresRepublish", Doc(storagev1.CSIDriverSpec{}, "requiresRepublish")),
+			Text("Modes", Doc(storagev1.CSIDriverSpec{}, "volumeLifecycleModes")),
+			AgeColumn,
 		},
 		func(d *storagev1.CSIDriver) []any {
-			audiences := unset
+			audiences := Unset
 			if d.Spec.TokenRequests != nil {
-				audiences = joined(d.Spec.TokenRequests, func(r *storagev1.TokenRequest) string { return r.Audience })
+				audiences = Joined(d.Spec.TokenRequests, func(r *storagev1.TokenRequest) string { return r.Audience })
 			}
 			var modes []string
 			for _, mode := range d.Spec.VolumeLifecycleModes {
@@ -101,7 +101,7 @@ var (
 			return []any{
 				d.Name, ptr.Deref(d.Spec.AttachRequired, true), ptr.Deref(d.Spec.PodInfoOnMount, false),
 				ptr.Deref(d.Spec.StorageCapacity, false), audiences, ptr.Deref(d.Spec.RequiresRepublish, false),
-				cmp.Or(strings.Join(modes, ","), none), since(d.CreationTimestamp),
+				cmp.Or(strings.Join(modes, ","), None), Since(d.CreationTimestamp),
 			}
 		})
 )

@@ -14,51 +14,51 @@ import (
 
 // Scale checks what a scale subresource is given.
 func Scale(o *autoscalingv1.Scale) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.addIf(o.Spec.Replicas < 0, field.Invalid(field.NewPath("spec", "replicas"), o.Spec.Replicas, apivalidation.IsNegativeErrorMsg))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.AddIf(o.Spec.Replicas < 0, field.Invalid(field.NewPath("spec", "replicas"), o.Spec.Replicas, apivalidation.IsNegativeErrorMsg))
+	return f.Errs
 }
 
 // HorizontalPodAutoscaler checks a new autoscaler.
 func HorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(autoscalerSpec(&o.Spec))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(autoscalerSpec(&o.Spec))
+	return f.Errs
 }
 
 // HorizontalPodAutoscalerUpdate checks an autoscaler that replaces another.
 func HorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(autoscalerSpec(&o.Spec))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(autoscalerSpec(&o.Spec))
+	return f.Errs
 }
 
 // HorizontalPodAutoscalerStatusUpdate checks what a controller reports.
 func HorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(nonnegative(field.NewPath("status", "currentReplicas"), o.Status.CurrentReplicas),
-		nonnegative(field.NewPath("status", "desiredReplicas"), o.Status.DesiredReplicas))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(Nonnegative(field.NewPath("status", "currentReplicas"), o.Status.CurrentReplicas),
+		Nonnegative(field.NewPath("status", "desiredReplicas"), o.Status.DesiredReplicas))
+	return f.Errs
 }
 
 func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	path := field.NewPath("spec")
-	f.addIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
+	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
 		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 0"))
-	f.addIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
-	f.addIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
+	f.AddIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
+	f.AddIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
 		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
-	f.merge(scaleTarget(path.Child("scaleTargetRef"), &spec.ScaleTargetRef))
+	f.Merge(scaleTarget(path.Child("scaleTargetRef"), &spec.ScaleTargetRef))
 	for i := range spec.Metrics {
-		f.merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i]))
+		f.Merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i]))
 	}
-	f.addIf(spec.MinReplicas != nil && *spec.MinReplicas == 0 && !slices.ContainsFunc(spec.Metrics, measuredWithoutPods),
+	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas == 0 && !slices.ContainsFunc(spec.Metrics, measuredWithoutPods),
 		field.Forbidden(path.Child("metrics"), "must specify at least one Object or External metric to support scaling to zero replicas"))
 	if b := spec.Behavior; b != nil {
-		f.merge(scalingRules(path.Child("behavior", "scaleUp"), b.ScaleUp), scalingRules(path.Child("behavior", "scaleDown"), b.ScaleDown))
+		f.Merge(scalingRules(path.Child("behavior", "scaleUp"), b.ScaleUp), scalingRules(path.Child("behavior", "scaleDown"), b.ScaleDown))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // measuredWithoutPods says whether a metric is there when there are no pods, so that it can
@@ -68,12 +68,12 @@ func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
 }
 
 func scaleTarget(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {
-	f := findings{required(content.IsPathSegmentName, path.Child("kind"), ref.Kind)}
-	f.merge(required(content.IsPathSegmentName, path.Child("name"), ref.Name))
+	f := Findings{Required(content.IsPathSegmentName, path.Child("kind"), ref.Kind)}
+	f.Merge(Required(content.IsPathSegmentName, path.Child("name"), ref.Name))
 	if _, err := schema.ParseGroupVersion(ref.APIVersion); err != nil {
-		f.add(field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
+		f.Add(field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // metricSource is one of the five members of a metric.
@@ -88,101 +88,101 @@ type metricSource struct {
 func metricSources(m *autoscalingv2.MetricSpec) []metricSource {
 	return []metricSource{
 		{autoscalingv2.ObjectMetricSourceType, "object", m.Object != nil, func(path *field.Path) field.ErrorList {
-			f := findings{scaleTarget(path.Child("describedObject"), &m.Object.DescribedObject)}
-			f.merge(metricIdentifier(path.Child("metric"), m.Object.Metric.Name), metricTarget(path.Child("target"), &m.Object.Target))
-			f.addIf(m.Object.Target.Value == nil && m.Object.Target.AverageValue == nil,
+			f := Findings{scaleTarget(path.Child("describedObject"), &m.Object.DescribedObject)}
+			f.Merge(metricIdentifier(path.Child("metric"), m.Object.Metric.Name), metricTarget(path.Child("target"), &m.Object.Target))
+			f.AddIf(m.Object.Target.Value == nil && m.Object.Target.AverageValue == nil,
 				field.Required(path.Child("target", "averageValue"), "must set either a target value or averageValue"))
-			return f.errs
+			return f.Errs
 		}},
 		{autoscalingv2.ExternalMetricSourceType, "external", m.External != nil, func(path *field.Path) field.ErrorList {
-			f := findings{metricIdentifier(path.Child("metric"), m.External.Metric.Name)}
+			f := Findings{metricIdentifier(path.Child("metric"), m.External.Metric.Name)}
 			target := &m.External.Target
-			f.merge(metricTarget(path.Child("target"), target))
-			f.addIf(target.Value == nil && target.AverageValue == nil, field.Required(path.Child("target", "averageValue"),
+			f.Merge(metricTarget(path.Child("target"), target))
+			f.AddIf(target.Value == nil && target.AverageValue == nil, field.Required(path.Child("target", "averageValue"),
 				"must set either a target value for metric or a per-pod target"))
-			f.addIf(target.Value != nil && target.AverageValue != nil, field.Forbidden(path.Child("target", "value"),
+			f.AddIf(target.Value != nil && target.AverageValue != nil, field.Forbidden(path.Child("target", "value"),
 				"may not set both a target value for metric and a per-pod target"))
-			return f.errs
+			return f.Errs
 		}},
 		{autoscalingv2.PodsMetricSourceType, "pods", m.Pods != nil, func(path *field.Path) field.ErrorList {
-			f := findings{metricIdentifier(path.Child("metric"), m.Pods.Metric.Name)}
-			f.merge(metricTarget(path.Child("target"), &m.Pods.Target))
-			f.addIf(m.Pods.Target.AverageValue == nil || m.Pods.Target.AverageValue.Sign() != 1,
+			f := Findings{metricIdentifier(path.Child("metric"), m.Pods.Metric.Name)}
+			f.Merge(metricTarget(path.Child("target"), &m.Pods.Target))
+			f.AddIf(m.Pods.Target.AverageValue == nil || m.Pods.Target.AverageValue.Sign() != 1,
 				field.Required(path.Child("target", "averageValue"), "must specify a positive target averageValue"))
-			return f.errs
+			return f.Errs
 		}},
 		{autoscalingv2.ResourceMetricSourceType, "resource", m.Resource != nil, func(path *field.Path) field.ErrorList {
-			var f findings
-			f.addIf(m.Resource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
-			f.merge(resourceTarget(path.Child("target"), &m.Resource.Target))
-			return f.errs
+			var f Findings
+			f.AddIf(m.Resource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
+			f.Merge(resourceTarget(path.Child("target"), &m.Resource.Target))
+			return f.Errs
 		}},
 		{autoscalingv2.ContainerResourceMetricSourceType, "containerResource", m.ContainerResource != nil, func(path *field.Path) field.ErrorList {
-			var f findings
-			f.addIf(m.ContainerResource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
-			f.addIf(m.ContainerResource.Container == "", field.Required(path.Child("container"), "must specify a container"))
-			f.merge(resourceTarget(path.Child("target"), &m.ContainerResource.Target))
-			return f.errs
+			var f Findings
+			f.AddIf(m.ContainerResource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
+			f.AddIf(m.ContainerResource.Container == "", field.Required(path.Child("container"), "must specify a container"))
+			f.Merge(resourceTarget(path.Child("target"), &m.ContainerResource.Target))
+			return f.Errs
 		}},
 	}
 }
 
 // metricSpec checks that a metric has the source that its type names, and no other.
 func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec) field.ErrorList {
-	var f findings
-	f.addIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
-	f.merge(oneOf(path.Child("type"), m.Type, autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType,
+	var f Findings
+	f.AddIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
+	f.Merge(OneOf(path.Child("type"), m.Type, autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType,
 		autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType, autoscalingv2.ResourceMetricSourceType))
-	var missing, others findings
+	var missing, others Findings
 	n := 0
 	for _, source := range metricSources(m) {
 		if source.set {
 			n++
 			if n == 1 {
-				f.merge(source.check(path.Child(source.name)))
+				f.Merge(source.check(path.Child(source.name)))
 			}
 		}
-		missing.addIf(source.is == m.Type && !source.set,
+		missing.AddIf(source.is == m.Type && !source.set,
 			field.Required(path.Child(source.name), "must populate information for the given metric source"))
-		others.addIf(source.is != m.Type && source.set,
+		others.AddIf(source.is != m.Type && source.set,
 			field.Forbidden(path.Child(source.name), "must populate the given metric source only"))
 	}
-	f.merge(missing.errs)
+	f.Merge(missing.Errs)
 	if n != 1 {
-		f.merge(others.errs)
+		f.Merge(others.Errs)
 	}
-	return f.errs
+	return f.Errs
 }
 
 func metricIdentifier(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path.Child("name"), "must specify a metric name")}
 	}
-	return follows(content.IsPathSegmentName, path.Child("name"), name)
+	return Follows(content.IsPathSegmentName, path.Child("name"), name)
 }
 
 func metricTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.ErrorList {
-	var f findings
-	f.addIf(t.Type == "", field.Required(path.Child("type"), "must specify a metric target type"))
+	var f Findings
+	f.AddIf(t.Type == "", field.Required(path.Child("type"), "must specify a metric target type"))
 	switch t.Type {
 	case autoscalingv2.UtilizationMetricType, autoscalingv2.ValueMetricType, autoscalingv2.AverageValueMetricType:
 	default:
-		f.add(field.Invalid(path.Child("type"), t.Type, "must be either Utilization, Value, or AverageValue"))
+		f.Add(field.Invalid(path.Child("type"), t.Type, "must be either Utilization, Value, or AverageValue"))
 	}
-	f.addIf(t.Value != nil && t.Value.Sign() != 1, field.Invalid(path.Child("value"), t.Value, "must be positive"))
-	f.addIf(t.AverageValue != nil && t.AverageValue.Sign() != 1, field.Invalid(path.Child("averageValue"), t.AverageValue, "must be positive"))
-	f.addIf(t.AverageUtilization != nil && *t.AverageUtilization < 1,
+	f.AddIf(t.Value != nil && t.Value.Sign() != 1, field.Invalid(path.Child("value"), t.Value, "must be positive"))
+	f.AddIf(t.AverageValue != nil && t.AverageValue.Sign() != 1, field.Invalid(path.Child("averageValue"), t.AverageValue, "must be positive"))
+	f.AddIf(t.AverageUtilization != nil && *t.AverageUtilization < 1,
 		field.Invalid(path.Child("averageUtilization"), t.AverageUtilization, "must be greater than 0"))
-	return f.errs
+	return f.Errs
 }
 
 func resourceTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.ErrorList {
-	f := findings{metricTarget(path, t)}
-	f.addIf(t.AverageUtilization == nil && t.AverageValue == nil,
+	f := Findings{metricTarget(path, t)}
+	f.AddIf(t.AverageUtilization == nil && t.AverageValue == nil,
 		field.Required(path.Child("averageUtilization"), "must set either a target raw value or a target utilization"))
-	f.addIf(t.AverageUtilization != nil && t.AverageValue != nil,
+	f.AddIf(t.AverageUtilization != nil && t.AverageValue != nil,
 		field.Forbidden(path.Child("averageValue"), "may not set both a target raw value and a target utilization"))
-	return f.errs
+	return f.Errs
 }
 
 // The longest times, in seconds, that a rule of scaling can look back on.
@@ -195,29 +195,29 @@ func scalingRules(path *field.Path, r *autoscalingv2.HPAScalingRules) field.Erro
 	if r == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	if w := r.StabilizationWindowSeconds; w != nil {
-		f.merge(between(path.Child("stabilizationWindowSeconds"), *w, 0, maxStabilizationWindow, "must be greater than or equal to zero"))
+		f.Merge(between(path.Child("stabilizationWindowSeconds"), *w, 0, maxStabilizationWindow, "must be greater than or equal to zero"))
 	}
-	f.merge(optionalOneOf(path.Child("selectPolicy"), r.SelectPolicy,
+	f.Merge(OptionalOneOf(path.Child("selectPolicy"), r.SelectPolicy,
 		autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect))
 	policies := path.Child("policies")
-	f.addIf(len(r.Policies) == 0, field.Required(policies, "must specify at least one Policy"))
+	f.AddIf(len(r.Policies) == 0, field.Required(policies, "must specify at least one Policy"))
 	for i, p := range r.Policies {
 		path := policies.Index(i)
-		f.merge(oneOf(path.Child("type"), p.Type, autoscalingv2.PercentScalingPolicy, autoscalingv2.PodsScalingPolicy))
-		f.addIf(p.Value <= 0, field.Invalid(path.Child("value"), p.Value, "must be greater than zero"))
-		f.merge(between(path.Child("periodSeconds"), p.PeriodSeconds, 1, maxScalingPeriod, "must be greater than zero"))
+		f.Merge(OneOf(path.Child("type"), p.Type, autoscalingv2.PercentScalingPolicy, autoscalingv2.PodsScalingPolicy))
+		f.AddIf(p.Value <= 0, field.Invalid(path.Child("value"), p.Value, "must be greater than zero"))
+		f.Merge(between(path.Child("periodSeconds"), p.PeriodSeconds, 1, maxScalingPeriod, "must be greater than zero"))
 	}
 	if r.Tolerance != nil {
-		f.addIf(r.Tolerance.Sign() < 0, field.Invalid(path.Child("tolerance"), r.Tolerance.String(), apivalidation.IsNegativeErrorMsg))
+		f.AddIf(r.Tolerance.Sign() < 0, field.Invalid(path.Child("tolerance"), r.Tolerance.String(), apivalidation.IsNegativeErrorMsg))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func between(path *field.Path, value, least, most int32, tooLow string) field.ErrorList {
-	var f findings
-	f.addIf(value < least, field.Invalid(path, value, tooLow))
-	f.addIf(value > most, field.Invalid(path, value, fmt.Sprintf("must be less than or equal to %v", most)))
-	return f.errs
+	var f Findings
+	f.AddIf(value < least, field.Invalid(path, value, tooLow))
+	f.AddIf(value > most, field.Invalid(path, value, fmt.Sprintf("must be less than or equal to %v", most)))
+	return f.Errs
 }

@@ -37,10 +37,10 @@ func CertificateSigningRequestApprovalUpdate(o, old *certificatesv1.CertificateS
 
 // CertificateSigningRequestStatusUpdate checks what a signer writes.
 func CertificateSigningRequestStatusUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
-	f := findings{signingRequestUpdate(o, old, false)}
-	f.addIf(len(old.Status.Certificate) > 0 && !slices.Equal(o.Status.Certificate, old.Status.Certificate),
+	f := Findings{signingRequestUpdate(o, old, false)}
+	f.AddIf(len(old.Status.Certificate) > 0 && !slices.Equal(o.Status.Certificate, old.Status.Certificate),
 		field.Forbidden(field.NewPath("status", "certificate"), "updates may not change certificate once set"))
-	return f.errs
+	return f.Errs
 }
 
 const leastCertificateLifetime = 600
@@ -58,61 +58,61 @@ var keyUsages = []certificatesv1.KeyUsage{
 
 // signingRequest checks a request. With an old one, what that has already stays valid.
 func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bool) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, func(string, bool) []string { return nil })
+	f := Created(&o.ObjectMeta, ClusterScoped, func(string, bool) []string { return nil })
 	spec := field.NewPath("spec")
 	if old == nil || !slices.Equal(o.Spec.Request, old.Spec.Request) {
 		if err := parseRequest(o.Spec.Request); err != nil {
-			f.add(field.Invalid(spec.Child("request"), o.Spec.Request, err.Error()))
+			f.Add(field.Invalid(spec.Child("request"), o.Spec.Request, err.Error()))
 		}
 	}
 	usages := spec.Child("usages")
-	f.addIf(len(o.Spec.Usages) == 0, field.Required(usages, ""))
+	f.AddIf(len(o.Spec.Usages) == 0, field.Required(usages, ""))
 	if !v1beta1 && (old == nil || !slices.Equal(o.Spec.Usages, old.Spec.Usages)) {
 		for i, u := range o.Spec.Usages {
-			f.merge(oneOf(usages.Index(i), u, keyUsages...))
+			f.Merge(OneOf(usages.Index(i), u, keyUsages...))
 		}
 		for i, u := range o.Spec.Usages {
-			f.addIf(slices.Contains(o.Spec.Usages[:i], u), field.Duplicate(usages.Index(i), u))
+			f.AddIf(slices.Contains(o.Spec.Usages[:i], u), field.Duplicate(usages.Index(i), u))
 		}
 	}
 	signer := spec.Child("signerName")
 	legacy := o.Spec.SignerName == "kubernetes.io/legacy-unknown"
 	if legacy && !v1beta1 && (old == nil || old.Spec.SignerName != o.Spec.SignerName) {
-		f.add(field.Invalid(signer, o.Spec.SignerName, "the legacy signerName is not allowed via this API version"))
+		f.Add(field.Invalid(signer, o.Spec.SignerName, "the legacy signerName is not allowed via this API version"))
 	} else {
-		f.merge(signerName(signer, o.Spec.SignerName))
+		f.Merge(SignerName(signer, o.Spec.SignerName))
 	}
 	if s := o.Spec.ExpirationSeconds; s != nil {
-		f.addIf(*s < leastCertificateLifetime, field.Invalid(spec.Child("expirationSeconds"), *s,
+		f.AddIf(*s < leastCertificateLifetime, field.Invalid(spec.Child("expirationSeconds"), *s,
 			"may not specify a duration less than 600 seconds (10 minutes)"))
 	}
-	f.merge(requestConditionList(o.Status.Conditions))
+	f.Merge(requestConditionList(o.Status.Conditions))
 	if old == nil || !slices.Equal(o.Status.Certificate, old.Status.Certificate) {
 		if err := parseCertificates(o.Status.Certificate); err != nil {
-			f.add(field.Invalid(field.NewPath("status", "certificate"), "<certificate data>", err.Error()))
+			f.Add(field.Invalid(field.NewPath("status", "certificate"), "<certificate data>", err.Error()))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, approving bool) field.ErrorList {
-	f := findings{signingRequest(o, old, false)}
-	f.merge(updated(&o.ObjectMeta, &old.ObjectMeta).errs)
+	f := Findings{signingRequest(o, old, false)}
+	f.Merge(Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
 	path := field.NewPath("status", "conditions")
 	for _, t := range []certificatesv1.RequestConditionType{
 		certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
 		was, now := RequestConditions(old, t), RequestConditions(o, t)
 		switch failed := t == certificatesv1.CertificateFailed; {
 		case len(now) < len(was):
-			f.add(field.Forbidden(path, fmt.Sprintf("updates may not remove a condition of type %q", t)))
+			f.Add(field.Forbidden(path, fmt.Sprintf("updates may not remove a condition of type %q", t)))
 		case len(now) > len(was):
-			f.addIf(!approving && !failed, field.Forbidden(path, fmt.Sprintf("updates may not add a condition of type %q", t)))
+			f.AddIf(!approving && !failed, field.Forbidden(path, fmt.Sprintf("updates may not add a condition of type %q", t)))
 		default:
-			f.addIf(!failed && !apiequality.Semantic.DeepEqual(now, was),
+			f.AddIf(!failed && !apiequality.Semantic.DeepEqual(now, was),
 				field.Forbidden(path, fmt.Sprintf("updates may not modify a condition of type %q", t)))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // RequestConditions are a request's conditions of a type. They are the request's own: what changes them
@@ -128,27 +128,27 @@ func RequestConditions(o *certificatesv1.CertificateSigningRequest, t certificat
 }
 
 func requestConditionList(conditions []certificatesv1.CertificateSigningRequestCondition) field.ErrorList {
-	var f findings
+	var f Findings
 	var types []certificatesv1.RequestConditionType
 	for i, c := range conditions {
 		path := field.NewPath("status", "conditions").Index(i)
-		f.addIf(c.Type == "", field.Required(path.Child("type"), ""))
+		f.AddIf(c.Type == "", field.Required(path.Child("type"), ""))
 		allowed := []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 		decision := c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied
 		if decision || c.Type == certificatesv1.CertificateFailed {
 			allowed = []corev1.ConditionStatus{corev1.ConditionTrue}
 		}
-		f.merge(requiredOneOf(path.Child("status"), c.Status, allowed...))
+		f.Merge(RequiredOneOf(path.Child("status"), c.Status, allowed...))
 		other := certificatesv1.CertificateDenied
 		if c.Type == other {
 			other = certificatesv1.CertificateApproved
 		}
-		f.addIf(decision && slices.Contains(types, other),
+		f.AddIf(decision && slices.Contains(types, other),
 			field.Invalid(path.Child("type"), c.Type, "Approved and Denied conditions are mutually exclusive"))
-		f.addIf(slices.Contains(types, c.Type), field.Duplicate(path.Child("type"), c.Type))
+		f.AddIf(slices.Contains(types, c.Type), field.Duplicate(path.Child("type"), c.Type))
 		types = append(types, c.Type)
 	}
-	return f.errs
+	return f.Errs
 }
 
 func parseRequest(data []byte) error {

@@ -33,29 +33,29 @@ func IsSystemPriorityClass(name string) bool {
 
 // PriorityClass checks a new class (KEP-268).
 func PriorityClass(o *schedulingv1.PriorityClass) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	if strings.HasPrefix(o.Name, systemPriorityPrefix) {
 		if msg := systemPriority(o); msg != "" {
-			f.add(field.Forbidden(metadataPath.Child("name"),
+			f.Add(field.Forbidden(MetadataPath.Child("name"),
 				"priority class names with 'system-' prefix are reserved for system use only. error: "+msg))
 		}
 	} else {
-		f.addIf(o.Value > maxUserPriority, field.Forbidden(field.NewPath("value"),
+		f.AddIf(o.Value > maxUserPriority, field.Forbidden(field.NewPath("value"),
 			fmt.Sprintf("maximum allowed value of a user defined priority is %v", maxUserPriority)))
 	}
 	if o.PreemptionPolicy != nil {
-		f.merge(requiredOneOf(field.NewPath("preemptionPolicy"), *o.PreemptionPolicy,
+		f.Merge(RequiredOneOf(field.NewPath("preemptionPolicy"), *o.PreemptionPolicy,
 			corev1.PreemptLowerPriority, corev1.PreemptNever))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // PriorityClassUpdate checks a class that replaces another.
 func PriorityClassUpdate(o, old *schedulingv1.PriorityClass) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.addIf(o.Value != old.Value, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
-	f.merge(unchanged(field.NewPath("preemptionPolicy"), o.PreemptionPolicy, old.PreemptionPolicy))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.AddIf(o.Value != old.Value, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
+	f.Merge(Unchanged(field.NewPath("preemptionPolicy"), o.PreemptionPolicy, old.PreemptionPolicy))
+	return f.Errs
 }
 
 func systemPriority(o *schedulingv1.PriorityClass) string {
@@ -73,29 +73,29 @@ func systemPriority(o *schedulingv1.PriorityClass) string {
 
 // RuntimeClass checks a new class (KEP-585).
 func RuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(follows(named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(Follows(Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
 	if o.Overhead != nil {
-		f.merge(resourceRequirements(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.Overhead.PodFixed},
-			containerResourceName, nil))
+		f.Merge(ResourceRequirements(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.Overhead.PodFixed},
+			ContainerResourceName, nil))
 	}
 	if s := o.Scheduling; s != nil {
 		path := field.NewPath("scheduling")
-		f.merge(metav1validation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector")),
+		f.Merge(metav1validation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector")),
 			runtimeTolerations(path.Child("tolerations"), s.Tolerations))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // RuntimeClassUpdate checks a class that replaces another.
 func RuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(unchanged(field.NewPath("handler"), o.Handler, old.Handler))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
+	return f.Errs
 }
 
 func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
-	f := findings{tolerations(path, ts)}
+	f := Findings{Tolerations(path, ts)}
 	type toleration struct {
 		key, value string
 		operator   corev1.TolerationOperator
@@ -105,48 +105,48 @@ func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorLis
 	seen := map[toleration]bool{}
 	for i, t := range ts {
 		id := toleration{t.Key, t.Value, t.Operator, t.Effect, ptr.Deref(t.TolerationSeconds, -1)}
-		f.addIf(seen[id], field.Duplicate(path.Index(i), unversioned(t)))
+		f.AddIf(seen[id], field.Duplicate(path.Index(i), Unversioned(t)))
 		seen[id] = true
 	}
-	return f.errs
+	return f.Errs
 }
 
 // Lease checks a new lease.
 func Lease(o *coordinationv1.Lease) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(leaseSpec(&o.Spec))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(leaseSpec(&o.Spec))
+	return f.Errs
 }
 
 // LeaseUpdate checks a lease that replaces another.
 func LeaseUpdate(o, old *coordinationv1.Lease) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(leaseSpec(&o.Spec))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(leaseSpec(&o.Spec))
+	return f.Errs
 }
 
 func leaseSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	path := field.NewPath("spec")
 	if s := spec.LeaseDurationSeconds; s != nil {
-		f.addIf(*s <= 0, field.Invalid(path.Child("leaseDurationSeconds"), *s, "must be greater than 0"))
+		f.AddIf(*s <= 0, field.Invalid(path.Child("leaseDurationSeconds"), *s, "must be greater than 0"))
 	}
 	if n := spec.LeaseTransitions; n != nil {
-		f.addIf(*n < 0, field.Invalid(path.Child("leaseTransitions"), *n, "must be greater than or equal to 0"))
+		f.AddIf(*n < 0, field.Invalid(path.Child("leaseTransitions"), *n, "must be greater than or equal to 0"))
 	}
 	if spec.Strategy != nil {
-		f.merge(leaseStrategy(path.Child("strategy"), *spec.Strategy))
+		f.Merge(leaseStrategy(path.Child("strategy"), *spec.Strategy))
 	}
-	f.addIf(ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "",
+	f.AddIf(ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "",
 		field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
-	return f.errs
+	return f.Errs
 }
 
 // leaseStrategy checks how a coordinated election chooses (KEP-4355): a name of its own
 // has a domain.
 func leaseStrategy(path *field.Path, strategy coordinationv1.CoordinatedLeaseStrategy) field.ErrorList {
 	if strings.Contains(string(strategy), "/") {
-		return qualified(path, string(strategy))
+		return Qualified(path, string(strategy))
 	}
-	return oneOf(path, strategy, coordinationv1.OldestEmulationVersion)
+	return OneOf(path, strategy, coordinationv1.OldestEmulationVersion)
 }

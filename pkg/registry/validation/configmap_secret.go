@@ -13,47 +13,47 @@ import (
 
 // ConfigMap checks a new ConfigMap.
 func ConfigMap(o *corev1.ConfigMap) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
 	size := 0
-	for key, value := range sorted(o.Data) {
+	for key, value := range Sorted(o.Data) {
 		path := field.NewPath("data").Key(key)
-		f.merge(follows(utilvalidation.IsConfigMapKey, path, key))
+		f.Merge(Follows(utilvalidation.IsConfigMapKey, path, key))
 		_, twice := o.BinaryData[key]
-		f.addIf(twice, field.Invalid(path, key, "duplicate of key present in binaryData"))
+		f.AddIf(twice, field.Invalid(path, key, "duplicate of key present in binaryData"))
 		size += len(value)
 	}
-	for key, value := range sorted(o.BinaryData) {
-		f.merge(follows(utilvalidation.IsConfigMapKey, field.NewPath("binaryData").Key(key), key))
+	for key, value := range Sorted(o.BinaryData) {
+		f.Merge(Follows(utilvalidation.IsConfigMapKey, field.NewPath("binaryData").Key(key), key))
 		size += len(value)
 	}
 	// The whole object is too long, so the path is empty.
-	f.addIf(size > corev1.MaxSecretSize, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
-	return f.errs
+	f.AddIf(size > corev1.MaxSecretSize, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
+	return f.Errs
 }
 
 // ConfigMapUpdate checks a ConfigMap that replaces another.
 func ConfigMapUpdate(o, old *corev1.ConfigMap) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(sealed(o.Immutable, old.Immutable,
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(sealed(o.Immutable, old.Immutable,
 		sealedField{"data", o.Data, old.Data}, sealedField{"binaryData", o.BinaryData, old.BinaryData}), ConfigMap(o))
-	return f.errs
+	return f.Errs
 }
 
 // Secret checks a new Secret, and that it holds what its type promises.
 func Secret(o *corev1.Secret) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
 	data := field.NewPath("data")
 	size := 0
-	for key, value := range sorted(o.Data) {
-		f.merge(follows(utilvalidation.IsConfigMapKey, data.Key(key), key))
+	for key, value := range Sorted(o.Data) {
+		f.Merge(Follows(utilvalidation.IsConfigMapKey, data.Key(key), key))
 		size += len(value)
 	}
-	f.addIf(size > corev1.MaxSecretSize, field.TooLong(data, "", corev1.MaxSecretSize))
+	f.AddIf(size > corev1.MaxSecretSize, field.TooLong(data, "", corev1.MaxSecretSize))
 
 	has := func(key string) bool { _, ok := o.Data[key]; return ok }
 	need := func(keys ...string) {
 		for _, key := range keys {
-			f.addIf(!has(key), field.Required(data.Key(key), ""))
+			f.AddIf(!has(key), field.Required(data.Key(key), ""))
 		}
 	}
 	wellFormed := func(key string) {
@@ -62,13 +62,13 @@ func Secret(o *corev1.Secret) field.ErrorList {
 			return
 		}
 		if err := json.Unmarshal(o.Data[key], &map[string]any{}); err != nil {
-			f.add(field.Invalid(data.Key(key), "<secret contents redacted>", err.Error()))
+			f.Add(field.Invalid(data.Key(key), "<secret contents redacted>", err.Error()))
 		}
 	}
 	switch o.Type {
 	case corev1.SecretTypeServiceAccountToken:
-		f.addIf(o.Annotations[corev1.ServiceAccountNameKey] == "",
-			field.Required(metadataPath.Child("annotations").Key(corev1.ServiceAccountNameKey), ""))
+		f.AddIf(o.Annotations[corev1.ServiceAccountNameKey] == "",
+			field.Required(MetadataPath.Child("annotations").Key(corev1.ServiceAccountNameKey), ""))
 	case corev1.SecretTypeDockercfg:
 		wellFormed(corev1.DockerConfigKey)
 	case corev1.SecretTypeDockerConfigJson:
@@ -78,19 +78,19 @@ func Secret(o *corev1.Secret) field.ErrorList {
 			need(corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
 		}
 	case corev1.SecretTypeSSHAuth:
-		f.addIf(len(o.Data[corev1.SSHAuthPrivateKey]) == 0, field.Required(data.Key(corev1.SSHAuthPrivateKey), ""))
+		f.AddIf(len(o.Data[corev1.SSHAuthPrivateKey]) == 0, field.Required(data.Key(corev1.SSHAuthPrivateKey), ""))
 	case corev1.SecretTypeTLS:
 		need(corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
-	return f.errs
+	return f.Errs
 }
 
 // SecretUpdate checks a Secret that replaces another.
 func SecretUpdate(o, old *corev1.Secret) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(unchanged(field.NewPath("type"), o.Type, old.Type),
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(Unchanged(field.NewPath("type"), o.Type, old.Type),
 		sealed(o.Immutable, old.Immutable, sealedField{"data", o.Data, old.Data}), Secret(o))
-	return f.errs
+	return f.Errs
 }
 
 type sealedField struct {
@@ -104,10 +104,10 @@ func sealed(now, was *bool, contents ...sealedField) field.ErrorList {
 		return nil
 	}
 	const msg = "field is immutable when `immutable` is set"
-	var f findings
-	f.addIf(!ptr.Deref(now, false), field.Forbidden(field.NewPath("immutable"), msg))
+	var f Findings
+	f.AddIf(!ptr.Deref(now, false), field.Forbidden(field.NewPath("immutable"), msg))
 	for _, c := range contents {
-		f.addIf(!reflect.DeepEqual(c.now, c.was), field.Forbidden(field.NewPath(c.field), msg))
+		f.AddIf(!reflect.DeepEqual(c.now, c.was), field.Forbidden(field.NewPath(c.field), msg))
 	}
-	return f.errs
+	return f.Errs
 }

@@ -16,24 +16,25 @@ import (
 
 const onlyOneSource = "may not have more than one field specified at a time"
 
-var objectName = named(apivalidation.NameIsDNSSubdomain)
+// ObjectName is the rule of names of objects of most kinds.
+var ObjectName = Named(apivalidation.NameIsDNSSubdomain)
 
 func envVars(path *field.Path, vars []corev1.EnvVar) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, v := range vars {
 		path := path.Index(i)
-		f.merge(required(utilvalidation.IsRelaxedEnvVarName, path.Child("name"), v.Name))
+		f.Merge(Required(utilvalidation.IsRelaxedEnvVarName, path.Child("name"), v.Name))
 		if v.ValueFrom != nil {
-			f.merge(envSource(path.Child("valueFrom"), v.ValueFrom, v.Value))
+			f.Merge(envSource(path.Child("valueFrom"), v.ValueFrom, v.Value))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.ErrorList {
-	var f findings
+	var f Findings
 	n := 0
-	source := func(errs field.ErrorList) { n++; f.merge(errs) }
+	source := func(errs field.ErrorList) { n++; f.Merge(errs) }
 	if r := s.FieldRef; r != nil {
 		source(fieldRef(path.Child("fieldRef"), r, envFields))
 	}
@@ -51,49 +52,49 @@ func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.Err
 	}
 	switch {
 	case n == 0:
-		f.add(field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
+		f.Add(field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
 	case value != "":
-		f.add(field.Invalid(path, "", "may not be specified when `value` is not empty"))
+		f.Add(field.Invalid(path, "", "may not be specified when `value` is not empty"))
 	case n > 1:
-		f.add(field.Invalid(path, "", onlyOneSource))
+		f.Add(field.Invalid(path, "", onlyOneSource))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
 	// A name that generates others may end in a dash.
 	prefix := func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }
-	var f findings
+	var f Findings
 	for i, s := range sources {
 		idx := path.Index(i)
 		if s.Prefix != "" {
-			f.merge(follows(utilvalidation.IsRelaxedEnvVarName, idx.Child("prefix"), s.Prefix))
+			f.Merge(Follows(utilvalidation.IsRelaxedEnvVarName, idx.Child("prefix"), s.Prefix))
 		}
 		if s.ConfigMapRef != nil {
-			f.merge(required(prefix, idx.Child("configMapRef", "name"), s.ConfigMapRef.Name))
+			f.Merge(Required(prefix, idx.Child("configMapRef", "name"), s.ConfigMapRef.Name))
 		}
 		if s.SecretRef != nil {
-			f.merge(required(prefix, idx.Child("secretRef", "name"), s.SecretRef.Name))
+			f.Merge(Required(prefix, idx.Child("secretRef", "name"), s.SecretRef.Name))
 		}
-		f.addIf(s.ConfigMapRef == nil && s.SecretRef == nil, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
-		f.addIf(s.ConfigMapRef != nil && s.SecretRef != nil, field.Invalid(path, "", onlyOneSource))
+		f.AddIf(s.ConfigMapRef == nil && s.SecretRef == nil, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+		f.AddIf(s.ConfigMapRef != nil && s.SecretRef != nil, field.Invalid(path, "", onlyOneSource))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func keyRef(path *field.Path, name, key string) field.ErrorList {
-	return append(follows(objectName, path.Child("name"), name),
-		required(utilvalidation.IsConfigMapKey, path.Child("key"), key)...)
+	return append(Follows(ObjectName, path.Child("name"), name),
+		Required(utilvalidation.IsConfigMapKey, path.Child("key"), key)...)
 }
 
 // fileKeyRef checks a variable that an init container writes to a file (KEP-3721).
 func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
-	var f findings
-	f.merge(
-		required(utilvalidation.IsRelaxedEnvVarName, path.Child("key"), r.Key),
-		required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), r.VolumeName),
-		required(noBacksteps, path.Child("path"), r.Path))
-	return f.errs
+	var f Findings
+	f.Merge(
+		Required(utilvalidation.IsRelaxedEnvVarName, path.Child("key"), r.Key),
+		Required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), r.VolumeName),
+		Required(noBacksteps, path.Child("path"), r.Path))
+	return f.Errs
 }
 
 // fileKeyVolumes checks that such files are in volumes that init containers can write.
@@ -102,7 +103,7 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	for i := range spec.Volumes {
 		volumes[spec.Volumes[i].Name] = spec.Volumes[i].EmptyDir != nil
 	}
-	var f findings
+	var f Findings
 	for path, c := range podspec.Containers(spec, path) {
 		for i, v := range c.Env {
 			if v.ValueFrom == nil || v.ValueFrom.FileKeyRef == nil {
@@ -110,13 +111,13 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 			}
 			path, name := path.Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName"), v.ValueFrom.FileKeyRef.VolumeName
 			if emptyDir, found := volumes[name]; !found {
-				f.add(field.NotFound(path, name))
+				f.Add(field.NotFound(path, name))
 			} else if !emptyDir {
-				f.add(field.Invalid(path, name, "referenced volume must be of type emptyDir"))
+				f.Add(field.Invalid(path, name, "referenced volume must be of type emptyDir"))
 			}
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 var (
@@ -144,9 +145,9 @@ func fieldRef(path *field.Path, r *corev1.ObjectFieldSelector, allowed sets.Set[
 	}
 	switch {
 	case name == "metadata.annotations" && hasKey:
-		return qualified(path, strings.ToLower(key))
+		return Qualified(path, strings.ToLower(key))
 	case hasKey:
-		return qualified(path, key)
+		return Qualified(path, key)
 	case name == "spec.host": // the name of spec.nodeName in old clients
 		name = "spec.nodeName"
 	}
@@ -199,7 +200,7 @@ var downwardResources = []struct {
 }
 
 func resourceFieldRef(path *field.Path, r *corev1.ResourceFieldSelector, inVolume bool) field.ErrorList {
-	var f findings
+	var f Findings
 	var exact []string
 	known := false
 	for _, of := range []string{"limits.", "requests."} {
@@ -214,14 +215,14 @@ func resourceFieldRef(path *field.Path, r *corev1.ResourceFieldSelector, inVolum
 	}
 	switch {
 	case inVolume && r.ContainerName == "":
-		f.add(field.Required(path.Child("containerName"), ""))
+		f.Add(field.Required(path.Child("containerName"), ""))
 	case r.Resource == "":
-		f.add(field.Required(path.Child("resource"), ""))
+		f.Add(field.Required(path.Child("resource"), ""))
 	case !known:
-		f.add(field.NotSupported(path.Child("resource"), r.Resource, sets.List(sets.New(exact...))))
+		f.Add(field.NotSupported(path.Child("resource"), r.Resource, sets.List(sets.New(exact...))))
 	}
-	f.merge(divisor(path.Child("divisor"), r.Resource, r.Divisor))
-	return f.errs
+	f.Merge(divisor(path.Child("divisor"), r.Resource, r.Divisor))
+	return f.Errs
 }
 
 func divisor(path *field.Path, name string, d resource.Quantity) field.ErrorList {

@@ -34,34 +34,34 @@ func readiness(path *field.Path, p *corev1.Probe) field.ErrorList {
 }
 
 func probe(path *field.Path, p *corev1.Probe) field.ErrorList {
-	var f findings
-	f.merge(
+	var f Findings
+	f.Merge(
 		handler{exec: p.Exec, http: p.HTTPGet, tcp: p.TCPSocket, grpc: p.GRPC}.check(path),
-		nonnegative(path.Child("initialDelaySeconds"), p.InitialDelaySeconds),
-		nonnegative(path.Child("timeoutSeconds"), p.TimeoutSeconds),
-		nonnegative(path.Child("periodSeconds"), p.PeriodSeconds),
-		nonnegative(path.Child("successThreshold"), p.SuccessThreshold),
-		nonnegative(path.Child("failureThreshold"), p.FailureThreshold))
+		Nonnegative(path.Child("initialDelaySeconds"), p.InitialDelaySeconds),
+		Nonnegative(path.Child("timeoutSeconds"), p.TimeoutSeconds),
+		Nonnegative(path.Child("periodSeconds"), p.PeriodSeconds),
+		Nonnegative(path.Child("successThreshold"), p.SuccessThreshold),
+		Nonnegative(path.Child("failureThreshold"), p.FailureThreshold))
 	if grace := p.TerminationGracePeriodSeconds; grace != nil && *grace <= 0 {
-		f.add(field.Invalid(path.Child("terminationGracePeriodSeconds"), *grace, "must be greater than 0"))
+		f.Add(field.Invalid(path.Child("terminationGracePeriodSeconds"), *grace, "must be greater than 0"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func lifecycle(path *field.Path, l *corev1.Lifecycle, grace *int64, os *corev1.PodOS) field.ErrorList {
-	var f findings
+	var f Findings
 	for _, hook := range []struct {
 		name string
 		*corev1.LifecycleHandler
 	}{{"postStart", l.PostStart}, {"preStop", l.PreStop}} {
 		if h := hook.LifecycleHandler; h != nil {
-			f.merge(handler{exec: h.Exec, http: h.HTTPGet, tcp: h.TCPSocket, sleep: h.Sleep, grace: grace}.check(path.Child(hook.name)))
+			f.Merge(handler{exec: h.Exec, http: h.HTTPGet, tcp: h.TCPSocket, sleep: h.Sleep, grace: grace}.check(path.Child(hook.name)))
 		}
 	}
 	if l.StopSignal != nil {
-		f.merge(stopSignal(path.Child("stopSignal"), *l.StopSignal, os))
+		f.Merge(stopSignal(path.Child("stopSignal"), *l.StopSignal, os))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // handler is what a probe or a lifecycle hook does: exactly one of these.
@@ -75,7 +75,7 @@ type handler struct {
 }
 
 func (h handler) check(path *field.Path) field.ErrorList {
-	var f findings
+	var f Findings
 	found := false
 	for _, action := range []struct {
 		name  string
@@ -84,23 +84,23 @@ func (h handler) check(path *field.Path) field.ErrorList {
 	}{
 		{"exec", h.exec != nil, h.execAction},
 		{"httpGet", h.http != nil, h.httpAction},
-		{"tcpSocket", h.tcp != nil, func(path *field.Path) field.ErrorList { return portNumberOrName(path.Child("port"), h.tcp.Port) }},
+		{"tcpSocket", h.tcp != nil, func(path *field.Path) field.ErrorList { return PortNumberOrName(path.Child("port"), h.tcp.Port) }},
 		{"grpc", h.grpc != nil, func(path *field.Path) field.ErrorList {
-			return portNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port))
+			return PortNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port))
 		}},
 		{"sleep", h.sleep != nil, h.sleepAction},
 	} {
 		switch {
 		case !action.set:
 		case found:
-			f.add(field.Forbidden(path.Child(action.name), "may not specify more than 1 handler type"))
+			f.Add(field.Forbidden(path.Child(action.name), "may not specify more than 1 handler type"))
 		default:
 			found = true
-			f.merge(action.check(path.Child(action.name)))
+			f.Merge(action.check(path.Child(action.name)))
 		}
 	}
-	f.addIf(!found, field.Required(path, "must specify a handler type"))
-	return f.errs
+	f.AddIf(!found, field.Required(path, "must specify a handler type"))
+	return f.Errs
 }
 
 func (h handler) execAction(path *field.Path) field.ErrorList {
@@ -111,15 +111,15 @@ func (h handler) execAction(path *field.Path) field.ErrorList {
 }
 
 func (h handler) httpAction(path *field.Path) field.ErrorList {
-	var f findings
-	f.addIf(h.http.Path == "", field.Required(path.Child("path"), ""))
-	f.merge(
-		portNumberOrName(path.Child("port"), h.http.Port),
-		oneOf(path.Child("scheme"), h.http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS))
+	var f Findings
+	f.AddIf(h.http.Path == "", field.Required(path.Child("path"), ""))
+	f.Merge(
+		PortNumberOrName(path.Child("port"), h.http.Port),
+		OneOf(path.Child("scheme"), h.http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS))
 	for _, header := range h.http.HTTPHeaders {
-		f.merge(follows(utilvalidation.IsHTTPHeaderName, path.Child("httpHeaders"), header.Name))
+		f.Merge(Follows(utilvalidation.IsHTTPHeaderName, path.Child("httpHeaders"), header.Name))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func (h handler) sleepAction(path *field.Path) field.ErrorList {
@@ -155,9 +155,9 @@ func stopSignal(path *field.Path, signal corev1.Signal, os *corev1.PodOS) field.
 	case os == nil:
 		return field.ErrorList{field.Forbidden(path, "may not be set for containers with empty `spec.os.name`")}
 	case os.Name == corev1.Windows:
-		return oneOf(path, signal, windowsSignals...)
+		return OneOf(path, signal, windowsSignals...)
 	case os.Name == corev1.Linux:
-		return oneOf(path, signal, linuxSignals...)
+		return OneOf(path, signal, linuxSignals...)
 	}
 	return nil
 }

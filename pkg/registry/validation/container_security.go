@@ -15,46 +15,48 @@ func containerSecurity(path *field.Path, sc *corev1.SecurityContext, hostUsers b
 	if sc == nil {
 		return nil
 	}
-	var f findings
-	f.merge(
-		userID(path.Child("runAsUser"), sc.RunAsUser),
-		groupID(path.Child("runAsGroup"), sc.RunAsGroup),
-		optionalOneOf(path.Child("procMount"), sc.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount))
-	f.addIf(hostUsers && ptr.Deref(sc.ProcMount, "") == corev1.UnmaskedProcMount,
+	var f Findings
+	f.Merge(
+		UserID(path.Child("runAsUser"), sc.RunAsUser),
+		GroupID(path.Child("runAsGroup"), sc.RunAsGroup),
+		OptionalOneOf(path.Child("procMount"), sc.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount))
+	f.AddIf(hostUsers && ptr.Deref(sc.ProcMount, "") == corev1.UnmaskedProcMount,
 		field.Invalid(path.Child("procMount"), sc.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
-	f.merge(seccompProfile(path.Child("seccompProfile"), sc.SeccompProfile))
+	f.Merge(seccompProfile(path.Child("seccompProfile"), sc.SeccompProfile))
 	if !ptr.Deref(sc.AllowPrivilegeEscalation, true) {
-		f.addIf(ptr.Deref(sc.Privileged, false), field.Invalid(path, unversioned(sc),
+		f.AddIf(ptr.Deref(sc.Privileged, false), field.Invalid(path, Unversioned(sc),
 			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
 		if sc.Capabilities != nil {
 			for _, c := range sc.Capabilities.Add {
-				f.addIf(c == "CAP_SYS_ADMIN", field.Invalid(path, unversioned(sc),
+				f.AddIf(c == "CAP_SYS_ADMIN", field.Invalid(path, Unversioned(sc),
 					"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))
 			}
 		}
 	}
-	f.merge(
+	f.Merge(
 		windowsOptions(path.Child("windowsOptions"), sc.WindowsOptions),
 		appArmorProfile(path.Child("appArmorProfile"), sc.AppArmorProfile))
-	return f.errs
+	return f.Errs
 }
 
-func userID(path *field.Path, id *int64) field.ErrorList {
+// UserID checks the number of a user.
+func UserID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidUserID)
 }
 
-func groupID(path *field.Path, id *int64) field.ErrorList {
+// GroupID checks the number of a group.
+func GroupID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidGroupID)
 }
 
 func checkID(path *field.Path, id *int64, valid func(int64) []string) field.ErrorList {
-	var f findings
+	var f Findings
 	if id != nil {
 		for _, msg := range valid(*id) {
-			f.add(field.Invalid(path, *id, msg))
+			f.Add(field.Invalid(path, *id, msg))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // seccompProfile checks a profile for system calls (KEP-135).
@@ -62,23 +64,23 @@ func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList 
 	if p == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	local := path.Child("localhostProfile")
 	if p.Type == "" {
-		f.add(field.Required(path.Child("type"), "type is required when seccompProfile is set"))
+		f.Add(field.Required(path.Child("type"), "type is required when seccompProfile is set"))
 	} else {
-		f.merge(oneOf(path.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost,
+		f.Merge(OneOf(path.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost,
 			corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined))
 	}
 	switch isLocal := p.Type == corev1.SeccompProfileTypeLocalhost; {
 	case isLocal && p.LocalhostProfile == nil:
-		f.add(field.Required(local, "must be set when seccomp type is Localhost"))
+		f.Add(field.Required(local, "must be set when seccomp type is Localhost"))
 	case isLocal:
-		f.merge(descendingPath(local, *p.LocalhostProfile))
+		f.Merge(descendingPath(local, *p.LocalhostProfile))
 	case p.LocalhostProfile != nil:
-		f.add(field.Invalid(local, unversioned(p), "can only be set when seccomp type is Localhost"))
+		f.Add(field.Invalid(local, Unversioned(p), "can only be set when seccomp type is Localhost"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // maxAppArmorProfile is PATH_MAX - 1.
@@ -89,31 +91,31 @@ func appArmorProfile(path *field.Path, p *corev1.AppArmorProfile) field.ErrorLis
 	if p == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	local := path.Child("localhostProfile")
 	const needed = "must be set when AppArmor type is Localhost"
 	switch p.Type {
 	case corev1.AppArmorProfileTypeLocalhost:
 		if p.LocalhostProfile == nil {
-			f.add(field.Required(local, needed))
+			f.Add(field.Required(local, needed))
 			break
 		}
 		name := *p.LocalhostProfile
 		if strings.TrimSpace(name) != name {
-			f.add(field.Invalid(local, name, "must not be padded with whitespace"))
+			f.Add(field.Invalid(local, name, "must not be padded with whitespace"))
 		} else if name == "" {
-			f.add(field.Required(local, needed))
+			f.Add(field.Required(local, needed))
 		}
-		f.addIf(len(name) > maxAppArmorProfile, field.TooLong(local, "", maxAppArmorProfile))
+		f.AddIf(len(name) > maxAppArmorProfile, field.TooLong(local, "", maxAppArmorProfile))
 	case corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined:
-		f.addIf(p.LocalhostProfile != nil, field.Invalid(local, p.LocalhostProfile, "can only be set when AppArmor type is Localhost"))
+		f.AddIf(p.LocalhostProfile != nil, field.Invalid(local, p.LocalhostProfile, "can only be set when AppArmor type is Localhost"))
 	case "":
-		f.add(field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
+		f.Add(field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
 	default:
-		f.merge(oneOf(path.Child("type"), p.Type, corev1.AppArmorProfileTypeLocalhost,
+		f.Merge(OneOf(path.Child("type"), p.Type, corev1.AppArmorProfileTypeLocalhost,
 			corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined))
 	}
-	return f.errs
+	return f.Errs
 }
 
 const (
@@ -136,19 +138,19 @@ func windowsOptions(path *field.Path, o *corev1.WindowsSecurityContextOptions) f
 	if o == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	if name := o.GMSACredentialSpecName; name != nil {
-		f.merge(follows(utilvalidation.IsDNS1123Subdomain, path.Child("gmsaCredentialSpecName"), *name))
+		f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Child("gmsaCredentialSpecName"), *name))
 	}
 	if spec := o.GMSACredentialSpec; spec != nil {
 		path := path.Child("gmsaCredentialSpec")
-		f.addIf(*spec == "", field.Invalid(path, spec, "gmsaCredentialSpec cannot be an empty string"))
-		f.addIf(len(*spec) > maxGMSACredentialSpecKiB*1024, field.Invalid(path, spec, credentialTooLarge))
+		f.AddIf(*spec == "", field.Invalid(path, spec, "gmsaCredentialSpec cannot be an empty string"))
+		f.AddIf(len(*spec) > maxGMSACredentialSpecKiB*1024, field.Invalid(path, spec, credentialTooLarge))
 	}
 	if user := o.RunAsUserName; user != nil {
-		f.merge(follows(windowsUser, path.Child("runAsUserName"), *user))
+		f.Merge(Follows(windowsUser, path.Child("runAsUserName"), *user))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // windowsUser is the rule of user names such as DOMAIN\user.

@@ -12,8 +12,8 @@ import (
 
 // CSIDriver checks a new driver (KEP-770).
 func CSIDriver(o *storagev1.CSIDriver) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(csiDriverName(field.NewPath("name"), o.Name))
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(CSIDriverName(field.NewPath("name"), o.Name))
 	spec := field.NewPath("spec")
 	for _, flag := range []struct {
 		name  string
@@ -23,85 +23,85 @@ func CSIDriver(o *storagev1.CSIDriver) field.ErrorList {
 		{"podInfoOnMount", o.Spec.PodInfoOnMount},
 		{"storageCapacity", o.Spec.StorageCapacity},
 	} {
-		f.addIf(flag.value == nil, field.Required(spec.Child(flag.name), ""))
+		f.AddIf(flag.value == nil, field.Required(spec.Child(flag.name), ""))
 	}
-	f.addIf(o.Spec.FSGroupPolicy == nil, field.Required(spec.Child("fsGroupPolicy"), ""))
-	f.merge(optionalOneOf(spec.Child("fsGroupPolicy"), o.Spec.FSGroupPolicy, storagev1.FileFSGroupPolicy,
+	f.AddIf(o.Spec.FSGroupPolicy == nil, field.Required(spec.Child("fsGroupPolicy"), ""))
+	f.Merge(OptionalOneOf(spec.Child("fsGroupPolicy"), o.Spec.FSGroupPolicy, storagev1.FileFSGroupPolicy,
 		storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy))
-	f.merge(tokenRequests(spec.Child("tokenRequests"), o.Spec.TokenRequests))
+	f.Merge(tokenRequests(spec.Child("tokenRequests"), o.Spec.TokenRequests))
 	for _, mode := range o.Spec.VolumeLifecycleModes {
-		f.merge(oneOf(spec.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent))
+		f.Merge(OneOf(spec.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent))
 	}
-	f.addIf(o.Spec.SELinuxMount == nil, field.Required(spec.Child("seLinuxMount"), ""))
+	f.AddIf(o.Spec.SELinuxMount == nil, field.Required(spec.Child("seLinuxMount"), ""))
 	if period := o.Spec.NodeAllocatableUpdatePeriodSeconds; period != nil {
-		f.addIf(*period < 10, field.Invalid(spec.Child("nodeAllocatableUpdatePeriodSeconds"), *period,
+		f.AddIf(*period < 10, field.Invalid(spec.Child("nodeAllocatableUpdatePeriodSeconds"), *period,
 			"must be greater than or equal to 10 seconds"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // CSIDriverUpdate checks a driver that replaces another.
 func CSIDriverUpdate(o, old *storagev1.CSIDriver) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(CSIDriver(o))
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(CSIDriver(o))
 	spec := field.NewPath("spec")
-	f.merge(unchanged(spec.Child("attachedRequired"), o.Spec.AttachRequired, old.Spec.AttachRequired),
-		unchanged(spec.Child("volumeLifecycleModes"), o.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes))
-	return f.errs
+	f.Merge(Unchanged(spec.Child("attachedRequired"), o.Spec.AttachRequired, old.Spec.AttachRequired),
+		Unchanged(spec.Child("volumeLifecycleModes"), o.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes))
+	return f.Errs
 }
 
 func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.ErrorList {
-	var f findings
+	var f Findings
 	var audiences []string
 	for i, r := range requests {
 		path := path.Index(i)
-		f.addIf(slices.Contains(audiences, r.Audience), field.Duplicate(path.Child("audience"), r.Audience))
+		f.AddIf(slices.Contains(audiences, r.Audience), field.Duplicate(path.Child("audience"), r.Audience))
 		audiences = append(audiences, r.Audience)
 		if r.ExpirationSeconds != nil {
-			f.merge(tokenLifetime(path.Child("expirationSeconds"), *r.ExpirationSeconds))
+			f.Merge(TokenLifetime(path.Child("expirationSeconds"), *r.ExpirationSeconds))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 const maxCSINodeID = 192
 
 // CSINode checks a new node's drivers.
 func CSINode(o *storagev1.CSINode) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	drivers := field.NewPath("spec", "drivers")
 	var names []string
 	for i, d := range o.Spec.Drivers {
 		path := drivers.Index(i)
-		f.merge(csiDriverName(path.Child("name"), d.Name))
-		f.addIf(d.NodeID == "", field.Required(path.Child("nodeID"), ""))
-		f.addIf(len(d.NodeID) > maxCSINodeID, field.Invalid(path.Child("nodeID"), d.NodeID,
+		f.Merge(CSIDriverName(path.Child("name"), d.Name))
+		f.AddIf(d.NodeID == "", field.Required(path.Child("nodeID"), ""))
+		f.AddIf(len(d.NodeID) > maxCSINodeID, field.Invalid(path.Child("nodeID"), d.NodeID,
 			fmt.Sprintf("must be %d characters or less", maxCSINodeID)))
 		if d.Allocatable != nil && d.Allocatable.Count != nil {
-			f.merge(nonnegative(path.Child("allocatable", "count"), *d.Allocatable.Count))
+			f.Merge(Nonnegative(path.Child("allocatable", "count"), *d.Allocatable.Count))
 		}
-		f.addIf(slices.Contains(names, d.Name), field.Duplicate(path.Child("name"), d.Name))
+		f.AddIf(slices.Contains(names, d.Name), field.Duplicate(path.Child("name"), d.Name))
 		names = append(names, d.Name)
 		for j, key := range d.TopologyKeys {
-			f.addIf(slices.Contains(d.TopologyKeys[:j], key), field.Duplicate(path.Child("topologyKeys"), key))
-			f.merge(qualified(path.Child("topologyKeys"), key))
+			f.AddIf(slices.Contains(d.TopologyKeys[:j], key), field.Duplicate(path.Child("topologyKeys"), key))
+			f.Merge(Qualified(path.Child("topologyKeys"), key))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // CSINodeUpdate checks a node's drivers that replace others: drivers come and go, but a
 // driver changes nothing but how many volumes it takes.
 func CSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
-	f := findings{CSINode(o)}
+	f := Findings{CSINode(o)}
 	for _, was := range old.Spec.Drivers {
 		for _, now := range o.Spec.Drivers {
 			if now.Name != was.Name {
 				continue
 			}
 			was.Allocatable, now.Allocatable = nil, nil
-			f.addIf(!apiequality.Semantic.DeepEqual(was, now), field.Invalid(field.NewPath("CSINodeDriver"), unversioned(now), "field is immutable"))
+			f.AddIf(!apiequality.Semantic.DeepEqual(was, now), field.Invalid(field.NewPath("CSINodeDriver"), Unversioned(now), "field is immutable"))
 		}
 	}
-	return f.errs
+	return f.Errs
 }

@@ -14,16 +14,16 @@ var deviceFeatures = devicecel.Features{EnableConsumableCapacity: true}
 // expressions as the scheduler will (KEP-4381). Stored ones may use what a newer version
 // of the server introduced.
 func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector, stored bool) field.ErrorList {
-	f := findings{few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
+	f := Findings{Few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
 	for i, s := range selectors {
 		path := path.Index(i).Child("cel")
 		if s.CEL == nil {
-			f.add(field.Required(path, ""))
+			f.Add(field.Required(path, ""))
 			continue
 		}
-		f.merge(deviceExpression(path.Child("expression"), s.CEL.Expression, stored))
+		f.Merge(deviceExpression(path.Child("expression"), s.CEL.Expression, stored))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func deviceExpression(path *field.Path, text string, stored bool) field.ErrorList {
@@ -36,7 +36,7 @@ func deviceExpression(path *field.Path, text string, stored bool) field.ErrorLis
 	}
 	compiled := devicecel.GetCompiler(deviceFeatures).CompileCELExpression(text, devicecel.Options{EnvType: &env})
 	if compiled.Error != nil {
-		return expression{written: text}.failure(compiled.Error, path)
+		return Expression{Written: text}.Failure(compiled.Error, path)
 	}
 	if compiled.MaxCost > resourcev1.CELSelectorExpressionMaxCost {
 		return field.ErrorList{field.Forbidden(path, "too complex, exceeds cost limit")}

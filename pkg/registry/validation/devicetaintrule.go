@@ -10,34 +10,34 @@ import (
 
 // DeviceTaintRule checks a new rule that taints devices (KEP-5055).
 func DeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(deviceTaintRuleSpec(&o.Spec))
-	return f.errs
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(deviceTaintRuleSpec(&o.Spec))
+	return f.Errs
 }
 
 // DeviceTaintRuleUpdate checks a rule that replaces another. An effect of a later
 // version may stay.
 func DeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
 	spec := o.Spec
 	if spec.Taint.Effect == old.Spec.Taint.Effect {
 		spec.Taint.Effect = resourcev1.DeviceTaintEffectNone
 	}
-	f.merge(deviceTaintRuleSpec(&spec))
-	return f.errs
+	f.Merge(deviceTaintRuleSpec(&spec))
+	return f.Errs
 }
 
 // DeviceTaintRuleStatusUpdate checks what a controller says of the pods that have to go.
 func DeviceTaintRuleStatusUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("status", "conditions")
-	f.merge(few(path, len(o.Status.Conditions), resourcev1.DeviceTaintRuleStatusMaxConditions),
+	f.Merge(Few(path, len(o.Status.Conditions), resourcev1.DeviceTaintRuleStatusMaxConditions),
 		metav1validation.ValidateConditions(o.Status.Conditions, path))
-	return f.errs
+	return f.Errs
 }
 
 func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	path := field.NewPath("spec")
 	if s := spec.DeviceSelector; s != nil {
 		path := path.Child("deviceSelector")
@@ -45,22 +45,22 @@ func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
 			name  string
 			value *string
 			check func(*field.Path, string) field.ErrorList
-		}{{"driver", s.Driver, csiDriverName}, {"pool", s.Pool, poolName}, {"device", s.Device, deviceName}} {
+		}{{"driver", s.Driver, CSIDriverName}, {"pool", s.Pool, poolName}, {"device", s.Device, deviceName}} {
 			if criterion.value != nil {
-				f.merge(criterion.check(path.Child(criterion.name), *criterion.value))
+				f.Merge(criterion.check(path.Child(criterion.name), *criterion.value))
 			}
 		}
 	}
-	f.merge(deviceTaint(path.Child("taint"), &spec.Taint))
-	return f.errs
+	f.Merge(deviceTaint(path.Child("taint"), &spec.Taint))
+	return f.Errs
 }
 
 // deviceTaint checks a taint of devices, of one in its slice or of all that a rule selects.
 func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
-	f := findings{metav1validation.ValidateLabelName(t.Key, path.Child("key"))}
+	f := Findings{metav1validation.ValidateLabelName(t.Key, path.Child("key"))}
 	if t.Value != "" {
-		f.merge(follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
+		f.Merge(Follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
 	}
-	f.merge(requiredOneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
-	return f.errs
+	f.Merge(RequiredOneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
+	return f.Errs
 }

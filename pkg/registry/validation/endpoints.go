@@ -16,20 +16,20 @@ import (
 
 // Endpoints checks new endpoints.
 func Endpoints(o *corev1.Endpoints) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(endpointSubsets(o, nil))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(endpointSubsets(o, nil))
+	return f.Errs
 }
 
 // EndpointsUpdate checks endpoints that replace others.
 func EndpointsUpdate(o, old *corev1.Endpoints) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain).errs, endpointSubsets(o, old))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain).Errs, endpointSubsets(o, old))
+	return f.Errs
 }
 
 func endpointSubsets(o, old *corev1.Endpoints) field.ErrorList {
-	var f findings
+	var f Findings
 	var stored []string
 	if old != nil {
 		for _, s := range old.Subsets {
@@ -40,41 +40,41 @@ func endpointSubsets(o, old *corev1.Endpoints) field.ErrorList {
 	}
 	for i, s := range o.Subsets {
 		path := field.NewPath("subsets").Index(i)
-		f.addIf(len(s.Addresses)+len(s.NotReadyAddresses) == 0,
+		f.AddIf(len(s.Addresses)+len(s.NotReadyAddresses) == 0,
 			field.Required(path, "must specify `addresses` or `notReadyAddresses`"))
 		for j := range s.Addresses {
-			f.merge(endpointAddress(path.Child("addresses").Index(j), &s.Addresses[j], stored))
+			f.Merge(endpointAddress(path.Child("addresses").Index(j), &s.Addresses[j], stored))
 		}
 		for j := range s.NotReadyAddresses {
-			f.merge(endpointAddress(path.Child("notReadyAddresses").Index(j), &s.NotReadyAddresses[j], stored))
+			f.Merge(endpointAddress(path.Child("notReadyAddresses").Index(j), &s.NotReadyAddresses[j], stored))
 		}
 		for j, port := range s.Ports {
 			path := path.Child("ports").Index(j)
 			if port.Name != "" {
-				f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("name"), port.Name))
+				f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("name"), port.Name))
 			} else {
-				f.addIf(len(s.Ports) > 1, field.Required(path.Child("name"), ""))
+				f.AddIf(len(s.Ports) > 1, field.Required(path.Child("name"), ""))
 			}
-			f.merge(portNumber(path.Child("port"), port.Port))
-			f.merge(requiredOneOf(path.Child("protocol"), port.Protocol, protocols...))
+			f.Merge(PortNumber(path.Child("port"), port.Port))
+			f.Merge(RequiredOneOf(path.Child("protocol"), port.Protocol, Protocols...))
 			if port.AppProtocol != nil {
-				f.merge(qualified(path.Child("appProtocol"), *port.AppProtocol))
+				f.Merge(Qualified(path.Child("appProtocol"), *port.AppProtocol))
 			}
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []string) field.ErrorList {
-	f := findings{legacyIP(path.Child("ip"), a.IP, stored)}
+	f := Findings{LegacyIP(path.Child("ip"), a.IP, stored)}
 	if a.Hostname != "" {
-		f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), a.Hostname))
+		f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), a.Hostname))
 	}
 	if a.NodeName != nil {
-		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *a.NodeName))
+		f.Merge(Follows(Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *a.NodeName))
 	}
-	f.merge(endpointIP(path.Child("ip"), a.IP))
-	return f.errs
+	f.Merge(EndpointIP(path.Child("ip"), a.IP))
+	return f.Errs
 }
 
 // The most that an EndpointSlice holds (KEP-752).
@@ -90,19 +90,19 @@ const (
 func EndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList { return endpointSlice(o, nil) }
 
 func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(requiredOneOf(field.NewPath("addressType"), o.AddressType,
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(RequiredOneOf(field.NewPath("addressType"), o.AddressType,
 		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6))
 	path := field.NewPath("endpoints")
 	if n := len(o.Endpoints); n > maxSliceEndpoints {
-		f.add(field.TooMany(path, n, maxSliceEndpoints))
+		f.Add(field.TooMany(path, n, maxSliceEndpoints))
 	} else {
 		for i := range o.Endpoints {
-			f.merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType, stored))
+			f.Merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType, stored))
 		}
 	}
-	f.merge(slicePorts(field.NewPath("ports"), o.Ports))
-	return f.errs
+	f.Merge(slicePorts(field.NewPath("ports"), o.Ports))
+	return f.Errs
 }
 
 // EndpointSliceUpdate checks a slice that replaces another.
@@ -111,82 +111,82 @@ func EndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	for _, e := range old.Endpoints {
 		stored = append(stored, e.Addresses...)
 	}
-	f := findings{endpointSlice(o, stored)}
-	f.merge(unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
-	return f.errs
+	f := Findings{endpointSlice(o, stored)}
+	f.Merge(Unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
+	return f.Errs
 }
 
 func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType, stored []string) field.ErrorList {
-	var f findings
+	var f Findings
 	addresses := path.Child("addresses")
-	f.addIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
-	f.addIf(len(e.Addresses) > maxSliceAddresses, field.TooMany(addresses, len(e.Addresses), maxSliceAddresses))
+	f.AddIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
+	f.AddIf(len(e.Addresses) > maxSliceAddresses, field.TooMany(addresses, len(e.Addresses), maxSliceAddresses))
 	for i, a := range e.Addresses {
 		switch family {
 		case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
-			if errs := legacyIP(addresses.Index(i), a, stored); len(errs) > 0 {
-				f.merge(errs)
+			if errs := LegacyIP(addresses.Index(i), a, stored); len(errs) > 0 {
+				f.Merge(errs)
 				continue
 			}
 			v6 := utilsnet.IsIPv6String(a)
-			f.addIf(v6 != (family == discoveryv1.AddressTypeIPv6), field.Invalid(addresses, a, fmt.Sprintf("must be an %s address", family)))
-			f.merge(endpointIP(addresses.Index(i), a))
+			f.AddIf(v6 != (family == discoveryv1.AddressTypeIPv6), field.Invalid(addresses, a, fmt.Sprintf("must be an %s address", family)))
+			f.Merge(EndpointIP(addresses.Index(i), a))
 		case discoveryv1.AddressTypeFQDN:
-			f.merge(utilvalidation.IsFullyQualifiedDomainName(addresses.Index(i), a))
+			f.Merge(utilvalidation.IsFullyQualifiedDomainName(addresses.Index(i), a))
 		}
 	}
 	if e.NodeName != nil {
-		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *e.NodeName))
+		f.Merge(Follows(Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *e.NodeName))
 	}
 	topology := path.Child("deprecatedTopology")
-	f.addIf(len(e.DeprecatedTopology) > maxSliceTopology, field.TooMany(topology, len(e.DeprecatedTopology), maxSliceTopology))
-	f.merge(metav1validation.ValidateLabels(e.DeprecatedTopology, topology))
+	f.AddIf(len(e.DeprecatedTopology) > maxSliceTopology, field.TooMany(topology, len(e.DeprecatedTopology), maxSliceTopology))
+	f.Merge(metav1validation.ValidateLabels(e.DeprecatedTopology, topology))
 	if e.Hostname != nil {
-		f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), *e.Hostname))
+		f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), *e.Hostname))
 	}
 	if e.Hints != nil {
-		f.merge(sliceHints(path.Child("hints"), e.Hints))
+		f.Merge(sliceHints(path.Child("hints"), e.Hints))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func sliceHints(path *field.Path, hints *discoveryv1.EndpointHints) field.ErrorList {
-	var f findings
+	var f Findings
 	zones, nodes := path.Child("forZones"), path.Child("forNodes")
-	f.addIf(len(hints.ForZones) > maxSliceHints, field.TooMany(zones, len(hints.ForZones), maxSliceHints))
+	f.AddIf(len(hints.ForZones) > maxSliceHints, field.TooMany(zones, len(hints.ForZones), maxSliceHints))
 	for i, zone := range hints.ForZones {
-		f.addIf(slices.Contains(hints.ForZones[:i], zone), field.Duplicate(zones.Index(i).Child("name"), zone.Name))
-		f.merge(follows(utilvalidation.IsValidLabelValue, zones.Index(i).Child("name"), zone.Name))
+		f.AddIf(slices.Contains(hints.ForZones[:i], zone), field.Duplicate(zones.Index(i).Child("name"), zone.Name))
+		f.Merge(Follows(utilvalidation.IsValidLabelValue, zones.Index(i).Child("name"), zone.Name))
 	}
-	f.addIf(len(hints.ForNodes) > maxSliceHints, field.TooMany(nodes, len(hints.ForNodes), maxSliceHints))
+	f.AddIf(len(hints.ForNodes) > maxSliceHints, field.TooMany(nodes, len(hints.ForNodes), maxSliceHints))
 	for i, node := range hints.ForNodes {
-		f.addIf(slices.Contains(hints.ForNodes[:i], node), field.Duplicate(nodes.Index(i).Child("name"), node.Name))
-		f.merge(follows(named(apivalidation.NameIsDNSSubdomain), nodes.Index(i).Child("name"), node.Name))
+		f.AddIf(slices.Contains(hints.ForNodes[:i], node), field.Duplicate(nodes.Index(i).Child("name"), node.Name))
+		f.Merge(Follows(Named(apivalidation.NameIsDNSSubdomain), nodes.Index(i).Child("name"), node.Name))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorList {
 	if len(ports) > maxSlicePorts {
 		return field.ErrorList{field.TooMany(path, len(ports), maxSlicePorts)}
 	}
-	var f findings
+	var f Findings
 	var names []string
 	for i, port := range ports {
 		path := path.Index(i)
 		name := ptr.Deref(port.Name, "")
 		if name != "" {
-			f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("name"), name))
+			f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("name"), name))
 		}
-		f.addIf(slices.Contains(names, name), field.Duplicate(path.Child("name"), name))
+		f.AddIf(slices.Contains(names, name), field.Duplicate(path.Child("name"), name))
 		names = append(names, name)
 		if port.Port != nil {
-			f.merge(portNumber(path.Child("port"), *port.Port))
+			f.Merge(PortNumber(path.Child("port"), *port.Port))
 		}
-		f.merge(oneOf(path.Child("protocol"), ptr.Deref(port.Protocol, ""), protocols...))
+		f.Merge(OneOf(path.Child("protocol"), ptr.Deref(port.Protocol, ""), Protocols...))
 		if port.AppProtocol != nil {
-			f.merge(qualified(path.Child("appProtocol"), *port.AppProtocol))
+			f.Merge(Qualified(path.Child("appProtocol"), *port.AppProtocol))
 		}
 	}
-	return f.errs
+	return f.Errs
 }

@@ -24,10 +24,10 @@ func EventUpdate(o, _ *corev1.Event) field.ErrorList { return Event(o) }
 
 // EventsEvent checks a new event sent as events.k8s.io/v1, which is stricter (KEP-383).
 func EventsEvent(o *corev1.Event) field.ErrorList {
-	f := findings{event(o, "reportingController")}
-	f.merge(created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain).errs, eventSeries(o))
-	f.addIf(o.EventTime.IsZero(), field.Required(field.NewPath("eventTime"), ""))
-	f.addIf(o.Type != corev1.EventTypeNormal && o.Type != corev1.EventTypeWarning,
+	f := Findings{event(o, "reportingController")}
+	f.Merge(Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain).Errs, eventSeries(o))
+	f.AddIf(o.EventTime.IsZero(), field.Required(field.NewPath("eventTime"), ""))
+	f.AddIf(o.Type != corev1.EventTypeNormal && o.Type != corev1.EventTypeWarning,
 		field.Invalid(field.NewPath("type"), "", fmt.Sprintf("has invalid value: %v", o.Type)))
 	for _, deprecated := range []struct {
 		set  bool
@@ -38,16 +38,16 @@ func EventsEvent(o *corev1.Event) field.ErrorList {
 		{o.Count != 0, "count"},
 		{o.Source != corev1.EventSource{}, "source"},
 	} {
-		f.addIf(deprecated.set, field.Invalid(field.NewPath(deprecated.name), "", "needs to be unset"))
+		f.AddIf(deprecated.set, field.Invalid(field.NewPath(deprecated.name), "", "needs to be unset"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // EventsEventUpdate checks an event, sent as events.k8s.io/v1, that replaces another:
 // only its series changes.
 func EventsEventUpdate(o, old *corev1.Event) field.ErrorList {
-	f := findings{event(o, "reportingController")}
-	f.merge(updated(&o.ObjectMeta, &old.ObjectMeta).errs, eventSeries(o))
+	f := Findings{event(o, "reportingController")}
+	f.Merge(Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, eventSeries(o))
 	for _, kept := range []struct {
 		name     string
 		now, was any
@@ -66,36 +66,36 @@ func EventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 		{"reportingController", o.ReportingController, old.ReportingController},
 		{"reportingInstance", o.ReportingInstance, old.ReportingInstance},
 	} {
-		f.merge(unchanged(field.NewPath(kept.name), kept.now, kept.was))
+		f.Merge(Unchanged(field.NewPath(kept.name), kept.now, kept.was))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // event checks what holds in every version; controller is the version's name for
 // reportingController.
 func event(o *corev1.Event, controller string) field.ErrorList {
-	var f findings
+	var f Findings
 	about := o.InvolvedObject.Namespace
 	mismatch := field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")
 	if o.EventTime.IsZero() {
 		// An event about something in no namespace is in none or in the default one.
-		f.addIf(about == "" && o.Namespace != metav1.NamespaceNone && o.Namespace != metav1.NamespaceDefault, mismatch)
-		f.addIf(about != "" && about != o.Namespace, mismatch)
+		f.AddIf(about == "" && o.Namespace != metav1.NamespaceNone && o.Namespace != metav1.NamespaceDefault, mismatch)
+		f.AddIf(about != "" && about != o.Namespace, mismatch)
 	} else {
-		f.addIf(about == "" && o.Namespace != metav1.NamespaceDefault && o.Namespace != metav1.NamespaceSystem, mismatch)
+		f.AddIf(about == "" && o.Namespace != metav1.NamespaceDefault && o.Namespace != metav1.NamespaceSystem, mismatch)
 		path := field.NewPath(controller)
-		f.addIf(o.ReportingController == "", field.Required(path, ""))
-		f.merge(qualified(path, o.ReportingController))
+		f.AddIf(o.ReportingController == "", field.Required(path, ""))
+		f.Merge(Qualified(path, o.ReportingController))
 		for _, text := range []struct {
 			name, value string
 		}{{"reportingInstance", o.ReportingInstance}, {"action", o.Action}, {"reason", o.Reason}} {
-			f.addIf(text.value == "", field.Required(field.NewPath(text.name), ""))
-			f.merge(shortEnough(field.NewPath(text.name), text.value, maxEventField))
+			f.AddIf(text.value == "", field.Required(field.NewPath(text.name), ""))
+			f.Merge(shortEnough(field.NewPath(text.name), text.value, maxEventField))
 		}
-		f.merge(shortEnough(field.NewPath("message"), o.Message, maxEventNote))
+		f.Merge(shortEnough(field.NewPath("message"), o.Message, maxEventNote))
 	}
-	f.merge(follows(utilvalidation.IsDNS1123Subdomain, field.NewPath("namespace"), o.Namespace))
-	return f.errs
+	f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, field.NewPath("namespace"), o.Namespace))
+	return f.Errs
 }
 
 func shortEnough(path *field.Path, value string, n int) field.ErrorList {
@@ -106,10 +106,10 @@ func shortEnough(path *field.Path, value string, n int) field.ErrorList {
 }
 
 func eventSeries(o *corev1.Event) field.ErrorList {
-	var f findings
+	var f Findings
 	if o.Series != nil {
-		f.addIf(o.Series.Count < 2, field.Invalid(field.NewPath("series.count"), "", "should be at least 2"))
-		f.addIf(o.Series.LastObservedTime.IsZero(), field.Required(field.NewPath("series.lastObservedTime"), ""))
+		f.AddIf(o.Series.Count < 2, field.Invalid(field.NewPath("series.count"), "", "should be at least 2"))
+		f.AddIf(o.Series.LastObservedTime.IsZero(), field.Required(field.NewPath("series.lastObservedTime"), ""))
 	}
-	return f.errs
+	return f.Errs
 }

@@ -29,37 +29,39 @@ func plainCompiler() plugincel.Compiler {
 	return made.(func() plugincel.Compiler)()
 }
 
-// expression is a CEL expression to compile.
-type expression struct {
+// Expression is a CEL expression to compile.
+type Expression struct {
 	plugincel.ExpressionAccessor
-	uses plugincel.OptionalVariableDeclarations
-	// stored expressions are those of the old object: they may use what a newer
+	Uses plugincel.OptionalVariableDeclarations
+	// Stored expressions are those of the old object: they may use what a newer
 	// version of the server introduced.
-	stored sets.Set[string]
-	// written is the expression as its field has it.
-	written string
+	Stored sets.Set[string]
+	// Written is the expression as its field has it.
+	Written string
 }
 
-func (e expression) environment() environment.Type {
-	if e.stored.Has(e.written) {
+// Environment is that of new expressions, unless the old object has the same one.
+func (e Expression) Environment() environment.Type {
+	if e.Stored.Has(e.Written) {
 		return environment.StoredExpressions
 	}
 	return environment.NewExpressions
 }
 
-// check compiles the expression.
-func (e expression) check(compiler plugincel.Compiler, path *field.Path) field.ErrorList {
-	return e.failure(compiler.CompileCELExpression(e, e.uses, e.environment()).Error, path)
+// Check compiles the expression.
+func (e Expression) Check(compiler plugincel.Compiler, path *field.Path) field.ErrorList {
+	return e.Failure(compiler.CompileCELExpression(e, e.Uses, e.Environment()).Error, path)
 }
 
-func (e expression) failure(err *cel.Error, path *field.Path) field.ErrorList {
+// Failure is the error of a field whose expression doesn't compile.
+func (e Expression) Failure(err *cel.Error, path *field.Path) field.ErrorList {
 	switch {
 	case err == nil:
 		return nil
 	case err.Type == cel.ErrorTypeRequired:
 		return field.ErrorList{field.Required(path, err.Detail)}
 	case err.Type == cel.ErrorTypeInvalid:
-		return field.ErrorList{field.Invalid(path, e.written, err.Detail)}
+		return field.ErrorList{field.Invalid(path, e.Written, err.Detail)}
 	case err.Type == cel.ErrorTypeInternal:
 		return field.ErrorList{field.InternalError(path, err)}
 	default:
@@ -72,30 +74,30 @@ const maxMatchConditions = 64
 
 // matchConditions checks the conditions of a webhook or a policy (KEP-3716).
 func matchConditions(conditions []admissionv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
-	var f findings
-	f.addIf(len(conditions) > maxMatchConditions, field.TooMany(path, len(conditions), maxMatchConditions))
+	var f Findings
+	f.AddIf(len(conditions) > maxMatchConditions, field.TooMany(path, len(conditions), maxMatchConditions))
 	names := sets.New[string]()
 	for i, c := range conditions {
 		path := path.Index(i)
 		if text := strings.TrimSpace(c.Expression); text == "" {
-			f.add(field.Required(path.Child("expression"), ""))
+			f.Add(field.Required(path.Child("expression"), ""))
 		} else {
-			e := expression{
+			e := Expression{
 				ExpressionAccessor: &matchconditions.MatchCondition{Expression: text},
-				uses:               plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true},
-				stored:             stored, written: text,
+				Uses:               plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true},
+				Stored:             stored, Written: text,
 			}
-			f.merge(e.check(plainCompiler(), path.Child("expression")))
+			f.Merge(e.Check(plainCompiler(), path.Child("expression")))
 		}
 		if c.Name == "" {
-			f.add(field.Required(path.Child("name"), ""))
+			f.Add(field.Required(path.Child("name"), ""))
 			continue
 		}
-		f.merge(qualified(path.Child("name"), c.Name))
-		f.addIf(names.Has(c.Name), field.Duplicate(path.Child("name"), c.Name))
+		f.Merge(Qualified(path.Child("name"), c.Name))
+		f.AddIf(names.Has(c.Name), field.Duplicate(path.Child("name"), c.Name))
 		names.Insert(c.Name)
 	}
-	return f.errs
+	return f.Errs
 }
 
 var (

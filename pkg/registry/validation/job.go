@@ -28,25 +28,25 @@ const (
 
 // Job checks a new job, after its selector was generated.
 func Job(o *batchv1.Job) field.ErrorList {
-	return append(job(o, true), jobScheduling(specPath, &o.Spec, &batchv1.JobSpec{})...)
+	return append(job(o, true), jobScheduling(SpecPath, &o.Spec, &batchv1.JobSpec{})...)
 }
 
 // job is Job for one that may be older than the labels with a domain.
 func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(generatedSelector(o, domainLabels), jobSpec(specPath, &o.Spec))
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(generatedSelector(o, domainLabels), jobSpec(SpecPath, &o.Spec))
 	if n := ptr.Deref(o.Spec.Completions, 0); isIndexed(&o.Spec) && n > 0 {
 		hostname := fmt.Sprintf("%s-%d", o.Name, n-1)
-		f.addIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(metadataPath.Child("name"), o.Name,
+		f.AddIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(MetadataPath.Child("name"), o.Name,
 			"will not able to create pod with invalid DNS label: "+hostname))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // jobScheduling refuses to schedule a job's pods as one: the feature gate WorkloadWithJob is
 // off.
 func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
-	return gatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
+	return GatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
 }
 
 func isIndexed(s *batchv1.JobSpec) bool {
@@ -59,10 +59,10 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	if ptr.Deref(o.Spec.ManualSelector, false) || o.Spec.Selector == nil {
 		return nil
 	}
-	var f findings
-	f.addIf(o.UID == "", field.Required(metadataPath.Child("uid"), ""))
+	var f Findings
+	f.AddIf(o.UID == "", field.Required(MetadataPath.Child("uid"), ""))
 	generated := labels.Set{}
-	path := specPath.Child("template", "metadata", "labels")
+	path := SpecPath.Child("template", "metadata", "labels")
 	for _, label := range []struct {
 		key, value string
 		domain     bool
@@ -78,35 +78,35 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 		generated[label.key] = label.value
 		must := fmt.Sprintf("must be '%s'", label.value)
 		if v, set := o.Spec.Template.Labels[label.key]; !set {
-			f.add(field.Required(path.Key(label.key), must))
+			f.Add(field.Required(path.Key(label.key), must))
 		} else if v != label.value {
-			f.add(field.Invalid(path.Key(label.key), o.Spec.Template.Labels, must))
+			f.Add(field.Invalid(path.Key(label.key), o.Spec.Template.Labels, must))
 		}
 	}
 	if s, err := metav1.LabelSelectorAsSelector(o.Spec.Selector); err == nil {
-		f.addIf(!s.Matches(generated), field.Invalid(specPath.Child("selector"), o.Spec.Selector, "`selector` not auto-generated"))
+		f.AddIf(!s.Matches(generated), field.Invalid(SpecPath.Child("selector"), o.Spec.Selector, "`selector` not auto-generated"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // jobSpec checks the spec of a job, which has a selector.
 func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
-	var f findings
-	f.merge(selectorlessJobSpec(path, s))
+	var f Findings
+	f.Merge(selectorlessJobSpec(path, s))
 	if s.Selector == nil {
-		f.add(field.Required(path.Child("selector"), ""))
+		f.Add(field.Required(path.Child("selector"), ""))
 	} else {
-		f.merge(labelSelector(path.Child("selector"), s.Selector))
+		f.Merge(LabelSelector(path.Child("selector"), s.Selector))
 	}
 	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
-		f.merge(selectsTemplate(path.Child("template"), selector, s.Template.Labels))
+		f.Merge(SelectsTemplate(path.Child("template"), selector, s.Template.Labels))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
-	var f findings
-	f.merge(
+	var f Findings
+	f.Merge(
 		optionalCount(path.Child("parallelism"), s.Parallelism),
 		optionalCount(path.Child("completions"), s.Completions),
 		optionalCount(path.Child("activeDeadlineSeconds"), s.ActiveDeadlineSeconds),
@@ -114,30 +114,30 @@ func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 		optionalCount(path.Child("ttlSecondsAfterFinished"), s.TTLSecondsAfterFinished),
 		optionalCount(path.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex),
 		optionalCount(path.Child("maxFailedIndexes"), s.MaxFailedIndexes))
-	f.addIf(s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil,
+	f.AddIf(s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil,
 		field.Required(path.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"))
 	if by := s.ManagedBy; by != nil {
-		f.merge(utilvalidation.IsDomainPrefixedPath(path.Child("managedBy"), *by))
-		f.addIf(len(*by) > maxManagedBy, field.TooLong(path.Child("managedBy"), "", maxManagedBy))
+		f.Merge(utilvalidation.IsDomainPrefixedPath(path.Child("managedBy"), *by))
+		f.AddIf(len(*by) > maxManagedBy, field.TooLong(path.Child("managedBy"), "", maxManagedBy))
 	}
-	f.merge(
-		optionalOneOf(path.Child("completionMode"), s.CompletionMode, batchv1.NonIndexedCompletion, batchv1.IndexedCompletion),
+	f.Merge(
+		OptionalOneOf(path.Child("completionMode"), s.CompletionMode, batchv1.NonIndexedCompletion, batchv1.IndexedCompletion),
 		indexes(path, s),
 		failurePolicy(path.Child("podFailurePolicy"), s))
 	if p := path.Child("successPolicy"); s.SuccessPolicy != nil && !isIndexed(s) {
-		f.add(field.Invalid(p, unversioned(*s.SuccessPolicy), "requires indexed completion mode"))
+		f.Add(field.Invalid(p, Unversioned(*s.SuccessPolicy), "requires indexed completion mode"))
 	} else {
-		f.merge(successPolicy(p, s))
+		f.Merge(successPolicy(p, s))
 	}
 	replaced := []batchv1.PodReplacementPolicy{batchv1.Failed, batchv1.TerminatingOrFailed}
 	if s.PodFailurePolicy != nil {
 		replaced = replaced[:1]
 	}
-	f.merge(
-		optionalOneOf(path.Child("podReplacementPolicy"), s.PodReplacementPolicy, replaced...),
-		podTemplate(path.Child("template"), &s.Template),
+	f.Merge(
+		OptionalOneOf(path.Child("podReplacementPolicy"), s.PodReplacementPolicy, replaced...),
+		PodTemplateSpec(path.Child("template"), &s.Template),
 		jobRestartPolicy(path.Child("template", "spec", "restartPolicy"), s))
-	return f.errs
+	return f.Errs
 }
 
 // optionalCount checks a number that may be left out and must not be negative.
@@ -145,36 +145,36 @@ func optionalCount[T ~int32 | ~int64](path *field.Path, n *T) field.ErrorList {
 	if n == nil {
 		return nil
 	}
-	return nonnegative(path, *n)
+	return Nonnegative(path, *n)
 }
 
 // indexes checks what a job has to do with the indexes of its pods (KEP-2214, KEP-3850).
 func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	parallelism, failed, completions := ptr.Deref(s.Parallelism, 0), ptr.Deref(s.MaxFailedIndexes, 0), ptr.Deref(s.Completions, 0)
 	if !isIndexed(s) {
 		const needed = "requires indexed completion mode"
 		if s.CompletionMode == nil || *s.CompletionMode == batchv1.NonIndexedCompletion {
-			f.addIf(s.BackoffLimitPerIndex != nil, field.Invalid(path.Child("backoffLimitPerIndex"), ptr.Deref(s.BackoffLimitPerIndex, 0), needed))
-			f.addIf(s.MaxFailedIndexes != nil, field.Invalid(path.Child("maxFailedIndexes"), failed, needed))
+			f.AddIf(s.BackoffLimitPerIndex != nil, field.Invalid(path.Child("backoffLimitPerIndex"), ptr.Deref(s.BackoffLimitPerIndex, 0), needed))
+			f.AddIf(s.MaxFailedIndexes != nil, field.Invalid(path.Child("maxFailedIndexes"), failed, needed))
 		}
-		return f.errs
+		return f.Errs
 	}
 	atParallelism, atFailed := path.Child("parallelism"), path.Child("maxFailedIndexes")
-	f.addIf(s.Completions == nil, field.Required(path.Child("completions"), "when completion mode is Indexed"))
-	f.addIf(parallelism > maxIndexedParallelism, field.Invalid(atParallelism, parallelism,
+	f.AddIf(s.Completions == nil, field.Required(path.Child("completions"), "when completion mode is Indexed"))
+	f.AddIf(parallelism > maxIndexedParallelism, field.Invalid(atParallelism, parallelism,
 		fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism)))
-	f.addIf(s.Completions != nil && s.MaxFailedIndexes != nil && failed > completions,
+	f.AddIf(s.Completions != nil && s.MaxFailedIndexes != nil && failed > completions,
 		field.Invalid(atFailed, failed, "must be less than or equal to completions"))
-	f.addIf(failed > maxFailedIndexes, field.Invalid(atFailed, failed, fmt.Sprintf("must be less than or equal to %d", maxFailedIndexes)))
+	f.AddIf(failed > maxFailedIndexes, field.Invalid(atFailed, failed, fmt.Sprintf("must be less than or equal to %d", maxFailedIndexes)))
 	if completions <= manyCompletions || s.BackoffLimitPerIndex == nil {
-		return f.errs
+		return f.Errs
 	}
 	const limit = "must be less than or equal to %d when completions are above %d and used with backoff limit per index"
-	f.addIf(s.MaxFailedIndexes == nil, field.Required(atFailed, fmt.Sprintf("must be specified when completions is above %d", manyCompletions)))
-	f.addIf(parallelism > maxParallelismManyCompletions, field.Invalid(atParallelism, parallelism, fmt.Sprintf(limit, maxParallelismManyCompletions, manyCompletions)))
-	f.addIf(failed > maxFailedIndexesManyCompletion, field.Invalid(atFailed, failed, fmt.Sprintf(limit, maxFailedIndexesManyCompletion, manyCompletions)))
-	return f.errs
+	f.AddIf(s.MaxFailedIndexes == nil, field.Required(atFailed, fmt.Sprintf("must be specified when completions is above %d", manyCompletions)))
+	f.AddIf(parallelism > maxParallelismManyCompletions, field.Invalid(atParallelism, parallelism, fmt.Sprintf(limit, maxParallelismManyCompletions, manyCompletions)))
+	f.AddIf(failed > maxFailedIndexesManyCompletion, field.Invalid(atFailed, failed, fmt.Sprintf(limit, maxFailedIndexesManyCompletion, manyCompletions)))
+	return f.Errs
 }
 
 // jobRestartPolicy checks that pods end. Always is what a policy that was left out
@@ -191,7 +191,7 @@ func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 		}
 		return field.ErrorList{field.Invalid(path, policy, `only "Never" is supported when podFailurePolicy is specified`)}
 	default:
-		return oneOf(path, policy, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
+		return OneOf(path, policy, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	}
 }
 
@@ -199,21 +199,21 @@ func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 func JobUpdate(o, old *batchv1.Job) field.ErrorList {
 	_, hadName := old.Spec.Template.Labels[batchv1.JobNameLabel]
 	_, hadUID := old.Spec.Template.Labels[batchv1.ControllerUidLabel]
-	f := findings{job(o, hadName && hadUID)}
+	f := Findings{job(o, hadName && hadUID)}
 	s, was := &o.Spec, &old.Spec
-	f.merge(
-		updated(&o.ObjectMeta, &old.ObjectMeta).errs,
-		jobSpec(specPath, s),
-		jobScheduling(specPath, s, was),
-		completionsUpdate(specPath.Child("completions"), s, was),
-		unchanged(specPath.Child("selector"), s.Selector, was.Selector),
-		jobTemplateUpdate(specPath.Child("template"), &s.Template, old),
-		unchanged(specPath.Child("completionMode"), s.CompletionMode, was.CompletionMode),
-		unchanged(specPath.Child("podFailurePolicy"), s.PodFailurePolicy, was.PodFailurePolicy),
-		unchanged(specPath.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex, was.BackoffLimitPerIndex),
-		unchanged(specPath.Child("managedBy"), s.ManagedBy, was.ManagedBy),
-		unchanged(specPath.Child("successPolicy"), s.SuccessPolicy, was.SuccessPolicy))
-	return f.errs
+	f.Merge(
+		Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
+		jobSpec(SpecPath, s),
+		jobScheduling(SpecPath, s, was),
+		completionsUpdate(SpecPath.Child("completions"), s, was),
+		Unchanged(SpecPath.Child("selector"), s.Selector, was.Selector),
+		jobTemplateUpdate(SpecPath.Child("template"), &s.Template, old),
+		Unchanged(SpecPath.Child("completionMode"), s.CompletionMode, was.CompletionMode),
+		Unchanged(SpecPath.Child("podFailurePolicy"), s.PodFailurePolicy, was.PodFailurePolicy),
+		Unchanged(SpecPath.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex, was.BackoffLimitPerIndex),
+		Unchanged(SpecPath.Child("managedBy"), s.ManagedBy, was.ManagedBy),
+		Unchanged(SpecPath.Child("successPolicy"), s.SuccessPolicy, was.SuccessPolicy))
+	return f.Errs
 }
 
 // completionsUpdate checks that only an indexed job changes its size, with its
@@ -221,7 +221,7 @@ func JobUpdate(o, old *batchv1.Job) field.ErrorList {
 func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorList {
 	switch {
 	case !isIndexed(s):
-		return unchanged(path, s.Completions, was.Completions)
+		return Unchanged(path, s.Completions, was.Completions)
 	case s.Completions == nil || ptr.Equal(s.Completions, was.Completions) || ptr.Equal(s.Completions, s.Parallelism):
 		return nil
 	}
@@ -237,7 +237,7 @@ func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1
 	idle := old.Status.Active == 0 && (old.Status.StartTime == nil || jobConditionIs(old.Status.Conditions, batchv1.JobSuspended))
 	if suspended && idle {
 		a := ptr.Deref(was.Spec.Affinity, corev1.Affinity{})
-		a.NodeAffinity = nodeAffinity(&t.Spec)
+		a.NodeAffinity = NodeAffinity(&t.Spec)
 		was.Spec.Affinity = &a
 		if a == (corev1.Affinity{}) && t.Spec.Affinity == nil {
 			was.Spec.Affinity = nil
@@ -250,7 +250,7 @@ func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1
 		if apiequality.Semantic.DeepEqual(t.Spec, was.Spec) {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(specPath.Child("template.spec"), internalPodSpec{&t.Spec}, apivalidation.FieldImmutableErrorMsg)}
+		return field.ErrorList{field.Invalid(SpecPath.Child("template.spec"), InternalPodSpec{&t.Spec}, apivalidation.FieldImmutableErrorMsg)}
 	}
 	if apiequality.Semantic.DeepEqual(t, was) {
 		return nil

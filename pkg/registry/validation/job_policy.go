@@ -31,7 +31,7 @@ func chosenOneOf[T ~string](path *field.Path, value T, allowed []T) field.ErrorL
 	if value == "" {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("valid values: %q", allowed))}
 	}
-	return oneOf(path, value, allowed...)
+	return OneOf(path, value, allowed...)
 }
 
 func tooMany(path *field.Path, n, most int) field.ErrorList {
@@ -48,7 +48,7 @@ func failurePolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 	rules := path.Child("rules")
 	errs := tooMany(rules, len(s.PodFailurePolicy.Rules), maxPolicyRules)
-	names := containerNames(s.Template.Spec.Containers).Union(containerNames(s.Template.Spec.InitContainers))
+	names := ContainerNames(s.Template.Spec.Containers).Union(ContainerNames(s.Template.Spec.InitContainers))
 	for i := range s.PodFailurePolicy.Rules {
 		errs = append(errs, failureRule(rules.Index(i), &s.PodFailurePolicy.Rules[i], names, s.BackoffLimitPerIndex != nil)...)
 	}
@@ -56,44 +56,44 @@ func failurePolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 }
 
 func failureRule(path *field.Path, r *batchv1.PodFailurePolicyRule, containers sets.Set[string], perIndex bool) field.ErrorList {
-	var f findings
+	var f Findings
 	action := path.Child("action")
-	f.merge(chosenOneOf(action, r.Action, failureActions))
-	f.addIf(r.Action == batchv1.PodFailurePolicyActionFailIndex && !perIndex,
+	f.Merge(chosenOneOf(action, r.Action, failureActions))
+	f.AddIf(r.Action == batchv1.PodFailurePolicyActionFailIndex && !perIndex,
 		field.Invalid(action, r.Action, "requires the backoffLimitPerIndex to be set"))
 	if r.OnExitCodes != nil {
-		f.merge(failureExitCodes(path.Child("onExitCodes"), r.OnExitCodes, containers))
+		f.Merge(failureExitCodes(path.Child("onExitCodes"), r.OnExitCodes, containers))
 	}
 	conditions := path.Child("onPodConditions")
-	f.merge(tooMany(conditions, len(r.OnPodConditions), maxPolicyConditions))
+	f.Merge(tooMany(conditions, len(r.OnPodConditions), maxPolicyConditions))
 	for i, c := range r.OnPodConditions {
 		path := conditions.Index(i)
-		f.merge(qualified(path.Child("type"), string(c.Type)), chosenOneOf(path.Child("status"), c.Status, conditionStatuses))
+		f.Merge(Qualified(path.Child("type"), string(c.Type)), chosenOneOf(path.Child("status"), c.Status, conditionStatuses))
 	}
 	codes, conds := r.OnExitCodes != nil, len(r.OnPodConditions) > 0
-	f.addIf(codes && conds, field.Invalid(path, field.OmitValueType{}, "specifying both OnExitCodes and OnPodConditions is not supported"))
-	f.addIf(!codes && !conds, field.Invalid(path, field.OmitValueType{}, "specifying one of OnExitCodes and OnPodConditions is required"))
-	return f.errs
+	f.AddIf(codes && conds, field.Invalid(path, field.OmitValueType{}, "specifying both OnExitCodes and OnPodConditions is not supported"))
+	f.AddIf(!codes && !conds, field.Invalid(path, field.OmitValueType{}, "specifying one of OnExitCodes and OnPodConditions is required"))
+	return f.Errs
 }
 
 func failureExitCodes(path *field.Path, r *batchv1.PodFailurePolicyOnExitCodesRequirement, containers sets.Set[string]) field.ErrorList {
-	var f findings
-	f.merge(chosenOneOf(path.Child("operator"), r.Operator, exitCodeOperators))
+	var f Findings
+	f.Merge(chosenOneOf(path.Child("operator"), r.Operator, exitCodeOperators))
 	if name := r.ContainerName; name != nil {
-		f.addIf(!containers.Has(*name), field.Invalid(path.Child("containerName"), *name,
+		f.AddIf(!containers.Has(*name), field.Invalid(path.Child("containerName"), *name,
 			"must be one of the container or initContainer names in the pod template"))
 	}
 	values := path.Child("values")
-	f.addIf(len(r.Values) == 0, field.Invalid(values, r.Values, "at least one value is required"))
-	f.merge(tooMany(values, len(r.Values), maxPolicyExitCodes))
+	f.AddIf(len(r.Values) == 0, field.Invalid(values, r.Values, "at least one value is required"))
+	f.Merge(tooMany(values, len(r.Values), maxPolicyExitCodes))
 	seen := sets.New[int32]()
 	for i, code := range r.Values {
-		f.addIf(code == 0 && r.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn, field.Invalid(values.Index(i), code, "must not be 0 for the In operator"))
-		f.addIf(seen.Has(code), field.Duplicate(values.Index(i), code))
+		f.AddIf(code == 0 && r.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn, field.Invalid(values.Index(i), code, "must not be 0 for the In operator"))
+		f.AddIf(seen.Has(code), field.Duplicate(values.Index(i), code))
 		seen.Insert(code)
 	}
-	f.addIf(!slices.IsSorted(r.Values), field.Invalid(values, r.Values, "must be ordered"))
-	return f.errs
+	f.AddIf(!slices.IsSorted(r.Values), field.Invalid(values, r.Values, "must be ordered"))
+	return f.Errs
 }
 
 // successPolicy checks when an indexed job is done early (KEP-3998).
@@ -101,27 +101,27 @@ func successPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.SuccessPolicy == nil || s.Completions == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	rules, n := path.Child("rules"), len(s.SuccessPolicy.Rules)
-	f.addIf(n == 0, field.Required(rules, "at least one rules must be specified when the successPolicy is specified"))
-	f.merge(tooMany(rules, n, maxPolicyRules))
+	f.AddIf(n == 0, field.Required(rules, "at least one rules must be specified when the successPolicy is specified"))
+	f.Merge(tooMany(rules, n, maxPolicyRules))
 	for i := range s.SuccessPolicy.Rules {
-		f.merge(successRule(rules.Index(i), &s.SuccessPolicy.Rules[i], *s.Completions))
+		f.Merge(successRule(rules.Index(i), &s.SuccessPolicy.Rules[i], *s.Completions))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func successRule(path *field.Path, r *batchv1.SuccessPolicyRule, completions int32) field.ErrorList {
-	var f findings
-	f.addIf(r.SucceededCount == nil && r.SucceededIndexes == nil,
+	var f Findings
+	f.AddIf(r.SucceededCount == nil && r.SucceededIndexes == nil,
 		field.Required(path, "at least one of succeededCount or succeededIndexes must be specified"))
 	var total int32
 	if list := r.SucceededIndexes; list != nil {
 		path := path.Child("succeededIndexes")
-		f.addIf(len(*list) > maxSucceededIndexes, field.TooLong(path, "", maxSucceededIndexes))
+		f.AddIf(len(*list) > maxSucceededIndexes, field.TooLong(path, "", maxSucceededIndexes))
 		intervals, err := parseIndexes(*list, completions)
 		if err != nil {
-			f.add(field.Invalid(path, *list, fmt.Sprintf("error parsing succeededIndexes: %s", err)))
+			f.Add(field.Invalid(path, *list, fmt.Sprintf("error parsing succeededIndexes: %s", err)))
 		}
 		for _, i := range intervals {
 			total += i.last - i.first + 1
@@ -129,13 +129,13 @@ func successRule(path *field.Path, r *batchv1.SuccessPolicyRule, completions int
 	}
 	if n := r.SucceededCount; n != nil {
 		path := path.Child("succeededCount")
-		f.merge(nonnegative(path, *n))
-		f.addIf(*n > completions, field.Invalid(path, *n,
+		f.Merge(Nonnegative(path, *n))
+		f.AddIf(*n > completions, field.Invalid(path, *n,
 			fmt.Sprintf("must be less than or equal to %d (the number of specified completions)", completions)))
-		f.addIf(r.SucceededIndexes != nil && *n > total, field.Invalid(path, *n,
+		f.AddIf(r.SucceededIndexes != nil && *n > total, field.Invalid(path, *n,
 			fmt.Sprintf("must be less than or equal to %d (the number of indexes in the specified succeededIndexes field)", total)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // interval is a range of indexes, both ends included.

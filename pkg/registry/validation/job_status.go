@@ -16,26 +16,26 @@ import (
 // JobStatusUpdate checks a change of a job's status (KEP-4368). What an older server let
 // pass stays allowed until it is changed.
 func JobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(jobCounts(&o.Status))
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(jobCounts(&o.Status))
 	u := newJobStatusUpdate(o, old)
 	for _, check := range u.checks() {
-		f.addIf(check.applies && check.bad, check.err)
+		f.AddIf(check.applies && check.bad, check.err)
 	}
-	return f.errs
+	return f.Errs
 }
 
 // jobCounts checks the numbers and lists of a status by themselves.
 func jobCounts(s *batchv1.JobStatus) field.ErrorList {
-	var f findings
-	f.merge(
-		nonnegative(statusPath.Child("active"), s.Active),
-		nonnegative(statusPath.Child("succeeded"), s.Succeeded),
-		nonnegative(statusPath.Child("failed"), s.Failed),
-		optionalCount(statusPath.Child("ready"), s.Ready),
-		optionalCount(statusPath.Child("terminating"), s.Terminating))
+	var f Findings
+	f.Merge(
+		Nonnegative(StatusPath.Child("active"), s.Active),
+		Nonnegative(StatusPath.Child("succeeded"), s.Succeeded),
+		Nonnegative(StatusPath.Child("failed"), s.Failed),
+		optionalCount(StatusPath.Child("ready"), s.Ready),
+		optionalCount(StatusPath.Child("terminating"), s.Terminating))
 	if s.UncountedTerminatedPods == nil {
-		return f.errs
+		return f.Errs
 	}
 	seen := sets.New[types.UID]()
 	for _, list := range []struct {
@@ -43,13 +43,13 @@ func jobCounts(s *batchv1.JobStatus) field.ErrorList {
 		uids []types.UID
 	}{{"succeeded", s.UncountedTerminatedPods.Succeeded}, {"failed", s.UncountedTerminatedPods.Failed}} {
 		for i, uid := range list.uids {
-			path := statusPath.Child("uncountedTerminatedPods", list.name).Index(i)
-			f.addIf(uid == "", field.Invalid(path, uid, "must not be empty"))
-			f.addIf(uid != "" && seen.Has(uid), field.Duplicate(path, uid))
+			path := StatusPath.Child("uncountedTerminatedPods", list.name).Index(i)
+			f.AddIf(uid == "", field.Invalid(path, uid, "must not be empty"))
+			f.AddIf(uid != "" && seen.Has(uid), field.Duplicate(path, uid))
 			seen.Insert(uid)
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // jobConditions are the conditions that end a job, or announce its end.
@@ -88,7 +88,7 @@ type jobStatusCheck struct {
 
 func (u jobStatusUpdate) checks() []jobStatusCheck {
 	s, old, is, was := u.s, u.old, u.is, u.was
-	at := func(name string) *field.Path { return statusPath.Child(name) }
+	at := func(name string) *field.Path { return StatusPath.Child(name) }
 	conditions := func(msg string) *field.Error { return field.Invalid(at("conditions"), field.OmitValueType{}, msg) }
 	failed := ptr.Deref(s.FailedIndexes, "")
 
@@ -121,7 +121,7 @@ func (u jobStatusUpdate) checks() []jobStatusCheck {
 			field.Required(at("startTime"), "startTime is required for finished job")},
 		{finishedChanged || !apiequality.Semantic.DeepEqual(s.UncountedTerminatedPods, old.UncountedTerminatedPods),
 			is.finished() && uncounted(s) > 0,
-			field.Invalid(at("uncountedTerminatedPods"), unversioned(s.UncountedTerminatedPods), "must be empty for finished job")},
+			field.Invalid(at("uncountedTerminatedPods"), Unversioned(s.UncountedTerminatedPods), "must be empty for finished job")},
 		u.indexList("completedIndexes", completedIndexesChanged && u.spec.Completions != nil, s.CompletedIndexes),
 		u.indexList("failedIndexes", failedIndexesChanged && u.spec.Completions != nil && u.spec.BackoffLimitPerIndex != nil, failed),
 		{completedIndexesChanged, s.CompletedIndexes != "" && !isIndexed(u.spec),
@@ -161,7 +161,7 @@ func uncounted(s *batchv1.JobStatus) int {
 
 func (u jobStatusUpdate) indexList(name string, applies bool, list string) jobStatusCheck {
 	_, err := parseIndexes(list, ptr.Deref(u.spec.Completions, 0))
-	return jobStatusCheck{applies, err != nil, field.Invalid(statusPath.Child(name), list, fmt.Sprintf("error parsing %s: %v", name, err))}
+	return jobStatusCheck{applies, err != nil, field.Invalid(StatusPath.Child(name), list, fmt.Sprintf("error parsing %s: %v", name, err))}
 }
 
 // overlap checks that no index has both failed and completed.
@@ -177,7 +177,7 @@ func (u jobStatusUpdate) overlap(applies bool, failed string) jobStatusCheck {
 		for _, f := range failedList {
 			if !check.bad && c.first <= f.last && f.first <= c.last {
 				check.bad = true
-				check.err = field.Invalid(statusPath.Child("failedIndexes"), failed,
+				check.err = field.Invalid(StatusPath.Child("failedIndexes"), failed,
 					fmt.Sprintf("failedIndexes and completedIndexes overlap at index: %d", max(c.first, f.first)))
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 const selectorMismatch = "`selector` does not match template `labels`"
 
-// labelSelector checks a selector's form.
-func labelSelector(path *field.Path, s *metav1.LabelSelector) field.ErrorList {
+// LabelSelector checks a selector's form.
+func LabelSelector(path *field.Path, s *metav1.LabelSelector) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
@@ -19,7 +19,7 @@ func requiredSelector(path *field.Path, s *metav1.LabelSelector, kind string) fi
 	if s == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	errs := labelSelector(path, s)
+	errs := LabelSelector(path, s)
 	if isEmptySelector(s) {
 		errs = append(errs, field.Invalid(path, s, "empty selector is invalid for "+kind))
 	}
@@ -30,9 +30,9 @@ func isEmptySelector(s *metav1.LabelSelector) bool {
 	return len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// selectsTemplate checks that a controller selects the pods that it creates. A selector
+// SelectsTemplate checks that a controller selects the pods that it creates. A selector
 // that is not there selects nothing.
-func selectsTemplate(template *field.Path, s labels.Selector, l map[string]string) field.ErrorList {
+func SelectsTemplate(template *field.Path, s labels.Selector, l map[string]string) field.ErrorList {
 	if s.Matches(labels.Set(l)) {
 		return nil
 	}

@@ -12,14 +12,14 @@ import (
 
 // NetworkPolicy checks a new policy.
 func NetworkPolicy(o *networkingv1.NetworkPolicy) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(networkPolicySpec(&o.Spec, nil))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(networkPolicySpec(&o.Spec, nil))
+	return f.Errs
 }
 
 // NetworkPolicyUpdate checks a policy that replaces another.
 func NetworkPolicyUpdate(o, old *networkingv1.NetworkPolicy) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var stored []string
 	for _, rule := range trafficRules(&old.Spec) {
 		for _, peer := range rule.peers {
@@ -28,8 +28,8 @@ func NetworkPolicyUpdate(o, old *networkingv1.NetworkPolicy) field.ErrorList {
 			}
 		}
 	}
-	f.merge(networkPolicySpec(&o.Spec, stored))
-	return f.errs
+	f.Merge(networkPolicySpec(&o.Spec, stored))
+	return f.Errs
 }
 
 // trafficRule is a rule of either direction.
@@ -52,78 +52,78 @@ func trafficRules(spec *networkingv1.NetworkPolicySpec) []trafficRule {
 }
 
 func networkPolicySpec(spec *networkingv1.NetworkPolicySpec, stored []string) field.ErrorList {
-	f := findings{labelSelector(field.NewPath("spec", "podSelector"), &spec.PodSelector)}
+	f := Findings{LabelSelector(field.NewPath("spec", "podSelector"), &spec.PodSelector)}
 	for _, rule := range trafficRules(spec) {
 		for i := range rule.ports {
-			f.merge(networkPolicyPort(rule.path.Child("ports").Index(i), &rule.ports[i]))
+			f.Merge(networkPolicyPort(rule.path.Child("ports").Index(i), &rule.ports[i]))
 		}
 		for i := range rule.peers {
-			f.merge(networkPolicyPeer(rule.path.Child(rule.peersName).Index(i), &rule.peers[i], stored))
+			f.Merge(networkPolicyPeer(rule.path.Child(rule.peersName).Index(i), &rule.peers[i], stored))
 		}
 	}
 	types := field.NewPath("spec", "policyTypes")
 	known := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 	if len(spec.PolicyTypes) > len(known) {
-		f.add(field.Invalid(types, &spec.PolicyTypes, "may not specify more than two policyTypes"))
-		return f.errs
+		f.Add(field.Invalid(types, &spec.PolicyTypes, "may not specify more than two policyTypes"))
+		return f.Errs
 	}
 	for i, t := range spec.PolicyTypes {
-		f.merge(oneOf(types.Index(i), t, known...))
+		f.Merge(OneOf(types.Index(i), t, known...))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func networkPolicyPort(path *field.Path, p *networkingv1.NetworkPolicyPort) field.ErrorList {
-	f := findings{optionalOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)}
+	f := Findings{OptionalOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)}
 	port, end := path.Child("port"), path.Child("endPort")
 	switch {
 	case p.Port == nil:
-		f.addIf(p.EndPort != nil, field.Invalid(end, p.EndPort, "may not be specified when `port` is not specified"))
+		f.AddIf(p.EndPort != nil, field.Invalid(end, p.EndPort, "may not be specified when `port` is not specified"))
 	case p.Port.Type == intstr.String:
-		f.addIf(p.EndPort != nil, field.Invalid(end, p.EndPort, "may not be specified when `port` is non-numeric"))
-		f.merge(follows(utilvalidation.IsValidPortName, port, p.Port.StrVal))
+		f.AddIf(p.EndPort != nil, field.Invalid(end, p.EndPort, "may not be specified when `port` is non-numeric"))
+		f.Merge(Follows(utilvalidation.IsValidPortName, port, p.Port.StrVal))
 	default:
-		f.merge(portNumber(port, p.Port.IntVal))
+		f.Merge(PortNumber(port, p.Port.IntVal))
 		if p.EndPort != nil {
-			f.addIf(*p.EndPort < p.Port.IntVal, field.Invalid(end, p.Port.IntVal, "must be greater than or equal to `port`"))
-			f.merge(portNumber(end, *p.EndPort))
+			f.AddIf(*p.EndPort < p.Port.IntVal, field.Invalid(end, p.Port.IntVal, "must be greater than or equal to `port`"))
+			f.Merge(PortNumber(end, *p.EndPort))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func networkPolicyPeer(path *field.Path, p *networkingv1.NetworkPolicyPeer, stored []string) field.ErrorList {
-	var f findings
-	f.merge(labelSelector(path.Child("podSelector"), p.PodSelector),
-		labelSelector(path.Child("namespaceSelector"), p.NamespaceSelector))
+	var f Findings
+	f.Merge(LabelSelector(path.Child("podSelector"), p.PodSelector),
+		LabelSelector(path.Child("namespaceSelector"), p.NamespaceSelector))
 	if p.IPBlock != nil {
-		f.merge(ipBlock(path.Child("ipBlock"), p.IPBlock, stored))
+		f.Merge(ipBlock(path.Child("ipBlock"), p.IPBlock, stored))
 	}
 	selects := p.PodSelector != nil || p.NamespaceSelector != nil
-	f.addIf(!selects && p.IPBlock == nil, field.Required(path, "must specify a peer"))
-	f.addIf(selects && p.IPBlock != nil, field.Forbidden(path, "may not specify both ipBlock and another peer"))
-	return f.errs
+	f.AddIf(!selects && p.IPBlock == nil, field.Required(path, "must specify a peer"))
+	f.AddIf(selects && p.IPBlock != nil, field.Forbidden(path, "may not specify both ipBlock and another peer"))
+	return f.Errs
 }
 
 func ipBlock(path *field.Path, b *networkingv1.IPBlock, stored []string) field.ErrorList {
 	if b.CIDR == "" {
 		return field.ErrorList{field.Required(path.Child("cidr"), "")}
 	}
-	f := findings{legacyCIDR(path.Child("cidr"), b.CIDR, stored)}
+	f := Findings{LegacyCIDR(path.Child("cidr"), b.CIDR, stored)}
 	_, network, err := utilsnet.ParseCIDRSloppy(b.CIDR)
 	if err != nil {
-		return f.errs
+		return f.Errs
 	}
 	size, _ := network.Mask.Size()
 	for i, except := range b.Except {
 		path := path.Child("except").Index(i)
-		f.merge(legacyCIDR(path, except, stored))
+		f.Merge(LegacyCIDR(path, except, stored))
 		_, part, err := utilsnet.ParseCIDRSloppy(except)
 		if err != nil {
 			continue
 		}
 		partSize, _ := part.Mask.Size()
-		f.addIf(!network.Contains(part.IP) || size >= partSize, field.Invalid(path, except, "must be a strict subset of `cidr`"))
+		f.AddIf(!network.Contains(part.IP) || size >= partSize, field.Invalid(path, except, "must be a strict subset of `cidr`"))
 	}
-	return f.errs
+	return f.Errs
 }

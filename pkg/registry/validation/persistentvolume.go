@@ -14,17 +14,17 @@ import (
 
 // PersistentVolume checks a new volume.
 func PersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(persistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false), mountOptions(o))
-	return f.errs
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false), mountOptions(o))
+	return f.Errs
 }
 
 // PersistentVolumeUpdate checks a volume that replaces another: where its data is never
 // changes.
 func PersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
-	f := findings{PersistentVolume(o)}
-	f.merge(created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain).errs,
-		persistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
+	f := Findings{PersistentVolume(o)}
+	f.Merge(Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
+		PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
 	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
 	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
 		// The secret for growing may be added later.
@@ -32,23 +32,23 @@ func PersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 		now.CSI.ControllerExpandSecretRef = nil
 	}
 	if !apiequality.Semantic.DeepEqual(now, was) {
-		f.add(field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
+		f.Add(field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
 			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", Difference(was, now))))
 	}
-	f.merge(unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
+	f.Merge(Unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
 	if old.Spec.NodeAffinity != nil && !sameAffinity(o.Spec.NodeAffinity, old.Spec.NodeAffinity) {
-		f.add(field.Invalid(field.NewPath("nodeAffinity"), unversioned(o.Spec.NodeAffinity),
+		f.Add(field.Invalid(field.NewPath("nodeAffinity"), Unversioned(o.Spec.NodeAffinity),
 			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA"))
 	}
-	f.merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, false))
-	return f.errs
+	f.Merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, false))
+	return f.Errs
 }
 
 // PersistentVolumeStatusUpdate checks what a volume controller reports.
 func PersistentVolumeStatusUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.addIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
+	return f.Errs
 }
 
 // newLabels are what beta labels of nodes became.
@@ -89,80 +89,80 @@ func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
 		s.VsphereVolume != nil || s.AzureDisk != nil || s.PhotonPersistentDisk != nil {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(metadataPath.Child("annotations", corev1.MountOptionAnnotation),
+	return field.ErrorList{field.Forbidden(MetadataPath.Child("annotations", corev1.MountOptionAnnotation),
 		"may not specify mount options for this volume type")}
 }
 
 var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
 	corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
 
-// persistentVolumeSpec checks a volume, or what stands for one inside of an attachment.
-func persistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, name string, inline bool) field.ErrorList {
-	var f findings
+// PersistentVolumeSpec checks a volume, or what stands for one inside of an attachment.
+func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, name string, inline bool) field.ErrorList {
+	var f Findings
 	const notInline = "may not be specified in the context of inline volumes"
 	if inline {
-		f.addIf(spec.ClaimRef != nil, field.Forbidden(at.Child("claimRef"), notInline))
-		f.addIf(len(spec.Capacity) > 0, field.Forbidden(at.Child("capacity"), notInline))
-		f.addIf(spec.CSI == nil, field.Required(at.Child("csi"), "has to be specified in the context of inline volumes"))
+		f.AddIf(spec.ClaimRef != nil, field.Forbidden(at.Child("claimRef"), notInline))
+		f.AddIf(len(spec.Capacity) > 0, field.Forbidden(at.Child("capacity"), notInline))
+		f.AddIf(spec.CSI == nil, field.Required(at.Child("csi"), "has to be specified in the context of inline volumes"))
 	}
-	f.addIf(len(spec.AccessModes) == 0, field.Required(at.Child("accessModes"), ""))
-	f.merge(accessModes(at.Child("accessModes"), spec.AccessModes))
+	f.AddIf(len(spec.AccessModes) == 0, field.Required(at.Child("accessModes"), ""))
+	f.Merge(accessModes(at.Child("accessModes"), spec.AccessModes))
 	if !inline {
-		f.merge(volumeCapacity(at.Child("capacity"), spec.Capacity))
+		f.Merge(volumeCapacity(at.Child("capacity"), spec.Capacity))
 	}
 	policy := spec.PersistentVolumeReclaimPolicy
 	if inline {
-		f.addIf(policy != "" && policy != corev1.PersistentVolumeReclaimRetain, field.Forbidden(
+		f.AddIf(policy != "" && policy != corev1.PersistentVolumeReclaimRetain, field.Forbidden(
 			at.Child("persistentVolumeReclaimPolicy"), "may only be "+string(corev1.PersistentVolumeReclaimRetain)+" in the context of inline volumes"))
-		f.addIf(spec.NodeAffinity != nil, field.Forbidden(at.Child("nodeAffinity"), notInline))
+		f.AddIf(spec.NodeAffinity != nil, field.Forbidden(at.Child("nodeAffinity"), notInline))
 	} else {
 		if policy != "" {
-			f.merge(oneOf(at.Child("persistentVolumeReclaimPolicy"), policy, reclaimPolicies...))
+			f.Merge(OneOf(at.Child("persistentVolumeReclaimPolicy"), policy, reclaimPolicies...))
 		}
 		if spec.NodeAffinity != nil {
 			required := at.Child("nodeAffinity", "required")
 			if spec.NodeAffinity.Required == nil {
-				f.add(field.Required(required, "must specify required node constraints"))
+				f.Add(field.Required(required, "must specify required node constraints"))
 			} else {
-				f.merge(nodeSelector(required, spec.NodeAffinity.Required))
+				f.Merge(NodeSelector(required, spec.NodeAffinity.Required))
 			}
 		}
 	}
-	f.merge(persistentVolumeSource(at, spec, name))
-	f.addIf(spec.HostPath != nil && path.Clean(spec.HostPath.Path) == "/" && policy == corev1.PersistentVolumeReclaimRecycle,
+	f.Merge(persistentVolumeSource(at, spec, name))
+	f.AddIf(spec.HostPath != nil && path.Clean(spec.HostPath.Path) == "/" && policy == corev1.PersistentVolumeReclaimRecycle,
 		field.Forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'"))
 	if inline {
-		f.addIf(spec.StorageClassName != "", field.Forbidden(at.Child("storageClassName"), notInline))
-		f.addIf(ptr.Deref(spec.VolumeMode, corev1.PersistentVolumeFilesystem) != corev1.PersistentVolumeFilesystem,
+		f.AddIf(spec.StorageClassName != "", field.Forbidden(at.Child("storageClassName"), notInline))
+		f.AddIf(ptr.Deref(spec.VolumeMode, corev1.PersistentVolumeFilesystem) != corev1.PersistentVolumeFilesystem,
 			field.Forbidden(at.Child("volumeMode"), "may not specify volumeMode other than Filesystem in the context of inline volumes"))
 	} else {
-		f.merge(optionalClass(at.Child("storageClassName"), &spec.StorageClassName))
-		f.merge(optionalOneOf(at.Child("volumeMode"), spec.VolumeMode, volumeModes...))
+		f.Merge(optionalClass(at.Child("storageClassName"), &spec.StorageClassName))
+		f.Merge(OptionalOneOf(at.Child("volumeMode"), spec.VolumeMode, volumeModes...))
 	}
 	if class := spec.VolumeAttributesClassName; class != nil {
-		f.addIf(*class == "", field.Required(at.Child("volumeAttributesClassName"), "an empty string is disallowed"))
-		f.merge(optionalClass(at.Child("volumeAttributesClassName"), class))
-		f.addIf(spec.CSI == nil, field.Required(at.Child("csi"), "has to be specified when using volumeAttributesClassName"))
+		f.AddIf(*class == "", field.Required(at.Child("volumeAttributesClassName"), "an empty string is disallowed"))
+		f.Merge(optionalClass(at.Child("volumeAttributesClassName"), class))
+		f.AddIf(spec.CSI == nil, field.Required(at.Child("csi"), "has to be specified when using volumeAttributesClassName"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func volumeCapacity(path *field.Path, capacity corev1.ResourceList) field.ErrorList {
-	var f findings
-	f.addIf(len(capacity) == 0, field.Required(path, ""))
+	var f Findings
+	f.AddIf(len(capacity) == 0, field.Required(path, ""))
 	if _, ok := capacity[corev1.ResourceStorage]; !ok || len(capacity) > 1 {
-		f.add(field.NotSupported(path, capacity, []corev1.ResourceName{corev1.ResourceStorage}))
+		f.Add(field.NotSupported(path, capacity, []corev1.ResourceName{corev1.ResourceStorage}))
 	}
-	for name, amount := range sorted(capacity) {
+	for name, amount := range Sorted(capacity) {
 		path := path.Key(string(name))
-		f.merge(basicQuantity(path, amount), positiveQuantity(path, amount))
+		f.Merge(BasicQuantity(path, amount), positiveQuantity(path, amount))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // persistentVolumeSource checks that a volume has exactly one source, and that source.
 func persistentVolumeSource(at *field.Path, spec *corev1.PersistentVolumeSpec, name string) field.ErrorList {
-	var f findings
+	var f Findings
 	found := false
 	source := reflect.ValueOf(spec.PersistentVolumeSource)
 	for _, kind := range persistentVolumeKinds {
@@ -171,18 +171,18 @@ func persistentVolumeSource(at *field.Path, spec *corev1.PersistentVolumeSpec, n
 		case value.IsNil():
 			continue
 		case found && kind.field != "FlexVolume":
-			f.add(field.Forbidden(at.Child(kind.name), "may not specify more than 1 volume type"))
+			f.Add(field.Forbidden(at.Child(kind.name), "may not specify more than 1 volume type"))
 			continue
 		}
 		found = true
-		f.merge(kind.check(at.Child(kind.valuePath()), value.Interface()))
-		f.addIf(kind.field == "Local" && spec.NodeAffinity == nil,
+		f.Merge(kind.check(at.Child(kind.valuePath()), value.Interface()))
+		f.AddIf(kind.field == "Local" && spec.NodeAffinity == nil,
 			field.Required(at.Child("nodeAffinity"), "Local volume requires node affinity"))
-		f.addIf(kind.field == "ISCSI" && spec.ISCSI != nil && spec.ISCSI.InitiatorName != nil &&
+		f.AddIf(kind.field == "ISCSI" && spec.ISCSI != nil && spec.ISCSI.InitiatorName != nil &&
 			len(name+":"+spec.ISCSI.TargetPortal) > maxISCSIInitiator, iscsiNameTooLong(name))
 	}
-	f.addIf(!found, field.Required(at, "must specify a volume type"))
-	return f.errs
+	f.AddIf(!found, field.Required(at, "must specify a volume type"))
+	return f.Errs
 }
 
 func iscsiNameTooLong(name string) *field.Error {
@@ -194,22 +194,22 @@ func iscsiNameTooLong(name string) *field.Error {
 var persistentVolumeKinds = []volumeKind{
 	kind("HostPath", "hostPath", "", hostPathVolume),
 	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {
-		return append(present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
+		return append(Present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
 	}),
 	kind("AWSElasticBlockStore", "awsElasticBlockStore", "", func(path *field.Path, s *corev1.AWSElasticBlockStoreVolumeSource) field.ErrorList {
-		return append(present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
+		return append(Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
 	}),
 	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsPersistentVolumeSource) field.ErrorList {
-		errs := present(path, "endpoints", s.EndpointsName, "path", s.Path)
+		errs := Present(path, "endpoints", s.EndpointsName, "path", s.Path)
 		if s.EndpointsNamespace != nil {
-			errs = append(errs, follows(named(apivalidation.ValidateNamespaceName), path.Child("endpointsNamespace"), *s.EndpointsNamespace)...)
+			errs = append(errs, Follows(Named(apivalidation.ValidateNamespaceName), path.Child("endpointsNamespace"), *s.EndpointsNamespace)...)
 		}
 		return errs
 	}),
 	kind("Flocker", "flocker", "", flockerVolume),
 	kind("NFS", "nfs", "", nfsVolume),
 	kind("RBD", "rbd", "", func(path *field.Path, s *corev1.RBDPersistentVolumeSource) field.ErrorList {
-		return append(monitors(path, s.CephMonitors), present(path, "image", s.RBDImage)...)
+		return append(monitors(path, s.CephMonitors), Present(path, "image", s.RBDImage)...)
 	}),
 	kind("Quobyte", "quobyte", "", quobyteVolume),
 	kind("CephFS", "cephFS", "cephfs", func(path *field.Path, s *corev1.CephFSPersistentVolumeSource) field.ErrorList {
@@ -217,14 +217,14 @@ var persistentVolumeKinds = []volumeKind{
 	}),
 	kind("ISCSI", "iscsi", "", iscsiPersistentVolume),
 	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderPersistentVolumeSource) field.ErrorList {
-		return append(present(path, "volumeID", s.VolumeID), volumeSecret(path.Child("secretRef"), s.SecretRef)...)
+		return append(Present(path, "volumeID", s.VolumeID), volumeSecret(path.Child("secretRef"), s.SecretRef)...)
 	}),
 	kind("FC", "fc", "", fibreChannelVolume),
 	kind("FlexVolume", "flexVolume", "", func(path *field.Path, s *corev1.FlexPersistentVolumeSource) field.ErrorList {
 		return flexVolume(path, s.Driver, s.Options)
 	}),
 	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFilePersistentVolumeSource) field.ErrorList {
-		errs := present(path, "secretName", s.SecretName, "shareName", s.ShareName)
+		errs := Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
 		if s.SecretNamespace != nil && *s.SecretNamespace == "" {
 			errs = append(errs, field.Required(path.Child("secretNamespace"), ""))
 		}
@@ -235,18 +235,18 @@ var persistentVolumeKinds = []volumeKind{
 	kind("PortworxVolume", "portworxVolume", "", portworxVolume),
 	kind("AzureDisk", "azureDisk", "", azureDiskVolume),
 	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOPersistentVolumeSource) field.ErrorList {
-		return present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
+		return Present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
 	}),
 	kind("Local", "local", "", func(at *field.Path, s *corev1.LocalVolumeSource) field.ErrorList {
 		if s.Path == "" {
-			return present(at, "path", s.Path)
+			return Present(at, "path", s.Path)
 		}
-		return follows(noBacksteps, at.Child("path"), s.Path)
+		return Follows(noBacksteps, at.Child("path"), s.Path)
 	}),
 	kind("StorageOS", "storageos", "", func(path *field.Path, s *corev1.StorageOSPersistentVolumeSource) field.ErrorList {
 		errs := storageOSNames(path, s.VolumeName, s.VolumeNamespace)
 		if s.SecretRef != nil {
-			errs = append(errs, present(path.Child("secretRef"), "name", s.SecretRef.Name, "namespace", s.SecretRef.Namespace)...)
+			errs = append(errs, Present(path.Child("secretRef"), "name", s.SecretRef.Name, "namespace", s.SecretRef.Namespace)...)
 		}
 		return errs
 	}),
@@ -255,24 +255,24 @@ var persistentVolumeKinds = []volumeKind{
 
 func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSource) field.ErrorList {
 	const form = "must be valid format"
-	f := findings{present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
+	f := Findings{Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
 	if s.IQN != "" {
-		f.merge(iscsiName(path.Child("iqn"), s.IQN, form))
+		f.Merge(iscsiName(path.Child("iqn"), s.IQN, form))
 	}
-	f.merge(lun(path, s.Lun, s.Lun))
-	f.addIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
+	f.Merge(lun(path, s.Lun, s.Lun))
+	f.AddIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
 	if s.SecretRef != nil {
-		f.merge(present(path.Child("secretRef"), "name", s.SecretRef.Name))
+		f.Merge(Present(path.Child("secretRef"), "name", s.SecretRef.Name))
 	}
 	if s.InitiatorName != nil {
-		f.merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, form))
+		f.Merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, form))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) field.ErrorList {
-	f := findings{csiDriverName(path.Child("driver"), s.Driver)}
-	f.merge(present(path, "volumeHandle", s.VolumeHandle))
+	f := Findings{CSIDriverName(path.Child("driver"), s.Driver)}
+	f.Merge(Present(path, "volumeHandle", s.VolumeHandle))
 	for _, ref := range []struct {
 		name string
 		ref  *corev1.SecretReference
@@ -282,14 +282,14 @@ func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) 
 		{"nodePublishSecretRef", s.NodePublishSecretRef},
 		{"nodeExpandSecretRef", s.NodeExpandSecretRef},
 	} {
-		f.merge(volumeSecret(path.Child(ref.name), ref.ref))
+		f.Merge(volumeSecret(path.Child(ref.name), ref.ref))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func volumeSecret(path *field.Path, ref *corev1.SecretReference) field.ErrorList {
 	if ref == nil {
 		return nil
 	}
-	return present(path, "name", ref.Name, "namespace", ref.Namespace)
+	return Present(path, "name", ref.Name, "namespace", ref.Namespace)
 }

@@ -15,49 +15,50 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-var specPath = field.NewPath("spec")
+// SpecPath is where objects have their spec.
+var SpecPath = field.NewPath("spec")
 
 // Pod checks a new pod.
 func Pod(pod *corev1.Pod) field.ErrorList {
-	f := findings{podAlone(pod)}
-	f.addIf(len(pod.Spec.EphemeralContainers) > 0, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
-	f.addIf(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0,
-		field.Forbidden(specPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
-	f.merge(profilesAgree(specPath, &pod.ObjectMeta, &pod.Spec))
-	return f.errs
+	f := Findings{podAlone(pod)}
+	f.AddIf(len(pod.Spec.EphemeralContainers) > 0, field.Forbidden(SpecPath.Child("ephemeralContainers"), "cannot be set on create"))
+	f.AddIf(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0,
+		field.Forbidden(SpecPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+	f.Merge(ProfilesAgree(SpecPath, &pod.ObjectMeta, &pod.Spec))
+	return f.Errs
 }
 
 // podAlone checks what holds for a pod at any time.
 func podAlone(pod *corev1.Pod) field.ErrorList {
-	f := created(&pod.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(
-		podAnnotations(metadataPath.Child("annotations"), pod.Annotations, &pod.Spec),
-		podSpec(specPath, &pod.Spec, &pod.ObjectMeta))
+	f := Created(&pod.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(
+		PodAnnotations(MetadataPath.Child("annotations"), pod.Annotations, &pod.Spec),
+		PodSpec(SpecPath, &pod.Spec, &pod.ObjectMeta))
 	if pod.Spec.ServiceAccountName == "" {
-		f.merge(projectedTokens(specPath.Child("volumes"), pod.Spec.Volumes))
+		f.Merge(projectedTokens(SpecPath.Child("volumes"), pod.Spec.Volumes))
 	}
-	f.merge(
-		trimmedImages(specPath.Child("containers"), pod.Spec.Containers),
-		trimmedImages(specPath.Child("initContainers"), pod.Spec.InitContainers))
-	return f.errs
+	f.Merge(
+		trimmedImages(SpecPath.Child("containers"), pod.Spec.Containers),
+		trimmedImages(SpecPath.Child("initContainers"), pod.Spec.InitContainers))
+	return f.Errs
 }
 
 // projectedTokens finds tokens where the pod has no service account to give them for.
 func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList {
-	var f findings
+	var f Findings
 	for i := range volumes {
 		for j, s := range ptr.Deref(volumes[i].Projected, corev1.ProjectedVolumeSource{}).Sources {
-			f.addIf(s.ServiceAccountToken != nil, field.Forbidden(path.Index(i).Child("projected", "sources").Index(j).Child("serviceAccountToken"),
+			f.AddIf(s.ServiceAccountToken != nil, field.Forbidden(path.Index(i).Child("projected", "sources").Index(j).Child("serviceAccountToken"),
 				"must not be specified when serviceAccountName is not set"))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // podUpdate checks what holds for every change of a pod.
-func podUpdate(pod, old *corev1.Pod) findings {
-	f := updated(&pod.ObjectMeta, &old.ObjectMeta)
-	f.merge(podAlone(pod))
+func podUpdate(pod, old *corev1.Pod) Findings {
+	f := Updated(&pod.ObjectMeta, &old.ObjectMeta)
+	f.Merge(podAlone(pod))
 	return f
 }
 
@@ -65,7 +66,7 @@ func podUpdate(pod, old *corev1.Pod) findings {
 // https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement.
 func PodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	f := podUpdate(pod, old)
-	f.merge(podAnnotationsUpdate(metadataPath.Child("annotations"), pod, old))
+	f.Merge(podAnnotationsUpdate(MetadataPath.Child("annotations"), pod, old))
 	for _, list := range []struct {
 		name     string
 		now, was []corev1.Container
@@ -73,34 +74,34 @@ func PodUpdate(pod, old *corev1.Pod) field.ErrorList {
 		{"containers", pod.Spec.Containers, old.Spec.Containers},
 		{"initContainers", pod.Spec.InitContainers, old.Spec.InitContainers},
 	} {
-		path := specPath.Child(list.name)
+		path := SpecPath.Child(list.name)
 		if len(list.now) != len(list.was) {
-			f.add(field.Forbidden(path, "pod updates may not add or remove containers"))
-			return f.errs
+			f.Add(field.Forbidden(path, "pod updates may not add or remove containers"))
+			return f.Errs
 		}
 		for i := range list.now {
-			f.addIf(list.now[i].Image == "", field.Required(path.Index(i).Child("image"), ""))
+			f.AddIf(list.now[i].Image == "", field.Required(path.Index(i).Child("image"), ""))
 		}
-		f.merge(trimmedImages(path, list.now))
+		f.Merge(trimmedImages(path, list.now))
 	}
-	errs, stop := deadlineUpdate(specPath, pod.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds)
-	f.merge(errs)
+	errs, stop := deadlineUpdate(SpecPath, pod.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds)
+	f.Merge(errs)
 	if stop {
-		return f.errs
+		return f.Errs
 	}
-	f.merge(
-		tolerationsUpdate(specPath.Child("tolerations"), pod.Spec.Tolerations, old.Spec.Tolerations),
-		schedulingGatesUpdate(specPath.Child("schedulingGates"), pod.Spec.SchedulingGates, old.Spec.SchedulingGates))
+	f.Merge(
+		tolerationsUpdate(SpecPath.Child("tolerations"), pod.Spec.Tolerations, old.Spec.Tolerations),
+		schedulingGatesUpdate(SpecPath.Child("schedulingGates"), pod.Spec.SchedulingGates, old.Spec.SchedulingGates))
 	if apiequality.Semantic.DeepEqual(pod.Spec, old.Spec) {
-		return f.errs
+		return f.Errs
 	}
 	spec, errs := withoutAllowedChanges(&pod.Spec, &old.Spec)
-	f.merge(errs)
+	f.Merge(errs)
 	if !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
-		f.add(field.Forbidden(specPath, fmt.Sprintf("pod updates may not change fields other than %s\n%v",
-			strings.Join(changeablePodFields, ","), diff.Diff(internalPodSpec{&old.Spec}, internalPodSpec{spec}))))
+		f.Add(field.Forbidden(SpecPath, fmt.Sprintf("pod updates may not change fields other than %s\n%v",
+			strings.Join(changeablePodFields, ","), diff.Diff(InternalPodSpec{&old.Spec}, InternalPodSpec{spec}))))
 	}
-	return f.errs
+	return f.Errs
 }
 
 var changeablePodFields = []string{
@@ -121,7 +122,7 @@ func deadlineUpdate(spec *field.Path, now, was *int64) (errs field.ErrorList, st
 	case now == nil:
 		return nil, false
 	case *now < 0 || *now > math.MaxInt32:
-		return deadlineBetween(spec, *now, 0), true
+		return DeadlineBetween(spec, *now, 0), true
 	case was != nil && *was < *now:
 		return field.ErrorList{field.Invalid(path, *now, "must be less than or equal to previous value")}, true
 	}
@@ -138,16 +139,16 @@ func tolerationsUpdate(path *field.Path, now, was []corev1.Toleration) field.Err
 			return field.ErrorList{field.Forbidden(path, "existing toleration can not be modified except its tolerationSeconds")}
 		}
 	}
-	return tolerations(path, now)
+	return Tolerations(path, now)
 }
 
 func schedulingGatesUpdate(path *field.Path, now, was []corev1.PodSchedulingGate) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, gate := range now {
-		f.addIf(!slices.Contains(was, gate), field.Forbidden(path.Index(i).Child("name"),
+		f.AddIf(!slices.Contains(was, gate), field.Forbidden(path.Index(i).Child("name"),
 			fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // withoutAllowedChanges is the new spec with the old value of every field that may
@@ -172,30 +173,31 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 		return spec, nil
 	}
 	// Where a gated pod can run may still be narrowed down (KEP-3838).
-	var f findings
-	path := specPath.Child("nodeSelector")
+	var f Findings
+	path := SpecPath.Child("nodeSelector")
 	for k, v := range was.NodeSelector {
 		if now, kept := spec.NodeSelector[k]; !kept || now != v {
-			f.add(field.Invalid(path, maps.Clone(spec.NodeSelector), "only additions to spec.nodeSelector are allowed (no mutations or deletions)"))
+			f.Add(field.Invalid(path, maps.Clone(spec.NodeSelector), "only additions to spec.nodeSelector are allowed (no mutations or deletions)"))
 			break
 		}
 	}
 	spec.NodeSelector = was.NodeSelector
-	f.merge(nodeAffinityUpdate(specPath.Child("affinity", "nodeAffinity"), nodeAffinity(spec), nodeAffinity(was)))
+	f.Merge(nodeAffinityUpdate(SpecPath.Child("affinity", "nodeAffinity"), NodeAffinity(spec), NodeAffinity(was)))
 	keepNodeAffinity(spec, was)
-	return spec, f.errs
+	return spec, f.Errs
 }
 
-func nodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
+// NodeAffinity is the node affinity of a pod, or nil.
+func NodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
 	return ptr.Deref(spec.Affinity, corev1.Affinity{}).NodeAffinity
 }
 
 func keepNodeAffinity(spec, was *corev1.PodSpec) {
-	if apiequality.Semantic.DeepEqual(nodeAffinity(spec), nodeAffinity(was)) {
+	if apiequality.Semantic.DeepEqual(NodeAffinity(spec), NodeAffinity(was)) {
 		return
 	}
 	a := ptr.Deref(spec.Affinity, corev1.Affinity{})
-	a.NodeAffinity = nodeAffinity(was)
+	a.NodeAffinity = NodeAffinity(was)
 	spec.Affinity = &a
 	if was.Affinity == nil && a == (corev1.Affinity{}) {
 		spec.Affinity = nil
@@ -204,16 +206,16 @@ func keepNodeAffinity(spec, was *corev1.PodSpec) {
 
 // nodeAffinityUpdate checks that what a node has to be only gets stricter.
 func nodeAffinityUpdate(path *field.Path, now, was *corev1.NodeAffinity) field.ErrorList {
-	var f findings
+	var f Findings
 	old, terms := hardTerms(was), hardTerms(now)
-	path = path.Child(requiredTerms, "nodeSelectorTerms")
+	path = path.Child(RequiredTerms, "nodeSelectorTerms")
 	if len(old) > 0 && len(old) != len(terms) {
-		return field.ErrorList{field.Invalid(path, unversioned(terms), "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
+		return field.ErrorList{field.Invalid(path, Unversioned(terms), "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
 	for i := range old {
-		f.addIf(!addsOnly(&terms[i], &old[i]), field.Invalid(path.Index(i), unversioned(terms[i]), "only additions are allowed (no mutations or deletions)"))
+		f.AddIf(!addsOnly(&terms[i], &old[i]), field.Invalid(path.Index(i), Unversioned(terms[i]), "only additions are allowed (no mutations or deletions)"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func hardTerms(a *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
@@ -238,20 +240,20 @@ func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 // PodEphemeralContainersUpdate checks what the ephemeralcontainers subresource of a pod
 // is given: containers can be added, and stay as they are.
 func PodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
-	if isMirror(&old.ObjectMeta) {
+	if IsMirror(&old.ObjectMeta) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
 	}
 	f := podUpdate(pod, old)
-	f.merge(podAnnotationsUpdate(metadataPath.Child("annotations"), pod, old))
-	path := specPath.Child("ephemeralContainers")
+	f.Merge(podAnnotationsUpdate(MetadataPath.Child("annotations"), pod, old))
+	path := SpecPath.Child("ephemeralContainers")
 	for _, was := range old.Spec.EphemeralContainers {
 		i := slices.IndexFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == was.Name })
 		if i < 0 {
-			f.add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name)))
+			f.Add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name)))
 		} else if now := pod.Spec.EphemeralContainers[i]; !apiequality.Semantic.DeepEqual(now, was) {
-			f.add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name,
+			f.Add(field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name,
 				Difference(was, now))))
 		}
 	}
-	return f.errs
+	return f.Errs
 }

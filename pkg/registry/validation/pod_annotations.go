@@ -14,43 +14,44 @@ import (
 )
 
 const (
-	appArmorPrefix = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix
+	// AppArmorPrefix begins the annotations with AppArmor profiles of containers.
+	AppArmorPrefix = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix
 	seccompPrefix  = corev1.SeccompContainerAnnotationKeyPrefix
 )
 
-// podAnnotations checks the annotations that are, or once were, a part of the spec.
-func podAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+// PodAnnotations checks the annotations that are, or once were, a part of the spec.
+func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
+	var f Findings
 	if v, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		f.addIf(spec.NodeName == "", field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), v, "must set spec.nodeName if mirror pod annotation is set"))
+		f.AddIf(spec.NodeName == "", field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), v, "must set spec.nodeName if mirror pod annotation is set"))
 	}
 	if v := annotations[corev1.TolerationsAnnotationKey]; v != "" {
 		var ts []corev1.Toleration
 		if err := json.Unmarshal([]byte(v), &ts); err != nil {
-			f.add(field.Invalid(path, corev1.TolerationsAnnotationKey, err.Error()))
+			f.Add(field.Invalid(path, corev1.TolerationsAnnotationKey, err.Error()))
 		} else {
-			f.merge(tolerations(path.Child(corev1.TolerationsAnnotationKey), ts))
+			f.Merge(Tolerations(path.Child(corev1.TolerationsAnnotationKey), ts))
 		}
 	}
 	if v, set := annotations[corev1.PodDeletionCost]; set && !isDeletionCost(v) {
-		f.add(field.Invalid(path.Key(corev1.PodDeletionCost), v, "must be a 32bit integer"))
+		f.Add(field.Invalid(path.Key(corev1.PodDeletionCost), v, "must be a 32bit integer"))
 	}
-	for k, v := range sorted(annotations) {
+	for k, v := range Sorted(annotations) {
 		if k == corev1.SeccompPodAnnotationKey || strings.HasPrefix(k, seccompPrefix) {
-			f.merge(seccompAnnotation(path.Child(k), v))
+			f.Merge(seccompAnnotation(path.Child(k), v))
 		}
 	}
-	for k, v := range sorted(annotations) {
-		container, is := strings.CutPrefix(k, appArmorPrefix)
+	for k, v := range Sorted(annotations) {
+		container, is := strings.CutPrefix(k, AppArmorPrefix)
 		if !is {
 			continue
 		}
-		f.addIf(!hasContainer(spec, container), field.Invalid(path.Key(k), container, "container not found"))
-		f.addIf(v != "" && v != corev1.DeprecatedAppArmorBetaProfileRuntimeDefault && v != corev1.DeprecatedAppArmorBetaProfileNameUnconfined &&
+		f.AddIf(!hasContainer(spec, container), field.Invalid(path.Key(k), container, "container not found"))
+		f.AddIf(v != "" && v != corev1.DeprecatedAppArmorBetaProfileRuntimeDefault && v != corev1.DeprecatedAppArmorBetaProfileNameUnconfined &&
 			!strings.HasPrefix(v, corev1.DeprecatedAppArmorBetaProfileNamePrefix),
 			field.Invalid(path.Key(k), v, fmt.Sprintf("invalid AppArmor profile name: %q", v)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // isDeletionCost is whether s is a number without needless signs or zeros.
@@ -81,53 +82,53 @@ func seccompAnnotation(path *field.Path, v string) field.ErrorList {
 
 // podAnnotationsUpdate checks that annotations of a pod which are read once stay.
 func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
-	var f findings
+	var f Findings
 	fixed := func(k, msg string) {
-		f.addIf(strings.HasPrefix(k, appArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
-		f.addIf(k == corev1.MirrorPodAnnotationKey, field.Forbidden(path.Key(k), "may not "+msg+" mirror pod annotation"))
+		f.AddIf(strings.HasPrefix(k, AppArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
+		f.AddIf(k == corev1.MirrorPodAnnotationKey, field.Forbidden(path.Key(k), "may not "+msg+" mirror pod annotation"))
 	}
-	for k, was := range sorted(old.Annotations) {
+	for k, was := range Sorted(old.Annotations) {
 		if v, still := pod.Annotations[k]; !still || v != was {
 			fixed(k, "remove or update")
 		}
 	}
-	for k := range sorted(pod.Annotations) {
+	for k := range Sorted(pod.Annotations) {
 		if _, was := old.Annotations[k]; !was {
 			fixed(k, "add")
 		}
 	}
-	f.merge(podAnnotations(path, pod.Annotations, &pod.Spec))
-	return f.errs
+	f.Merge(PodAnnotations(path, pod.Annotations, &pod.Spec))
+	return f.Errs
 }
 
-// profilesAgree checks that annotations and fields for the same profile say the same.
-func profilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+// ProfilesAgree checks that annotations and fields for the same profile say the same.
+func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
+	var f Findings
 	var podProfile *corev1.AppArmorProfile
 	if sc := spec.SecurityContext; sc != nil {
 		podProfile = sc.AppArmorProfile
 		if v, set := meta.Annotations[corev1.SeccompPodAnnotationKey]; set && sc.SeccompProfile != nil {
-			f.merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), sc.SeccompProfile, v))
+			f.Merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), sc.SeccompProfile, v))
 		}
 	}
 	for path, c := range podspec.Containers(spec, path) {
 		if v, set := meta.Annotations[seccompPrefix+c.Name]; set && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {
-			f.merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), c.SecurityContext.SeccompProfile, v))
+			f.Merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), c.SecurityContext.SeccompProfile, v))
 		}
 	}
-	if isWindows(spec) {
-		return f.errs
+	if IsWindows(spec) {
+		return f.Errs
 	}
 	for path, c := range podspec.Containers(spec, path) {
 		p := podProfile
 		if c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 			p = c.SecurityContext.AppArmorProfile
 		}
-		if v, set := meta.Annotations[appArmorPrefix+c.Name]; set && p != nil {
-			f.merge(appArmorAgrees(path.Child("securityContext", "appArmorProfile"), p, v))
+		if v, set := meta.Annotations[AppArmorPrefix+c.Name]; set && p != nil {
+			f.Merge(appArmorAgrees(path.Child("securityContext", "appArmorProfile"), p, v))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func seccompAgrees(path *field.Path, p *corev1.SeccompProfile, v string) field.ErrorList {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// internalPodSpec is written as kube-apiserver's internal pod spec, where some fields
+// InternalPodSpec is written as kube-apiserver's internal pod spec, where some fields
 // have another place than in v1: whatever is shared with the host is in the security
 // context, which is always there.
-type internalPodSpec struct{ spec *corev1.PodSpec }
+type InternalPodSpec struct{ spec *corev1.PodSpec }
 
 // internalPodFields are the names of the internal type, in its order. SecurityContext
 // is written apart.
@@ -35,7 +35,8 @@ var (
 	}
 )
 
-func (s internalPodSpec) MarshalJSON() ([]byte, error) {
+// MarshalJSON implements json.Marshaler.
+func (s InternalPodSpec) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := writeNamed(&b, reflect.ValueOf(*s.spec), internalPodFields, func(name string) (reflect.Value, bool) {
 		return reflect.ValueOf(internalSecurityContext(s)), name == "SecurityContext"
@@ -71,9 +72,9 @@ func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, where func(str
 // internalTemplate is the same for a pod template.
 type internalTemplate struct {
 	metav1.ObjectMeta
-	Spec internalPodSpec
+	Spec InternalPodSpec
 }
 
 func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
-	return internalTemplate{t.ObjectMeta, internalPodSpec{&t.Spec}}
+	return internalTemplate{t.ObjectMeta, InternalPodSpec{&t.Spec}}
 }

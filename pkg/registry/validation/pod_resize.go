@@ -15,9 +15,9 @@ import (
 // and memory can change, and the class of service has to stay.
 func PodResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
-	case isMirror(&old.ObjectMeta):
+	case IsMirror(&old.ObjectMeta):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
-	case isWindows(&old.Spec):
+	case IsWindows(&old.Spec):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
 	}
 	f := podUpdate(pod, old)
@@ -25,16 +25,16 @@ func PodResize(pod, old *corev1.Pod) field.ErrorList {
 	if was == "" {
 		was = podspec.QOSClass(old)
 	}
-	f.addIf(was != podspec.QOSClass(pod), field.Invalid(specPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
-	f.addIf(!nodeResizes(&old.Status), field.Forbidden(specPath, "Pod running on node without support for resize"))
+	f.AddIf(was != podspec.QOSClass(pod), field.Invalid(SpecPath, pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
+	f.AddIf(!nodeResizes(&old.Status), field.Forbidden(SpecPath, "Pod running on node without support for resize"))
 
 	spec := pod.Spec.DeepCopy()
 	if resourcehelper.IsPodLevelResourcesSet(old) || resourcehelper.IsPodLevelResourcesSet(pod) {
-		f.merge(podLevelResize(spec, &old.Spec))
+		f.Merge(podLevelResize(spec, &old.Spec))
 	}
 	if errs := sameContainers(&pod.Spec, &old.Spec); len(errs) > 0 {
-		f.merge(errs)
-		return f.errs
+		f.Merge(errs)
+		return f.Errs
 	}
 	for _, list := range []struct {
 		name     string
@@ -44,25 +44,25 @@ func PodResize(pod, old *corev1.Pod) field.ErrorList {
 		{"containers", spec.Containers, old.Spec.Containers},
 	} {
 		for i := range list.was {
-			f.merge(nothingRemoved(specPath.Child(list.name).Index(i).Child("resources"), "resource",
+			f.Merge(nothingRemoved(SpecPath.Child(list.name).Index(i).Child("resources"), "resource",
 				&list.now[i].Resources, &list.was[i].Resources))
 		}
 	}
 	for i := range spec.Containers {
 		now, was := &spec.Containers[i], &old.Spec.Containers[i]
 		keepCompute(&now.Resources, &was.Resources)
-		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(specPath, "only cpu and memory resources are mutable"))
+		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(SpecPath, "only cpu and memory resources are mutable"))
 	}
 	for i := range spec.InitContainers {
 		now, was := &spec.InitContainers[i], &old.Spec.InitContainers[i]
 		keepCompute(&now.Resources, &was.Resources)
-		f.addIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(specPath.Child("initContainers").Index(i),
+		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Forbidden(SpecPath.Child("initContainers").Index(i),
 			"only cpu and memory resources for init or sidecar containers are mutable"))
 	}
-	if len(f.errs) == 0 && !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
-		f.add(field.Forbidden(specPath, "only cpu and memory resources are mutable"))
+	if len(f.Errs) == 0 && !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
+		f.Add(field.Forbidden(SpecPath, "only cpu and memory resources are mutable"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // nodeResizes is whether the node reports resources of running containers, which says
@@ -79,27 +79,27 @@ func nodeResizes(s *corev1.PodStatus) bool {
 // podLevelResize checks the change of the pod's own resources (KEP-5419), and undoes
 // what is allowed of it in spec.
 func podLevelResize(spec, old *corev1.PodSpec) field.ErrorList {
-	path := specPath.Child("resources")
+	path := SpecPath.Child("resources")
 	if spec.Resources == nil {
 		return field.ErrorList{field.Forbidden(path, "pod-level resources cannot be removed")}
 	}
-	var f findings
+	var f Findings
 	was := &corev1.ResourceRequirements{}
 	if old.Resources != nil {
 		was = old.Resources
-		f.merge(nothingRemoved(path, "pod-level resource", spec.Resources, was))
+		f.Merge(nothingRemoved(path, "pod-level resource", spec.Resources, was))
 	}
 	keepCompute(spec.Resources, was)
 	if r := spec.Resources; old.Resources == nil && len(r.Requests)+len(r.Limits)+len(r.Claims) == 0 {
 		spec.Resources = nil
 	}
-	f.addIf(!apiequality.Semantic.DeepEqual(spec.Resources, old.Resources),
-		field.Forbidden(specPath, "only cpu and memory resources are mutable at pod-level"))
-	return f.errs
+	f.AddIf(!apiequality.Semantic.DeepEqual(spec.Resources, old.Resources),
+		field.Forbidden(SpecPath, "only cpu and memory resources are mutable at pod-level"))
+	return f.Errs
 }
 
 func sameContainers(spec, old *corev1.PodSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	for _, list := range []struct {
 		name     string
 		now, was []corev1.Container
@@ -107,21 +107,21 @@ func sameContainers(spec, old *corev1.PodSpec) field.ErrorList {
 		{"containers", spec.Containers, old.Containers},
 		{"initContainers", spec.InitContainers, old.InitContainers},
 	} {
-		path := specPath.Child(list.name)
+		path := SpecPath.Child(list.name)
 		if len(list.now) != len(list.was) {
-			f.add(field.Forbidden(path, list.name+" may not be added or removed on resize"))
+			f.Add(field.Forbidden(path, list.name+" may not be added or removed on resize"))
 			continue
 		}
 		for i := range list.was {
-			f.addIf(list.now[i].Name != list.was[i].Name,
+			f.AddIf(list.now[i].Name != list.was[i].Name,
 				field.Forbidden(path.Index(i).Child("name"), list.name+" may not be renamed or reordered on resize"))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequirements) field.ErrorList {
-	var f findings
+	var f Findings
 	removed := func(now, was corev1.ResourceList) bool {
 		for name := range was {
 			if _, kept := now[name]; !kept {
@@ -130,9 +130,9 @@ func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequ
 		}
 		return false
 	}
-	f.addIf(removed(now.Requests, was.Requests), field.Forbidden(path.Child("requests"), what+" requests cannot be removed"))
-	f.addIf(removed(now.Limits, was.Limits), field.Forbidden(path.Child("limits"), what+" limits cannot be removed"))
-	return f.errs
+	f.AddIf(removed(now.Requests, was.Requests), field.Forbidden(path.Child("requests"), what+" requests cannot be removed"))
+	f.AddIf(removed(now.Limits, was.Limits), field.Forbidden(path.Child("limits"), what+" limits cannot be removed"))
+	return f.Errs
 }
 
 // keepCompute gives requirements the old cpu and memory. What else they say of a
@@ -146,7 +146,7 @@ func withCompute(list, was corev1.ResourceList) corev1.ResourceList {
 	if list == nil {
 		list = corev1.ResourceList{}
 	}
-	for name := range computeResources {
+	for name := range ComputeResources {
 		delete(list, name)
 		if q, had := was[name]; had {
 			list[name] = q

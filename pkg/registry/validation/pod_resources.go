@@ -15,33 +15,33 @@ func podResources(path *field.Path, spec *corev1.PodSpec, claims sets.Set[string
 	switch {
 	case spec.Resources == nil:
 		return nil
-	case isWindows(spec):
+	case IsWindows(spec):
 		return field.ErrorList{field.Forbidden(path, "may not be set for a windows pod")}
 	}
-	var f findings
-	f.addIf(spec.Resources.Claims != nil, field.Forbidden(path.Child("claims"), "claims may not be set for Resources at pod-level"))
-	f.merge(resourceRequirements(path, spec.Resources, podResourceName, claims))
+	var f Findings
+	f.AddIf(spec.Resources.Claims != nil, field.Forbidden(path.Child("claims"), "claims may not be set for Resources at pod-level"))
+	f.Merge(ResourceRequirements(path, spec.Resources, podResourceName, claims))
 
 	pod := &corev1.Pod{Spec: *spec}
-	for name, sum := range sorted(resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})) {
+	for name, sum := range Sorted(resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})) {
 		if request, set := spec.Resources.Requests[name]; set && sum.Cmp(request) > 0 {
-			f.add(field.Invalid(path.Child("requests").Key(string(name)), request.String(),
+			f.Add(field.Invalid(path.Child("requests").Key(string(name)), request.String(),
 				fmt.Sprintf("must be greater than or equal to aggregate container requests of %s", sum.String())))
 		}
 	}
-	for name, sum := range sorted(resourcehelper.AggregateContainerLimits(pod, resourcehelper.PodResourcesOptions{})) {
-		if limit, set := spec.Resources.Limits[name]; set && isHugePages(name) && sum.Cmp(limit) > 0 {
-			f.add(field.Invalid(path.Child("limits").Key(string(name)), limit.String(),
+	for name, sum := range Sorted(resourcehelper.AggregateContainerLimits(pod, resourcehelper.PodResourcesOptions{})) {
+		if limit, set := spec.Resources.Limits[name]; set && IsHugePages(name) && sum.Cmp(limit) > 0 {
+			f.Add(field.Invalid(path.Child("limits").Key(string(name)), limit.String(),
 				fmt.Sprintf("must be greater than or equal to aggregate container limits of %s", sum.String())))
 		}
 	}
 	for i := range spec.Containers {
-		for name, own := range sorted(spec.Containers[i].Resources.Limits) {
+		for name, own := range Sorted(spec.Containers[i].Resources.Limits) {
 			if limit, set := spec.Resources.Limits[name]; set && own.Cmp(limit) > 0 {
-				f.add(field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"), own.String(),
+				f.Add(field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"), own.String(),
 					fmt.Sprintf("must be less than or equal to pod limits of %s", limit.String())))
 			}
 		}
 	}
-	return f.errs
+	return f.Errs
 }

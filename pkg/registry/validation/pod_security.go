@@ -15,27 +15,27 @@ import (
 
 func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	sc := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
-	var f findings
-	f.merge(
-		groupID(path.Child("fsGroup"), sc.FSGroup),
-		userID(path.Child("runAsUser"), sc.RunAsUser),
-		groupID(path.Child("runAsGroup"), sc.RunAsGroup))
+	var f Findings
+	f.Merge(
+		GroupID(path.Child("fsGroup"), sc.FSGroup),
+		UserID(path.Child("runAsUser"), sc.RunAsUser),
+		GroupID(path.Child("runAsGroup"), sc.RunAsGroup))
 	for i := range sc.SupplementalGroups {
-		f.merge(groupID(path.Child("supplementalGroups").Index(i), &sc.SupplementalGroups[i]))
+		f.Merge(GroupID(path.Child("supplementalGroups").Index(i), &sc.SupplementalGroups[i]))
 	}
-	f.addIf(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, field.Invalid(path.Child("shareProcessNamespace"),
+	f.AddIf(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, field.Invalid(path.Child("shareProcessNamespace"),
 		true, "ShareProcessNamespace and HostPID cannot both be enabled"))
-	f.merge(
+	f.Merge(
 		sysctls(path.Child("sysctls"), sc.Sysctls, spec),
-		optionalOneOf(path.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
+		OptionalOneOf(path.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
 		seccompProfile(path.Child("seccompProfile"), sc.SeccompProfile),
 		windowsOptions(path.Child("windowsOptions"), sc.WindowsOptions),
 		appArmorProfile(path.Child("appArmorProfile"), sc.AppArmorProfile),
-		optionalOneOf(path.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy,
+		OptionalOneOf(path.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy,
 			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
-		optionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy,
+		OptionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy,
 			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive))
-	return f.errs
+	return f.Errs
 }
 
 const maxSysctl = 253
@@ -45,55 +45,55 @@ var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z
 // sysctls checks kernel parameters, see sysctl.d(5). One that belongs to a namespace
 // can't be set where the pod shares that namespace with its host.
 func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	seen := sets.New[string]()
 	for i, s := range parameters {
 		path := path.Index(i).Child("name")
 		switch {
 		case s.Name == "":
-			f.add(field.Required(path, ""))
+			f.Add(field.Required(path, ""))
 		case len(s.Name) > maxSysctl || !sysctlName.MatchString(s.Name):
-			f.add(field.Invalid(path, s.Name, fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName)))
+			f.Add(field.Invalid(path, s.Name, fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName)))
 		default:
-			f.addIf(seen.Has(s.Name), field.Duplicate(path, s.Name))
+			f.AddIf(seen.Has(s.Name), field.Duplicate(path, s.Name))
 		}
 		switch ns, _, _ := sysctl.GetNamespace(s.Name); {
 		case spec.HostNetwork && ns == sysctl.NetNamespace:
-			f.add(field.Invalid(path, s.Name, "may not be specified when 'hostNetwork' is true"))
+			f.Add(field.Invalid(path, s.Name, "may not be specified when 'hostNetwork' is true"))
 		case spec.HostIPC && ns == sysctl.IPCNamespace:
-			f.add(field.Invalid(path, s.Name, "may not be specified when 'hostIPC' is true"))
+			f.Add(field.Invalid(path, s.Name, "may not be specified when 'hostIPC' is true"))
 		}
 		seen.Insert(s.Name)
 	}
-	return f.errs
+	return f.Errs
 }
 
 // Privileged is what a server that does not allow privileged containers
 // (--allow-privileged=false) has against the spec of a pod at path.
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	for path, c := range podspec.Containers(spec, path) {
-		f.addIf(isPrivileged(c), field.Forbidden(path.Child("securityContext", "privileged"), "disallowed by cluster policy"))
+		f.AddIf(isPrivileged(c), field.Forbidden(path.Child("securityContext", "privileged"), "disallowed by cluster policy"))
 	}
 	n, _, _ := hostProcesses(path, spec)
-	f.addIf(n > 0, field.Forbidden(path, "hostProcess containers are disallowed by cluster policy"))
-	return f.errs
+	f.AddIf(n > 0, field.Forbidden(path, "hostProcess containers are disallowed by cluster policy"))
+	return f.Errs
 }
 
 // hostProcess checks containers of Windows that run as processes of the host (KEP-1981):
 // all of a pod or none.
 func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	n, all, errs := hostProcesses(path, spec)
-	f.merge(errs)
-	f.addIf(n > 0 && n != all, field.Invalid(path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"))
-	f.addIf(n > 0 && !spec.HostNetwork, field.Invalid(path.Child("hostNetwork"), false, "hostNetwork must be true if pod contains any hostProcess containers"))
-	return f.errs
+	f.Merge(errs)
+	f.AddIf(n > 0 && n != all, field.Invalid(path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"))
+	f.AddIf(n > 0 && !spec.HostNetwork, field.Invalid(path.Child("hostNetwork"), false, "hostNetwork must be true if pod contains any hostProcess containers"))
+	return f.Errs
 }
 
 // hostProcesses counts the containers that are processes of the host, and all.
 func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs field.ErrorList) {
-	var f findings
+	var f Findings
 	var pod *bool
 	if sc := spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {
 		pod = sc.WindowsOptions.HostProcess
@@ -105,14 +105,14 @@ func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs fie
 			own = sc.WindowsOptions.HostProcess
 		}
 		if pod != nil && *pod != *own {
-			f.add(field.Invalid(path.Child("securityContext", "windowsOptions", "hostProcess"), *own,
+			f.Add(field.Invalid(path.Child("securityContext", "windowsOptions", "hostProcess"), *own,
 				fmt.Sprintf("pod hostProcess value must be identical if both are specified, was %v", *pod)))
 		}
 		if ptr.Deref(own, false) {
 			n++
 		}
 	}
-	return n, all, f.errs
+	return n, all, f.Errs
 }
 
 // userNamespace checks a pod with users of its own (KEP-127): what it shares with the
@@ -121,18 +121,19 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if ptr.Deref(spec.HostUsers, true) {
 		return nil
 	}
-	var f findings
+	var f Findings
 	const msg = "when `hostUsers` is false"
-	f.addIf(spec.HostNetwork, field.Forbidden(path.Child("hostNetwork"), msg))
-	f.addIf(spec.HostPID, field.Forbidden(path.Child("HostPID"), msg))
-	f.addIf(spec.HostIPC, field.Forbidden(path.Child("HostIPC"), msg))
+	f.AddIf(spec.HostNetwork, field.Forbidden(path.Child("hostNetwork"), msg))
+	f.AddIf(spec.HostPID, field.Forbidden(path.Child("HostPID"), msg))
+	f.AddIf(spec.HostIPC, field.Forbidden(path.Child("HostIPC"), msg))
 	for path, c := range podspec.Containers(spec, path) {
-		f.addIf(len(c.VolumeDevices) > 0, field.Forbidden(path.Child("volumeDevices"), msg))
+		f.AddIf(len(c.VolumeDevices) > 0, field.Forbidden(path.Child("volumeDevices"), msg))
 	}
-	return f.errs
+	return f.Errs
 }
 
-func isWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
+// IsWindows says whether a pod is for Windows.
+func IsWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
 
 // podOS checks the operating system, and that nothing is set that it has no use for.
 func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
@@ -146,26 +147,26 @@ func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	case spec.OS.Name == corev1.Windows:
 		return notForWindows(path, spec)
 	default:
-		return oneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
+		return OneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
 	}
 }
 
 func notForLinux(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	const msg = "windows options cannot be set for a linux pod"
-	f.addIf(spec.SecurityContext != nil && spec.SecurityContext.WindowsOptions != nil,
+	f.AddIf(spec.SecurityContext != nil && spec.SecurityContext.WindowsOptions != nil,
 		field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
 	for path, c := range podspec.Containers(spec, path) {
-		f.addIf(c.SecurityContext != nil && c.SecurityContext.WindowsOptions != nil,
+		f.AddIf(c.SecurityContext != nil && c.SecurityContext.WindowsOptions != nil,
 			field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func notForWindows(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	forbid := func(path *field.Path, is bool) {
-		f.addIf(is, field.Forbidden(path, "cannot be set for a windows pod"))
+		f.AddIf(is, field.Forbidden(path, "cannot be set for a windows pod"))
 	}
 	sc, security := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{}), path.Child("securityContext")
 	forbid(security.Child("appArmorProfile"), sc.AppArmorProfile != nil)
@@ -196,5 +197,5 @@ func notForWindows(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		forbid(security.Child("runAsUser"), sc.RunAsUser != nil)
 		forbid(security.Child("runAsGroup"), sc.RunAsGroup != nil)
 	}
-	return f.errs
+	return f.Errs
 }

@@ -15,25 +15,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// podSpec checks the spec of a pod, whose metadata it gets, or that of a template,
+// PodSpec checks the spec of a pod, whose metadata it gets, or that of a template,
 // which has none.
-func podSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) field.ErrorList {
-	var f findings
-	f.addIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
+func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) field.ErrorList {
+	var f Findings
+	f.AddIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
 
 	vols, errs := volumes(path.Child("volumes"), spec.Volumes, ptr.Deref(pod, metav1.ObjectMeta{}).Name)
-	f.merge(errs)
-	scope := &containerScope{spec: spec, volumes: vols, claims: podClaimNames(spec.ResourceClaims)}
-	f.merge(
+	f.Merge(errs)
+	scope := &containerScope{spec: spec, volumes: vols, claims: PodClaimNames(spec.ResourceClaims)}
+	f.Merge(
 		podClaims(path.Child("resourceClaims"), spec.ResourceClaims, pod),
 		scope.containers(path.Child("containers")),
 		scope.initContainers(path.Child("initContainers")),
 		scope.ephemeralContainers(path.Child("ephemeralContainers")),
 		podResources(path.Child("resources"), spec, scope.claims),
 		hostNetworkPorts(path.Child("containers"), spec, pod != nil),
-		requiredOneOf(path.Child("restartPolicy"), spec.RestartPolicy,
+		RequiredOneOf(path.Child("restartPolicy"), spec.RestartPolicy,
 			corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),
-		requiredOneOf(path.Child("dnsPolicy"), spec.DNSPolicy,
+		RequiredOneOf(path.Child("dnsPolicy"), spec.DNSPolicy,
 			corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone),
 		metav1validation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector")),
 		podSecurity(path.Child("securityContext"), spec),
@@ -47,50 +47,52 @@ func podSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 		hostnameOverride(path.Child("hostnameOverride"), spec))
 	for _, name := range []struct {
 		field, value string
-		rule         rule
+		rule         Rule
 	}{
-		{"serviceAccountName", spec.ServiceAccountName, named(apivalidation.ValidateServiceAccountName)},
-		{"nodeName", spec.NodeName, objectName},
+		{"serviceAccountName", spec.ServiceAccountName, Named(apivalidation.ValidateServiceAccountName)},
+		{"nodeName", spec.NodeName, ObjectName},
 	} {
 		if name.value != "" {
-			f.merge(follows(name.rule, path.Child(name.field), name.value))
+			f.Merge(Follows(name.rule, path.Child(name.field), name.value))
 		}
 	}
 	if deadline := spec.ActiveDeadlineSeconds; deadline != nil {
-		f.merge(deadlineBetween(path, *deadline, 1))
+		f.Merge(DeadlineBetween(path, *deadline, 1))
 	}
 	for _, name := range []struct{ field, value string }{{"hostname", spec.Hostname}, {"subdomain", spec.Subdomain}} {
 		if name.value != "" {
-			f.merge(follows(utilvalidation.IsDNS1123Label, path.Child(name.field), name.value))
+			f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child(name.field), name.value))
 		}
 	}
-	f.merge(
-		tolerations(path.Child("tolerations"), spec.Tolerations),
+	f.Merge(
+		Tolerations(path.Child("tolerations"), spec.Tolerations),
 		hostAliases(path.Child("hostAliases"), spec.HostAliases))
 	if spec.PriorityClassName != "" {
-		f.merge(follows(objectName, path.Child("priorityClassName"), spec.PriorityClassName))
+		f.Merge(Follows(ObjectName, path.Child("priorityClassName"), spec.PriorityClassName))
 	}
 	if spec.RuntimeClassName != nil {
-		f.merge(follows(objectName, path.Child("runtimeClassName"), *spec.RuntimeClassName))
+		f.Merge(Follows(ObjectName, path.Child("runtimeClassName"), *spec.RuntimeClassName))
 	}
 	if spec.PreemptionPolicy != nil {
-		f.merge(requiredOneOf(path.Child("preemptionPolicy"), *spec.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever))
+		f.Merge(RequiredOneOf(path.Child("preemptionPolicy"), *spec.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever))
 	}
 	if spec.Overhead != nil {
-		f.merge(resourceRequirements(path.Child("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, containerResourceName, nil))
+		f.Merge(ResourceRequirements(path.Child("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, ContainerResourceName, nil))
 	}
-	f.merge(podOS(path, spec), schedulingGroup(path.Child("schedulingGroup"), spec.SchedulingGroup), fileKeyVolumes(path, spec))
-	return f.errs
+	f.Merge(podOS(path, spec), schedulingGroup(path.Child("schedulingGroup"), spec.SchedulingGroup), fileKeyVolumes(path, spec))
+	return f.Errs
 }
 
-func deadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList {
+// DeadlineBetween checks the active deadline of a pod.
+func DeadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList {
 	if seconds >= int64(least) && seconds <= math.MaxInt32 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(spec.Child("activeDeadlineSeconds"), seconds, utilvalidation.InclusiveRangeError(least, math.MaxInt32))}
 }
 
-func podClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
+// PodClaimNames is the set of the names of a pod's claims.
+func PodClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
 	names := sets.New[string]()
 	for _, c := range claims {
 		if c.Name != "" {
@@ -102,51 +104,51 @@ func podClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
 
 // podClaims checks the claims of a pod to devices (KEP-4381).
 func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.ObjectMeta) field.ErrorList {
-	var f findings
+	var f Findings
 	seen := sets.New[string]()
 	for i, c := range claims {
-		if pod != nil && isMirror(pod) {
-			f.add(field.Forbidden(field.NewPath(""), "static pods do not support resource claims"))
+		if pod != nil && IsMirror(pod) {
+			f.Add(field.Forbidden(field.NewPath(""), "static pods do not support resource claims"))
 			continue
 		}
 		path := path.Index(i)
 		if seen.Has(c.Name) {
-			f.add(field.Duplicate(path.Child("name"), c.Name))
+			f.Add(field.Duplicate(path.Child("name"), c.Name))
 		} else {
-			f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
+			f.Merge(Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
 		}
 		if c.Name != "" {
 			seen.Insert(c.Name)
 		}
-		f.addIf(c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil, field.Invalid(path, unversioned(c),
+		f.AddIf(c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil, field.Invalid(path, Unversioned(c),
 			"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
-		f.addIf(c.ResourceClaimName == nil && c.ResourceClaimTemplateName == nil, field.Invalid(path, unversioned(c),
+		f.AddIf(c.ResourceClaimName == nil && c.ResourceClaimTemplateName == nil, field.Invalid(path, Unversioned(c),
 			"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		if name := c.ResourceClaimName; name != nil {
-			f.merge(follows(objectName, path.Child("resourceClaimName"), *name))
+			f.Merge(Follows(ObjectName, path.Child("resourceClaimName"), *name))
 		}
 		if name := c.ResourceClaimTemplateName; name != nil {
-			f.merge(follows(objectName, path.Child("resourceClaimTemplateName"), *name))
+			f.Merge(Follows(ObjectName, path.Child("resourceClaimTemplateName"), *name))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // hostNetworkPorts checks that ports are the host's where the network is. In a template
 // they may still be left to defaulting.
 func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.ErrorList {
-	var f findings
+	var f Findings
 	if !spec.HostNetwork {
 		return nil
 	}
 	for i := range spec.Containers {
 		for j, p := range spec.Containers[i].Ports {
-			f.addIf((isPod || p.HostPort != 0) && p.HostPort != p.ContainerPort,
+			f.AddIf((isPod || p.HostPort != 0) && p.HostPort != p.ContainerPort,
 				field.Invalid(path.Index(i).Child("ports").Index(j).Child("hostPort"), p.HostPort,
 					"must match `containerPort` when `hostNetwork` is true"))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // What the resolver of libc can take.
@@ -166,45 +168,45 @@ func dnsConfig(path *field.Path, c *corev1.PodDNSConfig, policy corev1.DNSPolicy
 	case c == nil:
 		return nil
 	}
-	var f findings
-	f.addIf(len(c.Nameservers) > maxNameservers, field.Invalid(servers, c.Nameservers,
+	var f Findings
+	f.AddIf(len(c.Nameservers) > maxNameservers, field.Invalid(servers, c.Nameservers,
 		fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
 	for i, server := range c.Nameservers {
-		f.merge(legacyIP(servers.Index(i), server, nil))
+		f.Merge(LegacyIP(servers.Index(i), server, nil))
 	}
-	f.addIf(len(c.Searches) > maxSearchPaths, field.Invalid(searches, c.Searches,
+	f.AddIf(len(c.Searches) > maxSearchPaths, field.Invalid(searches, c.Searches,
 		fmt.Sprintf("must not have more than %v search paths", maxSearchPaths)))
-	f.addIf(len(strings.Join(c.Searches, " ")) > maxSearchListChars, field.Invalid(searches, c.Searches,
+	f.AddIf(len(strings.Join(c.Searches, " ")) > maxSearchListChars, field.Invalid(searches, c.Searches,
 		fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchListChars)))
 	for i, search := range c.Searches {
 		if search != "." {
-			f.merge(follows(utilvalidation.IsDNS1123SubdomainWithUnderscore, searches.Index(i), strings.TrimSuffix(search, ".")))
+			f.Merge(Follows(utilvalidation.IsDNS1123SubdomainWithUnderscore, searches.Index(i), strings.TrimSuffix(search, ".")))
 		}
 	}
 	for i, option := range c.Options {
-		f.addIf(option.Name == "", field.Required(path.Child("options").Index(i), "must not be empty"))
+		f.AddIf(option.Name == "", field.Required(path.Child("options").Index(i), "must not be empty"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func hostAliases(path *field.Path, aliases []corev1.HostAlias) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, alias := range aliases {
-		f.merge(legacyIP(path.Index(i).Child("ip"), alias.IP, nil))
+		f.Merge(LegacyIP(path.Index(i).Child("ip"), alias.IP, nil))
 		for j, name := range alias.Hostnames {
-			f.merge(follows(utilvalidation.IsDNS1123Subdomain, path.Index(i).Child("hostnames").Index(j), name))
+			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Index(i).Child("hostnames").Index(j), name))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // readinessGates checks conditions that others set on the pod (KEP-580).
 func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, gate := range gates {
-		f.merge(qualified(path.Index(i).Child("conditionType"), string(gate.ConditionType)))
+		f.Merge(Qualified(path.Index(i).Child("conditionType"), string(gate.ConditionType)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // maxHostname is what Linux allows.
@@ -215,12 +217,12 @@ func hostnameOverride(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.HostnameOverride == nil {
 		return nil
 	}
-	var f findings
-	f.addIf(ptr.Deref(spec.SetHostnameAsFQDN, false), field.Forbidden(path, "may not be specified when setHostnameAsFQDN is true"))
-	f.addIf(spec.HostNetwork, field.Forbidden(path, "may not be specified when hostNetwork is true"))
-	f.addIf(len(*spec.HostnameOverride) > maxHostname, field.TooLong(path, "", maxHostname))
-	f.merge(follows(utilvalidation.IsDNS1123Subdomain, path, *spec.HostnameOverride))
-	return f.errs
+	var f Findings
+	f.AddIf(ptr.Deref(spec.SetHostnameAsFQDN, false), field.Forbidden(path, "may not be specified when setHostnameAsFQDN is true"))
+	f.AddIf(spec.HostNetwork, field.Forbidden(path, "may not be specified when hostNetwork is true"))
+	f.AddIf(len(*spec.HostnameOverride) > maxHostname, field.TooLong(path, "", maxHostname))
+	f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path, *spec.HostnameOverride))
+	return f.Errs
 }
 
 func schedulingGroup(path *field.Path, g *corev1.PodSchedulingGroup) field.ErrorList {
@@ -230,6 +232,6 @@ func schedulingGroup(path *field.Path, g *corev1.PodSchedulingGroup) field.Error
 	case g.PodGroupName == nil:
 		return field.ErrorList{field.Invalid(name, g.PodGroupName, "must specify one of: `podGroupName`")}
 	default:
-		return follows(objectName, name, *g.PodGroupName)
+		return Follows(ObjectName, name, *g.PodGroupName)
 	}
 }

@@ -15,28 +15,29 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-var statusPath = field.NewPath("status")
+// StatusPath is where objects have their status.
+var StatusPath = field.NewPath("status")
 
 // PodStatusUpdate checks a change of a pod's status.
 func PodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
-	f := updated(&pod.ObjectMeta, &old.ObjectMeta)
+	f := Updated(&pod.ObjectMeta, &old.ObjectMeta)
 	s, was := &pod.Status, &old.Status
-	f.merge(
-		podAnnotationsUpdate(metadataPath.Child("annotations"), pod, old),
-		podConditions(statusPath.Child("conditions"), s.Conditions))
-	f.addIf(pod.Spec.NodeName != old.Spec.NodeName, field.Forbidden(statusPath.Child("nodeName"), "may not be changed directly"))
-	f.merge(nomination(statusPath.Child("nominatedNodeName"), s.NominatedNodeName, old))
-	f.addIf(s.ObservedGeneration < 0, field.Invalid(statusPath.Child("observedGeneration"), s.ObservedGeneration, "must be a non-negative integer"))
-	f.merge(
-		unchanged(statusPath.Child("qosClass"), s.QOSClass, was.QOSClass),
-		staysTerminated(statusPath.Child("containerStatuses"), s.ContainerStatuses, was.ContainerStatuses, restarts(&old.Spec, old.Spec.Containers)),
-		staysTerminated(statusPath.Child("initContainerStatuses"), s.InitContainerStatuses, was.InitContainerStatuses, restarts(&old.Spec, old.Spec.InitContainers)),
-		staysTerminated(statusPath.Child("ephemeralContainerStatuses"), s.EphemeralContainerStatuses, was.EphemeralContainerStatuses,
+	f.Merge(
+		podAnnotationsUpdate(MetadataPath.Child("annotations"), pod, old),
+		podConditions(StatusPath.Child("conditions"), s.Conditions))
+	f.AddIf(pod.Spec.NodeName != old.Spec.NodeName, field.Forbidden(StatusPath.Child("nodeName"), "may not be changed directly"))
+	f.Merge(nomination(StatusPath.Child("nominatedNodeName"), s.NominatedNodeName, old))
+	f.AddIf(s.ObservedGeneration < 0, field.Invalid(StatusPath.Child("observedGeneration"), s.ObservedGeneration, "must be a non-negative integer"))
+	f.Merge(
+		Unchanged(StatusPath.Child("qosClass"), s.QOSClass, was.QOSClass),
+		staysTerminated(StatusPath.Child("containerStatuses"), s.ContainerStatuses, was.ContainerStatuses, restarts(&old.Spec, old.Spec.Containers)),
+		staysTerminated(StatusPath.Child("initContainerStatuses"), s.InitContainerStatuses, was.InitContainerStatuses, restarts(&old.Spec, old.Spec.InitContainers)),
+		staysTerminated(StatusPath.Child("ephemeralContainerStatuses"), s.EphemeralContainerStatuses, was.EphemeralContainerStatuses,
 			func(string, int32) bool { return false }),
-		claimStatuses(statusPath.Child("resourceClaimStatuses"), s.ResourceClaimStatuses, pod.Spec.ResourceClaims),
-		extendedClaimStatus(statusPath.Child("extendedResourceClaimStatus"), s.ExtendedResourceClaimStatus, &pod.Spec),
-		podIPs(statusPath.Child("podIPs"), s, was),
-		hostIPs(statusPath.Child("hostIPs"), s, was))
+		claimStatuses(StatusPath.Child("resourceClaimStatuses"), s.ResourceClaimStatuses, pod.Spec.ResourceClaims),
+		extendedClaimStatus(StatusPath.Child("extendedResourceClaimStatus"), s.ExtendedResourceClaimStatus, &pod.Spec),
+		podIPs(StatusPath.Child("podIPs"), s, was),
+		hostIPs(StatusPath.Child("hostIPs"), s, was))
 	lists := []struct {
 		name       string
 		statuses   []corev1.ContainerStatus
@@ -47,26 +48,26 @@ func PodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 		{"ephemeralContainerStatuses", s.EphemeralContainerStatuses, nil},
 	}
 	for _, list := range lists {
-		f.merge(statusUsers(statusPath.Child(list.name), list.statuses, isWindows(&pod.Spec)))
+		f.Merge(statusUsers(StatusPath.Child(list.name), list.statuses, IsWindows(&pod.Spec)))
 	}
 	for _, list := range lists {
-		f.merge(allocations(statusPath.Child(list.name), list.statuses, list.containers, list.name == "ephemeralContainerStatuses"))
+		f.Merge(allocations(StatusPath.Child(list.name), list.statuses, list.containers, list.name == "ephemeralContainerStatuses"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // podConditions checks that conditions of others than Kubernetes have proper names.
 func podConditions(path *field.Path, conditions []corev1.PodCondition) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, c := range conditions {
-		f.addIf(c.ObservedGeneration < 0, field.Invalid(path.Index(i).Child("observedGeneration"), c.ObservedGeneration, "must be a non-negative integer"))
+		f.AddIf(c.ObservedGeneration < 0, field.Invalid(path.Index(i).Child("observedGeneration"), c.ObservedGeneration, "must be a non-negative integer"))
 		switch c.Type {
 		case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized:
 		default:
-			f.merge(qualified(path.Index(i).Child("Type"), string(c.Type)))
+			f.Merge(Qualified(path.Index(i).Child("Type"), string(c.Type)))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // nomination checks the node that is to run the pod, which only a pod without one has.
@@ -74,7 +75,7 @@ func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList 
 	if node == "" || node == old.Status.NominatedNodeName {
 		return nil
 	}
-	errs := follows(objectName, path, node)
+	errs := Follows(ObjectName, path, node)
 	if old.Spec.NodeName != "" {
 		errs = append(errs, field.Forbidden(path, "may not be set on pods that are already bound to a node"))
 	}
@@ -118,31 +119,31 @@ func restartsAfter(c *corev1.Container, podPolicy corev1.RestartPolicy, code int
 // staysTerminated checks that a container which has ended, and may not run again, does
 // not.
 func staysTerminated(path *field.Path, now, was []corev1.ContainerStatus, restarts func(string, int32) bool) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, old := range was {
 		if old.State.Terminated == nil {
 			continue
 		}
 		runs := slices.ContainsFunc(now, func(s corev1.ContainerStatus) bool { return s.Name == old.Name && s.State.Terminated == nil })
-		f.addIf(runs && !restarts(old.Name, old.State.Terminated.ExitCode),
+		f.AddIf(runs && !restarts(old.Name, old.State.Terminated.ExitCode),
 			field.Forbidden(path.Index(i).Child("state"), "may not be transitioned to non-terminated state"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func claimStatuses(path *field.Path, statuses []corev1.PodResourceClaimStatus, claims []corev1.PodResourceClaim) field.ErrorList {
-	var f findings
-	names, seen := podClaimNames(claims), sets.New[string]()
+	var f Findings
+	names, seen := PodClaimNames(claims), sets.New[string]()
 	for i, s := range statuses {
 		path := path.Index(i)
-		f.addIf(!names.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
-		f.addIf(seen.Has(s.Name), field.Duplicate(path.Child("name"), s.Name))
+		f.AddIf(!names.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
+		f.AddIf(seen.Has(s.Name), field.Duplicate(path.Child("name"), s.Name))
 		seen.Insert(s.Name)
 		if s.ResourceClaimName != nil {
-			f.merge(follows(objectName, path.Child("resourceClaimName"), *s.ResourceClaimName))
+			f.Merge(Follows(ObjectName, path.Child("resourceClaimName"), *s.ResourceClaimName))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // extendedClaimStatus checks the claim that was made for extended resources (KEP-5004).
@@ -150,9 +151,9 @@ func extendedClaimStatus(path *field.Path, s *corev1.PodExtendedResourceClaimSta
 	if s == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	mappings := path.Child("requestMappings")
-	f.addIf(len(s.RequestMappings) == 0, field.Required(mappings, "at least one request mapping is required"))
+	f.AddIf(len(s.RequestMappings) == 0, field.Required(mappings, "at least one request mapping is required"))
 	requests := map[string]corev1.ResourceList{}
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		requests[c.Name] = c.Resources.Requests
@@ -161,20 +162,20 @@ func extendedClaimStatus(path *field.Path, s *corev1.PodExtendedResourceClaimSta
 	for i, m := range s.RequestMappings {
 		at := mappings.Index(i)
 		if list, found := requests[m.ContainerName]; !found {
-			f.add(field.Invalid(at.Child("containerName"), m.ContainerName, "must match the name of an entry in spec.initContainers.name or spec.containers.name"))
+			f.Add(field.Invalid(at.Child("containerName"), m.ContainerName, "must match the name of an entry in spec.initContainers.name or spec.containers.name"))
 		} else if _, found := list[corev1.ResourceName(m.ResourceName)]; !found {
-			f.add(field.Invalid(at.Child("resourceName"), m.ResourceName,
+			f.Add(field.Invalid(at.Child("resourceName"), m.ResourceName,
 				"must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests"))
 		}
-		f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("requestName"), m.RequestName))
+		f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("requestName"), m.RequestName))
 		if seen.Has(m) {
-			f.add(field.Duplicate(at.Child("containerName"), m.ContainerName), field.Duplicate(at.Child("resourceName"), m.ResourceName),
+			f.Add(field.Duplicate(at.Child("containerName"), m.ContainerName), field.Duplicate(at.Child("resourceName"), m.ResourceName),
 				field.Duplicate(at.Child("requestName"), m.RequestName))
 		}
 		seen.Insert(m)
 	}
-	f.merge(required(objectName, path.Child("resourceClaimName"), s.ResourceClaimName))
-	return f.errs
+	f.Merge(Required(ObjectName, path.Child("resourceClaimName"), s.ResourceClaimName))
+	return f.Errs
 }
 
 func podIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
@@ -192,7 +193,7 @@ func hostIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
 	if len(s.HostIPs) == 0 {
 		return nil
 	}
-	var f findings
+	var f Findings
 	var now, old []string
 	for _, ip := range s.HostIPs {
 		now = append(now, ip.IP)
@@ -200,66 +201,66 @@ func hostIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
 	for _, ip := range was.HostIPs {
 		old = append(old, ip.IP)
 	}
-	f.addIf(s.HostIP != now[0], field.Invalid(path.Index(0).Child("ip"), now[0], "must be equal to `hostIP`"))
-	f.merge(statusIPs(path, now, old, s.HostIPs))
-	return f.errs
+	f.AddIf(s.HostIP != now[0], field.Invalid(path.Index(0).Child("ip"), now[0], "must be equal to `hostIP`"))
+	f.Merge(statusIPs(path, now, old, s.HostIPs))
+	return f.Errs
 }
 
 // statusIPs checks addresses, of which there can be one of each family.
 func statusIPs(path *field.Path, now, was []string, value any) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, ip := range now {
-		f.merge(legacyIP(path.Index(i), ip, was))
+		f.Merge(LegacyIP(path.Index(i), ip, was))
 	}
 	if len(now) < 2 {
-		return f.errs
+		return f.Errs
 	}
 	dual, err := netutils.IsDualStackIPStrings(now)
 	if err != nil {
-		f.add(field.InternalError(path, fmt.Errorf("failed to check for dual stack with error:%w", err)))
+		f.Add(field.InternalError(path, fmt.Errorf("failed to check for dual stack with error:%w", err)))
 	}
-	f.addIf(!dual || len(now) > 2, field.Invalid(path, unversioned(value), "may specify no more than one IP for each IP family"))
-	return f.errs
+	f.AddIf(!dual || len(now) > 2, field.Invalid(path, Unversioned(value), "may specify no more than one IP for each IP family"))
+	return f.Errs
 }
 
 func statusUsers(path *field.Path, statuses []corev1.ContainerStatus, windows bool) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, s := range statuses {
 		if s.User == nil || s.User.Linux == nil {
 			continue
 		}
 		u, path := s.User.Linux, path.Index(i).Child("user", "linux")
 		if windows {
-			f.add(field.Forbidden(path, "cannot be set for a windows pod"))
+			f.Add(field.Forbidden(path, "cannot be set for a windows pod"))
 			continue
 		}
-		f.merge(userID(path.Child("uid"), &u.UID), groupID(path.Child("gid"), &u.GID))
+		f.Merge(UserID(path.Child("uid"), &u.UID), GroupID(path.Child("gid"), &u.GID))
 		for j := range u.SupplementalGroups {
-			f.merge(groupID(path.Child("supplementalGroups").Index(j), &u.SupplementalGroups[j]))
+			f.Merge(GroupID(path.Child("supplementalGroups").Index(j), &u.SupplementalGroups[j]))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // allocations checks the devices that containers were given (KEP-4680), which
 // ephemeral containers never are.
 func allocations(path *field.Path, statuses []corev1.ContainerStatus, containers []corev1.Container, ephemeral bool) field.ErrorList {
-	var f findings
+	var f Findings
 	for i, s := range statuses {
 		path := path.Index(i).Child("allocatedResourcesStatus")
 		if ephemeral {
-			f.addIf(len(s.AllocatedResourcesStatus) > 0, field.Forbidden(path, "must not be specified in container status"))
+			f.AddIf(len(s.AllocatedResourcesStatus) > 0, field.Forbidden(path, "must not be specified in container status"))
 			continue
 		}
 		c := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == s.Name })
 		for j, a := range s.AllocatedResourcesStatus {
 			if c >= 0 {
-				f.merge(asked(path.Index(j).Child("name"), a.Name, &containers[c].Resources))
+				f.Merge(asked(path.Index(j).Child("name"), a.Name, &containers[c].Resources))
 			}
-			f.merge(resourceHealth(path.Index(j).Child("resources"), a.Resources))
+			f.Merge(resourceHealth(path.Index(j).Child("resources"), a.Resources))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // asked checks that a container asked for what it was given.
@@ -279,18 +280,18 @@ func asked(path *field.Path, name corev1.ResourceName, r *corev1.ResourceRequire
 }
 
 func resourceHealth(path *field.Path, resources []corev1.ResourceHealth) field.ErrorList {
-	var f findings
+	var f Findings
 	seen := sets.New[corev1.ResourceID]()
 	for i, r := range resources {
 		path := path.Index(i)
-		f.merge(oneOf(path.Child("health"), r.Health,
+		f.Merge(OneOf(path.Child("health"), r.Health,
 			corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown))
 		if r.Message != nil {
-			f.addIf(*r.Message == "", field.Required(path.Child("message"), "must be non-empty if specified"))
-			f.addIf(len(*r.Message) > corev1.ResourceHealthMessageMaxLength, field.TooLong(path.Child("message"), *r.Message, corev1.ResourceHealthMessageMaxLength))
+			f.AddIf(*r.Message == "", field.Required(path.Child("message"), "must be non-empty if specified"))
+			f.AddIf(len(*r.Message) > corev1.ResourceHealthMessageMaxLength, field.TooLong(path.Child("message"), *r.Message, corev1.ResourceHealthMessageMaxLength))
 		}
-		f.addIf(seen.Has(r.ResourceID), field.Duplicate(path.Child("resourceID"), r.ResourceID))
+		f.AddIf(seen.Has(r.ResourceID), field.Duplicate(path.Child("resourceID"), r.ResourceID))
 		seen.Insert(r.ResourceID)
 	}
-	return f.errs
+	return f.Errs
 }

@@ -31,30 +31,30 @@ const (
 // PodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), and that
 // the request's author has the key.
 func PodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec, s := field.NewPath("spec"), &o.Spec
-	f.merge(
-		signerName(spec.Child("signerName"), s.SignerName),
-		userAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
-		follows(named(apivalidation.NameIsDNSSubdomain), spec.Child("podName"), s.PodName),
+	f.Merge(
+		SignerName(spec.Child("signerName"), s.SignerName),
+		UserAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
+		Follows(Named(apivalidation.NameIsDNSSubdomain), spec.Child("podName"), s.PodName),
 		objectUID(spec.Child("podUID"), s.PodUID),
-		follows(named(apivalidation.ValidateServiceAccountName), spec.Child("serviceAccountName"), s.ServiceAccountName),
+		Follows(Named(apivalidation.ValidateServiceAccountName), spec.Child("serviceAccountName"), s.ServiceAccountName),
 		objectUID(spec.Child("serviceAccountUID"), s.ServiceAccountUID),
-		follows(named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
+		Follows(Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
 		objectUID(spec.Child("nodeUID"), s.NodeUID),
 		certificateSeconds(spec.Child("maxExpirationSeconds"), s))
 	if s.MaxExpirationSeconds != nil { // its default is missing only if there was no decoding
-		f.merge(podKey(spec, s))
+		f.Merge(podKey(spec, s))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // PodCertificateRequestUpdate checks a request that replaces another: what is asked for
 // never changes.
 func PodCertificateRequestUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(unchanged(field.NewPath("spec"), o.Spec, old.Spec))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	return f.Errs
 }
 
 func objectUID(path *field.Path, uid types.UID) field.ErrorList {
@@ -71,25 +71,25 @@ func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateR
 	if s.MaxExpirationSeconds == nil {
 		return field.ErrorList{field.Required(path, "must be set")}
 	}
-	most := int32(maxCertificateSeconds)
+	most := int32(MaxCertificateSeconds)
 	if domain, _, _ := strings.Cut(s.SignerName, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
 		most = maxKubernetesSeconds
 	}
-	if seconds := *s.MaxExpirationSeconds; seconds < minCertificateSeconds || seconds > most {
-		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be in the range [%d, %d]", minCertificateSeconds, most))}
+	if seconds := *s.MaxExpirationSeconds; seconds < MinCertificateSeconds || seconds > most {
+		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be in the range [%d, %d]", MinCertificateSeconds, most))}
 	}
 	return nil
 }
 
-// userAnnotations checks what a pod tells its signer: annotations whose keys all have a
+// UserAnnotations checks what a pod tells its signer: annotations whose keys all have a
 // domain.
-func userAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
-	var f findings
-	for key := range sorted(annotations) {
-		f.merge(utilvalidation.IsDomainPrefixedKey(path, strings.ToLower(key)))
+func UserAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
+	var f Findings
+	for key := range Sorted(annotations) {
+		f.Merge(utilvalidation.IsDomainPrefixedKey(path, strings.ToLower(key)))
 	}
-	f.addIf(apivalidation.ValidateAnnotationsSize(annotations) != nil, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
-	return f.errs
+	f.AddIf(apivalidation.ValidateAnnotationsSize(annotations) != nil, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
+	return f.Errs
 }
 
 // podKey checks the key, and that the request's author has its private half: the key is in a

@@ -30,8 +30,8 @@ const (
 // PodCertificateRequestStatusUpdate checks what a signer answers: that it refuses, or has failed, or
 // a certificate for the key of the request. Once it is given it stays.
 func PodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
-	if f := updated(&o.ObjectMeta, &old.ObjectMeta); len(f.errs) > 0 {
-		return f.errs
+	if f := Updated(&o.ObjectMeta, &old.ObjectMeta); len(f.Errs) > 0 {
+		return f.Errs
 	}
 	path := field.NewPath("status")
 	if errs := podRequestConditions(path.Child("conditions"), o.Status.Conditions); len(errs) > 0 {
@@ -72,20 +72,20 @@ func podRequestAnswer(s *certificatesv1beta1.PodCertificateRequestStatus) string
 }
 
 func podRequestConditions(path *field.Path, conditions []metav1.Condition) field.ErrorList {
-	var f findings
+	var f Findings
 	answers := 0
 	for i, c := range conditions {
 		condition := path.Child(fmt.Sprintf("[%d]", i)) // with a dot before the bracket, as in the reference
 		if !slices.Contains(podRequestAnswers, c.Type) {
-			f.add(field.NotSupported(condition.Child("type"), c.Type, podRequestAnswers))
+			f.Add(field.NotSupported(condition.Child("type"), c.Type, podRequestAnswers))
 			continue
 		}
 		answers++
-		f.addIf(answers > 1, field.Invalid(condition.Child("type"), c.Type, `There may be at most one condition with type "Issued", "Denied", or "Failed"`))
-		f.addIf(c.Status != metav1.ConditionTrue, field.NotSupported(condition.Child("status"), c.Status, []metav1.ConditionStatus{metav1.ConditionTrue}))
+		f.AddIf(answers > 1, field.Invalid(condition.Child("type"), c.Type, `There may be at most one condition with type "Issued", "Denied", or "Failed"`))
+		f.AddIf(c.Status != metav1.ConditionTrue, field.NotSupported(condition.Child("status"), c.Status, []metav1.ConditionStatus{metav1.ConditionTrue}))
 	}
-	f.merge(metav1validation.ValidateConditions(conditions, path))
-	return f.errs
+	f.Merge(metav1validation.ValidateConditions(conditions, path))
+	return f.Errs
 }
 
 // issuedCertificate checks a chain of certificates, and the times that the status gives for its first one. The first
@@ -99,38 +99,38 @@ func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRe
 	if err != nil {
 		return field.ErrorList{err}
 	}
-	f := findings{leafNames(chain, leaf)}
+	f := Findings{leafNames(chain, leaf)}
 	if key, ok := leaf.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !key.Equal(requestedKey(&o.Spec)) {
-		f.add(field.Invalid(chain, s.CertificateChain, "leaf certificate was not issued to the requested public key"))
-		return f.errs
+		f.Add(field.Invalid(chain, s.CertificateChain, "leaf certificate was not issued to the requested public key"))
+		return f.Errs
 	}
 	notBefore, refresh, notAfter := path.Child("notBefore"), path.Child("beginRefreshAt"), path.Child("notAfter")
-	f.addIf(s.NotBefore == nil, field.Required(notBefore, "must be present and consistent with the issued certificate"))
-	f.addIf(s.NotAfter == nil, field.Required(notAfter, "must be present and consistent with the issued certificate"))
-	f.addIf(s.BeginRefreshAt == nil, field.Required(refresh, "must be present and in the range [notbefore+10min, notafter-10min]"))
-	if len(f.errs) > 0 {
-		return f.errs
+	f.AddIf(s.NotBefore == nil, field.Required(notBefore, "must be present and consistent with the issued certificate"))
+	f.AddIf(s.NotAfter == nil, field.Required(notAfter, "must be present and consistent with the issued certificate"))
+	f.AddIf(s.BeginRefreshAt == nil, field.Required(refresh, "must be present and in the range [notbefore+10min, notafter-10min]"))
+	if len(f.Errs) > 0 {
+		return f.Errs
 	}
 	lifetime, most := leaf.NotAfter.Sub(leaf.NotBefore), ptr.Deref(o.Spec.MaxExpirationSeconds, 0)
 	switch {
 	case !s.NotBefore.Time.Equal(leaf.NotBefore):
-		f.add(field.Invalid(notBefore, s.NotBefore.Time, "must be set to the NotBefore time encoded in the leaf certificate"))
+		f.Add(field.Invalid(notBefore, s.NotBefore.Time, "must be set to the NotBefore time encoded in the leaf certificate"))
 	case time.Since(s.NotBefore.Time).Abs() >= clockSkew:
-		f.add(field.Invalid(notBefore, s.NotBefore.Time, "must be set to within 5 minutes of kube-apiserver's current time"))
+		f.Add(field.Invalid(notBefore, s.NotBefore.Time, "must be set to within 5 minutes of kube-apiserver's current time"))
 	case !s.NotAfter.Time.Equal(leaf.NotAfter):
-		f.add(field.Invalid(notAfter, s.NotAfter.Time, "must be set to the NotAfter time encoded in the leaf certificate"))
+		f.Add(field.Invalid(notAfter, s.NotAfter.Time, "must be set to the NotAfter time encoded in the leaf certificate"))
 	case lifetime < time.Hour:
-		f.add(field.Invalid(chain, lifetime, "leaf certificate lifetime must be >= 1 hour"))
+		f.Add(field.Invalid(chain, lifetime, "leaf certificate lifetime must be >= 1 hour"))
 	case lifetime > time.Duration(most)*time.Second:
-		f.add(field.Invalid(chain, lifetime, fmt.Sprintf("leaf certificate lifetime must be <= spec.maxExpirationSeconds (%d)", most)))
+		f.Add(field.Invalid(chain, lifetime, fmt.Sprintf("leaf certificate lifetime must be <= spec.maxExpirationSeconds (%d)", most)))
 	case s.BeginRefreshAt.Time.Before(s.NotBefore.Add(refreshMargin)):
-		f.add(field.Invalid(refresh, s.BeginRefreshAt.Time, "must be at least 10 minutes after status.notBefore"))
+		f.Add(field.Invalid(refresh, s.BeginRefreshAt.Time, "must be at least 10 minutes after status.notBefore"))
 	case s.BeginRefreshAt.Time.After(s.NotAfter.Add(-refreshMargin)):
-		f.add(field.Invalid(refresh, s.BeginRefreshAt.Time, "must be at least 10 minutes before status.notAfter"))
+		f.Add(field.Invalid(refresh, s.BeginRefreshAt.Time, "must be at least 10 minutes before status.notAfter"))
 	default:
-		f.merge(intermediates(chain, s.CertificateChain, rest))
+		f.Merge(intermediates(chain, s.CertificateChain, rest))
 	}
-	return f.errs
+	return f.Errs
 }
 
 const certificateBlock = "CERTIFICATE"
@@ -153,17 +153,17 @@ func leafCertificate(path *field.Path, chain string) (*x509.Certificate, []byte,
 
 // leafNames checks names that parsers don't agree about.
 func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
-	var f findings
+	var f Findings
 	for _, name := range leaf.DNSNames {
-		f.addIf(name == "", field.Invalid(path, name, "leaf certificate should not contain empty DNSName"))
-		f.addIf(strings.Contains(name, ".."), field.Invalid(path, name, "leaf certificate's DNSName should not contain '..'"))
-		f.addIf(strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."), field.Invalid(path, name, "leaf certificate's DNSName should not start or end with '.'"))
+		f.AddIf(name == "", field.Invalid(path, name, "leaf certificate should not contain empty DNSName"))
+		f.AddIf(strings.Contains(name, ".."), field.Invalid(path, name, "leaf certificate's DNSName should not contain '..'"))
+		f.AddIf(strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."), field.Invalid(path, name, "leaf certificate's DNSName should not start or end with '.'"))
 	}
 	for _, address := range leaf.EmailAddresses {
 		_, err := mail.ParseAddress(address)
-		f.addIf(err != nil, field.Invalid(path, address, "leaf certificate should not contain invalid EmailAddress"))
+		f.AddIf(err != nil, field.Invalid(path, address, "leaf certificate should not contain invalid EmailAddress"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // intermediates checks the certificates after the first one. Whether they are a chain depends on what

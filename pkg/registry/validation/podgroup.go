@@ -18,65 +18,65 @@ import (
 
 // Workload checks a new workload (KEP-4671).
 func Workload(o *schedulingv1beta1.Workload) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(workloadSpec(&o.Spec, nil))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(workloadSpec(&o.Spec, nil))
+	return f.Errs
 }
 
 // WorkloadUpdate checks a workload that replaces another: it has the same templates, in
 // which the size of a gang alone may change.
 func WorkloadUpdate(o, old *schedulingv1beta1.Workload) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(workloadSpec(&o.Spec, &old.Spec))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(workloadSpec(&o.Spec, &old.Spec))
+	return f.Errs
 }
 
 // PodGroup checks a new group of pods (KEP-4671).
 func PodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(podGroupSpec(&o.Spec, nil))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(podGroupSpec(&o.Spec, nil))
+	return f.Errs
 }
 
 // PodGroupUpdate checks a group that replaces another: the size of a gang alone may change.
 func PodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(podGroupSpec(&o.Spec, &old.Spec))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(podGroupSpec(&o.Spec, &old.Spec))
+	return f.Errs
 }
 
 // PodGroupStatusUpdate checks what the scheduler says of a group, and which claims were
 // made for it.
 func PodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
 	status := field.NewPath("status")
-	f.merge(metav1validation.ValidateConditions(o.Status.Conditions, status.Child("conditions")))
+	f.Merge(metav1validation.ValidateConditions(o.Status.Conditions, status.Child("conditions")))
 	claims := sets.New[string]()
 	for _, c := range o.Spec.ResourceClaims {
 		claims.Insert(c.Name)
 	}
 	path := status.Child("resourceClaimStatuses")
-	f.merge(few(path, len(o.Status.ResourceClaimStatuses), schedulingv1beta1.MaxPodGroupResourceClaims))
+	f.Merge(Few(path, len(o.Status.ResourceClaimStatuses), schedulingv1beta1.MaxPodGroupResourceClaims))
 	names := sets.New[string]()
 	for i, s := range o.Status.ResourceClaimStatuses {
 		path := path.Index(i)
-		f.addIf(names.Has(s.Name), field.Duplicate(path, s))
+		f.AddIf(names.Has(s.Name), field.Duplicate(path, s))
 		names.Insert(s.Name)
-		f.addIf(!claims.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
+		f.AddIf(!claims.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
 		if s.ResourceClaimName != nil {
-			f.merge(follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimName"), *s.ResourceClaimName))
+			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimName"), *s.ResourceClaimName))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
-// fixed reports a field that an update changes and may not: on create there is no old one. It says
+// Fixed reports a field that an update changes and may not: on create there is no old one. It says
 // whether the field has to be looked at further.
-func (f *findings) fixed(path *field.Path, update bool, value, old any) bool {
+func (f *Findings) Fixed(path *field.Path, update bool, value, old any) bool {
 	if !update {
 		return true
 	}
-	f.addIf(!apiequality.Semantic.DeepEqual(value, old), field.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg))
+	f.AddIf(!apiequality.Semantic.DeepEqual(value, old), field.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg))
 	return false
 }
 
@@ -89,31 +89,31 @@ func deref[T any](old *T) (value T) {
 }
 
 func workloadSpec(s, old *schedulingv1beta1.WorkloadSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	path, update, was := field.NewPath("spec"), old != nil, deref(old)
-	if ref := path.Child("controllerRef"); f.fixed(ref, update, s.ControllerRef, was.ControllerRef) && s.ControllerRef != nil {
+	if ref := path.Child("controllerRef"); f.Fixed(ref, update, s.ControllerRef, was.ControllerRef) && s.ControllerRef != nil {
 		if s.ControllerRef.APIGroup != "" {
-			f.merge(follows(utilvalidation.IsDNS1123Subdomain, ref.Child("apiGroup"), s.ControllerRef.APIGroup))
+			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, ref.Child("apiGroup"), s.ControllerRef.APIGroup))
 		}
-		f.merge(required(content.IsPathSegmentName, ref.Child("kind"), s.ControllerRef.Kind),
-			required(content.IsPathSegmentName, ref.Child("name"), s.ControllerRef.Name))
+		f.Merge(Required(content.IsPathSegmentName, ref.Child("kind"), s.ControllerRef.Kind),
+			Required(content.IsPathSegmentName, ref.Child("name"), s.ControllerRef.Name))
 	}
 	// The feature gate CompositePodGroup is off.
-	f.addIf(len(s.CompositePodGroupTemplates) > 0, field.Forbidden(path.Child("compositePodGroupTemplates"), ""))
-	f.addIf(len(s.PodGroupTemplates) == 0 && len(s.CompositePodGroupTemplates) == 0 && !update,
+	f.AddIf(len(s.CompositePodGroupTemplates) > 0, field.Forbidden(path.Child("compositePodGroupTemplates"), ""))
+	f.AddIf(len(s.PodGroupTemplates) == 0 && len(s.CompositePodGroupTemplates) == 0 && !update,
 		field.Invalid(path, "", "must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"))
 
 	templates := path.Child("podGroupTemplates")
-	f.merge(few(templates, len(s.PodGroupTemplates), schedulingv1beta1.WorkloadMaxPodGroupTemplates))
+	f.Merge(Few(templates, len(s.PodGroupTemplates), schedulingv1beta1.WorkloadMaxPodGroupTemplates))
 	sameName := func(a, b *schedulingv1beta1.PodGroupTemplate) bool { return a.Name == b.Name }
 	if update {
-		f.merge(validate.ValSliceUpdate(context.Background(), operation.Operation{Type: operation.Update}, templates,
+		f.Merge(validate.ValSliceUpdate(context.Background(), operation.Operation{Type: operation.Update}, templates,
 			s.PodGroupTemplates, was.PodGroupTemplates, sameName, validate.NoAddItem, validate.NoRemoveItem))
 	}
 	names := sets.New[string]()
 	for i := range s.PodGroupTemplates {
 		t := &s.PodGroupTemplates[i]
-		f.addIf(names.Has(t.Name), field.Duplicate(templates.Index(i), *t))
+		f.AddIf(names.Has(t.Name), field.Duplicate(templates.Index(i), *t))
 		names.Insert(t.Name)
 		var before *schedulingv1beta1.PodGroupTemplate
 		for j := range was.PodGroupTemplates {
@@ -121,23 +121,23 @@ func workloadSpec(s, old *schedulingv1beta1.WorkloadSpec) field.ErrorList {
 				before = &was.PodGroupTemplates[j]
 			}
 		}
-		f.merge(required(utilvalidation.IsDNS1123Label, templates.Index(i).Child("name"), t.Name),
+		f.Merge(Required(utilvalidation.IsDNS1123Label, templates.Index(i).Child("name"), t.Name),
 			groupSpec(templates.Index(i), groupOfTemplate(t), groupOfTemplate(before)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func podGroupSpec(s, old *schedulingv1beta1.PodGroupSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	path, update, was := field.NewPath("spec"), old != nil, deref(old)
 	// The feature gate CompositePodGroup is off.
-	f.addIf(s.ParentCompositePodGroupName != nil, field.Forbidden(path.Child("parentCompositePodGroupName"), ""))
-	if ref := path.Child("workloadRef"); f.fixed(ref, update, s.WorkloadRef, was.WorkloadRef) && s.WorkloadRef != nil {
-		f.merge(required(utilvalidation.IsDNS1123Subdomain, ref.Child("workloadName"), s.WorkloadRef.WorkloadName),
-			required(utilvalidation.IsDNS1123Label, ref.Child("templateName"), s.WorkloadRef.TemplateName))
+	f.AddIf(s.ParentCompositePodGroupName != nil, field.Forbidden(path.Child("parentCompositePodGroupName"), ""))
+	if ref := path.Child("workloadRef"); f.Fixed(ref, update, s.WorkloadRef, was.WorkloadRef) && s.WorkloadRef != nil {
+		f.Merge(Required(utilvalidation.IsDNS1123Subdomain, ref.Child("workloadName"), s.WorkloadRef.WorkloadName),
+			Required(utilvalidation.IsDNS1123Label, ref.Child("templateName"), s.WorkloadRef.TemplateName))
 	}
-	f.merge(groupSpec(path, s, old))
-	return f.errs
+	f.Merge(groupSpec(path, s, old))
+	return f.Errs
 }
 
 // groupOfTemplate is a group as the template makes it.
@@ -153,69 +153,69 @@ func groupOfTemplate(t *schedulingv1beta1.PodGroupTemplate) *schedulingv1beta1.P
 
 // groupSpec checks what a group and a template of groups have in common.
 func groupSpec(path *field.Path, s, old *schedulingv1beta1.PodGroupSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	update, was := old != nil, deref(old)
-	f.merge(schedulingPolicy(path.Child("schedulingPolicy"), update, s.SchedulingPolicy, was.SchedulingPolicy))
-	if at := path.Child("schedulingConstraints"); f.fixed(at, update, s.SchedulingConstraints, was.SchedulingConstraints) && s.SchedulingConstraints != nil {
+	f.Merge(schedulingPolicy(path.Child("schedulingPolicy"), update, s.SchedulingPolicy, was.SchedulingPolicy))
+	if at := path.Child("schedulingConstraints"); f.Fixed(at, update, s.SchedulingConstraints, was.SchedulingConstraints) && s.SchedulingConstraints != nil {
 		topology := at.Child("topology")
-		f.merge(few(topology, len(s.SchedulingConstraints.Topology), 1))
+		f.Merge(Few(topology, len(s.SchedulingConstraints.Topology), 1))
 		for i, c := range s.SchedulingConstraints.Topology {
-			f.merge(required(utilvalidation.IsQualifiedName, topology.Index(i).Child("key"), c.Key))
+			f.Merge(Required(utilvalidation.IsQualifiedName, topology.Index(i).Child("key"), c.Key))
 		}
 	}
-	if at := path.Child("resourceClaims"); f.fixed(at, update, s.ResourceClaims, was.ResourceClaims) {
-		f.merge(groupClaims(at, s.ResourceClaims))
+	if at := path.Child("resourceClaims"); f.Fixed(at, update, s.ResourceClaims, was.ResourceClaims) {
+		f.Merge(groupClaims(at, s.ResourceClaims))
 	}
-	if at := path.Child("disruptionMode"); f.fixed(at, update, s.DisruptionMode, was.DisruptionMode) && s.DisruptionMode != nil {
-		f.merge(exactlyOne(at, option{"single", s.DisruptionMode.Single != nil}, option{"all", s.DisruptionMode.All != nil}))
+	if at := path.Child("disruptionMode"); f.Fixed(at, update, s.DisruptionMode, was.DisruptionMode) && s.DisruptionMode != nil {
+		f.Merge(exactlyOne(at, option{"single", s.DisruptionMode.Single != nil}, option{"all", s.DisruptionMode.All != nil}))
 	}
-	if at := path.Child("priorityClassName"); f.fixed(at, update, s.PriorityClassName, was.PriorityClassName) && s.PriorityClassName != "" {
-		f.merge(follows(utilvalidation.IsDNS1123Subdomain, at, s.PriorityClassName))
+	if at := path.Child("priorityClassName"); f.Fixed(at, update, s.PriorityClassName, was.PriorityClassName) && s.PriorityClassName != "" {
+		f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, at, s.PriorityClassName))
 	}
-	if at := path.Child("priority"); f.fixed(at, update, s.Priority, was.Priority) && s.Priority != nil {
-		f.addIf(*s.Priority > maxUserPriority, field.Invalid(at, *s.Priority, content.MaxError(maxUserPriority)))
+	if at := path.Child("priority"); f.Fixed(at, update, s.Priority, was.Priority) && s.Priority != nil {
+		f.AddIf(*s.Priority > maxUserPriority, field.Invalid(at, *s.Priority, content.MaxError(maxUserPriority)))
 	}
-	if at := path.Child("preemptionPolicy"); f.fixed(at, update, s.PreemptionPolicy, was.PreemptionPolicy) {
-		f.merge(optionalOneOf(at, s.PreemptionPolicy, schedulingv1beta1.PreemptNever, schedulingv1beta1.PreemptLowerPriority))
+	if at := path.Child("preemptionPolicy"); f.Fixed(at, update, s.PreemptionPolicy, was.PreemptionPolicy) {
+		f.Merge(OptionalOneOf(at, s.PreemptionPolicy, schedulingv1beta1.PreemptNever, schedulingv1beta1.PreemptLowerPriority))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func schedulingPolicy(path *field.Path, update bool, s, old schedulingv1beta1.PodGroupSchedulingPolicy) field.ErrorList {
-	var f findings
+	var f Findings
 	if update {
-		f.fixed(path.Child("basic"), update, s.Basic, old.Basic)
-		f.merge(validate.UpdatePointer(context.Background(), operation.Operation{Type: operation.Update}, path.Child("gang"), s.Gang, old.Gang,
+		f.Fixed(path.Child("basic"), update, s.Basic, old.Basic)
+		f.Merge(validate.UpdatePointer(context.Background(), operation.Operation{Type: operation.Update}, path.Child("gang"), s.Gang, old.Gang,
 			validate.NoSet, validate.NoUnset))
 	} else {
-		f.merge(exactlyOne(path, option{"basic", s.Basic != nil}, option{"gang", s.Gang != nil}))
+		f.Merge(exactlyOne(path, option{"basic", s.Basic != nil}, option{"gang", s.Gang != nil}))
 	}
 	if s.Gang == nil {
-		return f.errs
+		return f.Errs
 	}
 	count := path.Child("gang", "minCount")
-	f.addIf(s.Gang.MinCount == 0, field.Required(count, ""))
-	f.addIf(s.Gang.MinCount < 0, field.Invalid(count, s.Gang.MinCount, content.MinError(1)))
-	return f.errs
+	f.AddIf(s.Gang.MinCount == 0, field.Required(count, ""))
+	f.AddIf(s.Gang.MinCount < 0, field.Invalid(count, s.Gang.MinCount, content.MinError(1)))
+	return f.Errs
 }
 
 func groupClaims(path *field.Path, claims []schedulingv1beta1.PodGroupResourceClaim) field.ErrorList {
-	f := findings{few(path, len(claims), schedulingv1beta1.MaxPodGroupResourceClaims)}
+	f := Findings{Few(path, len(claims), schedulingv1beta1.MaxPodGroupResourceClaims)}
 	names := sets.New[string]()
 	for i, c := range claims {
 		path := path.Index(i)
-		f.addIf(names.Has(c.Name), field.Duplicate(path, c))
+		f.AddIf(names.Has(c.Name), field.Duplicate(path, c))
 		names.Insert(c.Name)
-		f.merge(required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name), exactlyOne(path,
+		f.Merge(Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name), exactlyOne(path,
 			option{"resourceClaimName", c.ResourceClaimName != nil}, option{"resourceClaimTemplateName", c.ResourceClaimTemplateName != nil}))
 		if c.ResourceClaimName != nil {
-			f.merge(follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimName"), *c.ResourceClaimName))
+			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimName"), *c.ResourceClaimName))
 		}
 		if c.ResourceClaimTemplateName != nil {
-			f.merge(follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimTemplateName"), *c.ResourceClaimTemplateName))
+			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimTemplateName"), *c.ResourceClaimTemplateName))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // option is one of the fields of which exactly one is set.

@@ -9,42 +9,43 @@ import (
 
 // PodTemplate checks a new pod template.
 func PodTemplate(o *corev1.PodTemplate) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(podTemplate(field.NewPath("template"), &o.Template))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(PodTemplateSpec(field.NewPath("template"), &o.Template))
+	return f.Errs
 }
 
 // PodTemplateUpdate checks a pod template that replaces another.
 func PodTemplateUpdate(o, old *corev1.PodTemplate) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(podTemplate(field.NewPath("template"), &o.Template))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(PodTemplateSpec(field.NewPath("template"), &o.Template))
+	return f.Errs
 }
 
-// podTemplate checks what pods are created from.
-func podTemplate(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
-	var f findings
-	f.merge(
+// PodTemplateSpec checks what pods are created from.
+func PodTemplateSpec(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
+	var f Findings
+	f.Merge(
 		metav1validation.ValidateLabels(t.Labels, path.Child("labels")),
 		apivalidation.ValidateAnnotations(t.Annotations, path.Child("annotations")),
-		podAnnotations(path.Child("annotations"), t.Annotations, &t.Spec),
-		podSpec(path.Child("spec"), &t.Spec, nil),
-		profilesAgree(path.Child("spec"), &t.ObjectMeta, &t.Spec))
-	f.addIf(len(t.Spec.EphemeralContainers) > 0,
+		PodAnnotations(path.Child("annotations"), t.Annotations, &t.Spec),
+		PodSpec(path.Child("spec"), &t.Spec, nil),
+		ProfilesAgree(path.Child("spec"), &t.ObjectMeta, &t.Spec))
+	f.AddIf(len(t.Spec.EphemeralContainers) > 0,
 		field.Forbidden(path.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
-	return f.errs
+	return f.Errs
 }
 
-// longRunningTemplate is podTemplate for a controller, named in messages, whose pods
+// LongRunningTemplate is podTemplate for a controller, named in messages, whose pods
 // run until they are deleted.
-func longRunningTemplate(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
-	return append(podTemplate(path, t), runsOn(path, t, controller)...)
+func LongRunningTemplate(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
+	return append(PodTemplateSpec(path, t), RunsOn(path, t, controller)...)
 }
 
-func runsOn(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
-	var f findings
-	f.merge(oneOf(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, corev1.RestartPolicyAlways))
-	f.addIf(t.Spec.ActiveDeadlineSeconds != nil, field.Forbidden(path.Child("spec", "activeDeadlineSeconds"),
+// RunsOn checks that the pods of a template restart as long as their controller runs.
+func RunsOn(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
+	var f Findings
+	f.Merge(OneOf(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, corev1.RestartPolicyAlways))
+	f.AddIf(t.Spec.ActiveDeadlineSeconds != nil, field.Forbidden(path.Child("spec", "activeDeadlineSeconds"),
 		"activeDeadlineSeconds in "+controller+" is not Supported"))
-	return f.errs
+	return f.Errs
 }

@@ -22,27 +22,27 @@ func PodDisruptionBudgetUpdate(o, old *policyv1.PodDisruptionBudget) field.Error
 // PodDisruptionBudgetStatusUpdate checks what a controller reports.
 func PodDisruptionBudgetStatusUpdate(o, _ *policyv1.PodDisruptionBudget) field.ErrorList {
 	path := field.NewPath("status")
-	f := findings{metav1validation.ValidateConditions(o.Status.Conditions, path.Child("conditions"))}
-	f.merge(nonnegative(path.Child("disruptionsAllowed"), o.Status.DisruptionsAllowed),
-		nonnegative(path.Child("currentHealthy"), o.Status.CurrentHealthy),
-		nonnegative(path.Child("desiredHealthy"), o.Status.DesiredHealthy),
-		nonnegative(path.Child("expectedPods"), o.Status.ExpectedPods))
-	return f.errs
+	f := Findings{metav1validation.ValidateConditions(o.Status.Conditions, path.Child("conditions"))}
+	f.Merge(Nonnegative(path.Child("disruptionsAllowed"), o.Status.DisruptionsAllowed),
+		Nonnegative(path.Child("currentHealthy"), o.Status.CurrentHealthy),
+		Nonnegative(path.Child("desiredHealthy"), o.Status.DesiredHealthy),
+		Nonnegative(path.Child("expectedPods"), o.Status.ExpectedPods))
+	return f.Errs
 }
 
 func budgetSpec(spec *policyv1.PodDisruptionBudgetSpec, opts metav1validation.LabelSelectorValidationOptions) field.ErrorList {
-	var f findings
+	var f Findings
 	path := field.NewPath("spec")
-	f.addIf(spec.MinAvailable != nil && spec.MaxUnavailable != nil,
-		field.Invalid(path, unversioned(*spec), "minAvailable and maxUnavailable cannot be both set"))
+	f.AddIf(spec.MinAvailable != nil && spec.MaxUnavailable != nil,
+		field.Invalid(path, Unversioned(*spec), "minAvailable and maxUnavailable cannot be both set"))
 	if v := spec.MinAvailable; v != nil {
-		f.merge(intOrPercent(path.Child("minAvailable"), *v), atMostAll(path.Child("minAvailable"), *v))
+		f.Merge(IntOrPercent(path.Child("minAvailable"), *v), AtMostAll(path.Child("minAvailable"), *v))
 	}
 	if v := spec.MaxUnavailable; v != nil {
-		f.merge(intOrPercent(path.Child("maxUnavailable"), *v), atMostAll(path.Child("maxUnavailable"), *v))
+		f.Merge(IntOrPercent(path.Child("maxUnavailable"), *v), AtMostAll(path.Child("maxUnavailable"), *v))
 	}
-	f.merge(metav1validation.ValidateLabelSelector(spec.Selector, opts, path.Child("selector")))
-	f.merge(optionalOneOf(path.Child("unhealthyPodEvictionPolicy"), spec.UnhealthyPodEvictionPolicy,
+	f.Merge(metav1validation.ValidateLabelSelector(spec.Selector, opts, path.Child("selector")))
+	f.Merge(OptionalOneOf(path.Child("unhealthyPodEvictionPolicy"), spec.UnhealthyPodEvictionPolicy,
 		policyv1.AlwaysAllow, policyv1.IfHealthyBudget))
-	return f.errs
+	return f.Errs
 }

@@ -27,28 +27,28 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 			allocated.Insert(deviceID(r.Driver, r.Pool, r.Device, r.ShareID))
 		}
 	}
-	var f findings
+	var f Findings
 	seen := sets.New[string]()
 	for i := range status.Devices {
 		path, d := path.Index(i), &status.Devices[i]
 		id := deviceID(d.Driver, d.Pool, d.Device, d.ShareID)
-		f.merge(csiDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
-		f.addIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
+		f.Merge(CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
+		f.AddIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
 		if d.ShareID != nil {
-			f.merge(declared(validate.UUID, path.Child("shareID"), *d.ShareID))
+			f.Merge(declared(validate.UUID, path.Child("shareID"), *d.ShareID))
 		}
-		f.merge(few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
+		f.Merge(Few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
 			metav1validation.ValidateConditions(d.Conditions, path.Child("conditions")))
 		if d.Data != nil {
-			f.merge(rawObject(path.Child("data"), d.Data.Raw, resourcev1.AllocatedDeviceStatusDataMaxLength))
+			f.Merge(rawObject(path.Child("data"), d.Data.Raw, resourcev1.AllocatedDeviceStatusDataMaxLength))
 		}
 		if d.NetworkData != nil {
-			f.merge(reportedNetwork(path.Child("networkData"), d.NetworkData))
+			f.Merge(reportedNetwork(path.Child("networkData"), d.NetworkData))
 		}
-		f.addIf(seen.Has(id), field.Duplicate(path, *d))
+		f.AddIf(seen.Has(id), field.Duplicate(path, *d))
 		seen.Insert(id)
 	}
-	return f.errs
+	return f.Errs
 }
 
 // deviceID tells the devices, and the shares of devices, of a claim apart.
@@ -58,16 +58,16 @@ func deviceID[Share ~string](driver, pool, device string, share *Share) string {
 }
 
 func reportedNetwork(path *field.Path, n *resourcev1.NetworkDeviceData) field.ErrorList {
-	var f findings
-	f.addIf(len(n.InterfaceName) > maxInterfaceName, field.TooLong(path.Child("interfaceName"), "", maxInterfaceName))
-	f.addIf(len(n.HardwareAddress) > maxHardwareAddress, field.TooLong(path.Child("hardwareAddress"), "", maxHardwareAddress))
+	var f Findings
+	f.AddIf(len(n.InterfaceName) > maxInterfaceName, field.TooLong(path.Child("interfaceName"), "", maxInterfaceName))
+	f.AddIf(len(n.HardwareAddress) > maxHardwareAddress, field.TooLong(path.Child("hardwareAddress"), "", maxHardwareAddress))
 	ips := path.Child("ips")
-	f.merge(few(ips, len(n.IPs), resourcev1.NetworkDeviceDataMaxIPs))
+	f.Merge(Few(ips, len(n.IPs), resourcev1.NetworkDeviceDataMaxIPs))
 	seen := sets.New[string]()
 	for i, ip := range n.IPs {
-		f.merge(utilvalidation.IsValidInterfaceAddress(ips.Index(i), ip))
-		f.addIf(seen.Has(ip), field.Duplicate(ips.Index(i), ip))
+		f.Merge(utilvalidation.IsValidInterfaceAddress(ips.Index(i), ip))
+		f.AddIf(seen.Has(ip), field.Duplicate(ips.Index(i), ip))
 		seen.Insert(ip)
 	}
-	return f.errs
+	return f.Errs
 }

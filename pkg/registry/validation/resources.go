@@ -16,56 +16,58 @@ import (
 )
 
 var (
-	computeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory)
+	// ComputeResources are the resources of every node.
+	ComputeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory)
 	// containerResources are those of unqualified names that a container can ask for.
-	containerResources = computeResources.Clone().Insert(corev1.ResourceEphemeralStorage)
-	// countedResources are objects that a quota counts: whole numbers.
-	countedResources = sets.New(
+	containerResources = ComputeResources.Clone().Insert(corev1.ResourceEphemeralStorage)
+	// CountedResources are objects that a quota counts: whole numbers.
+	CountedResources = sets.New(
 		corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices,
 		corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceConfigMaps,
 		corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts,
 		corev1.ResourceServicesLoadBalancers)
 	// standardResources are all unqualified names.
-	standardResources = containerResources.Union(countedResources).Insert(
+	standardResources = containerResources.Union(CountedResources).Insert(
 		corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceRequestsEphemeralStorage,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage,
 		corev1.ResourceStorage, corev1.ResourceRequestsStorage)
 )
 
-func isHugePages(name corev1.ResourceName) bool {
+// IsHugePages says whether a resource is huge pages of some size.
+func IsHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isQualifiedResource is whether the name has a domain.
-func isQualifiedResource(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
+// IsQualifiedResource is whether the name has a domain.
+func IsQualifiedResource(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func isStandardResource(name corev1.ResourceName) bool {
-	return standardResources.Has(name) || isHugePages(name) ||
+	return standardResources.Has(name) || IsHugePages(name) ||
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// isOvercommittable is whether limits may exceed requests.
-func isOvercommittable(name corev1.ResourceName) bool {
-	return podspec.IsNativeResource(name) && !isHugePages(name)
+// IsOvercommittable is whether limits may exceed requests.
+func IsOvercommittable(name corev1.ResourceName) bool {
+	return podspec.IsNativeResource(name) && !IsHugePages(name)
 }
 
-// resourceName checks the name of any resource.
-func resourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
-	if errs := qualified(path, string(name)); len(errs) > 0 {
+// ResourceName checks the name of any resource.
+func ResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
+	if errs := Qualified(path, string(name)); len(errs) > 0 {
 		return errs
 	}
-	if !isQualifiedResource(name) && !isStandardResource(name) {
+	if !IsQualifiedResource(name) && !isStandardResource(name) {
 		return field.ErrorList{field.Invalid(path, name, "must be a standard resource type or fully qualified")}
 	}
 	return nil
 }
 
-// containerResourceName checks the name of a resource that a container asks for.
-func containerResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
-	errs := resourceName(path, name)
+// ContainerResourceName checks the name of a resource that a container asks for.
+func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
+	errs := ResourceName(path, name)
 	switch {
-	case !isQualifiedResource(name):
-		if !containerResources.Has(name) && !isHugePages(name) {
+	case !IsQualifiedResource(name):
+		if !containerResources.Has(name) && !IsHugePages(name) {
 			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
 		}
 	case !podspec.IsNativeResource(name) && !podspec.IsExtendedResource(name):
@@ -76,7 +78,7 @@ func containerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 
 // podResourceName checks the name of a resource that a whole pod asks for (KEP-2837).
 func podResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
-	if errs := resourceName(path, name); len(errs) > 0 {
+	if errs := ResourceName(path, name); len(errs) > 0 {
 		return errs
 	}
 	if !resourcehelper.IsSupportedPodLevelResource(name) {
@@ -85,13 +87,13 @@ func podResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList
 	return nil
 }
 
-// resourceQuantity checks the amount of a resource.
-func resourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
-	var f findings
-	f.addIf(q.Sign() < 0, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))
-	whole := countedResources.Has(name) || podspec.IsExtendedResource(name)
-	f.addIf(whole && q.MilliValue()%1000 != 0, field.Invalid(path, q, "must be an integer"))
-	return f.errs
+// ResourceQuantity checks the amount of a resource.
+func ResourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
+	var f Findings
+	f.AddIf(q.Sign() < 0, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))
+	whole := CountedResources.Has(name) || podspec.IsExtendedResource(name)
+	f.AddIf(whole && q.MilliValue()%1000 != 0, field.Invalid(path, q, "must be an integer"))
+	return f.Errs
 }
 
 // hugePages checks that the amount is made of whole pages.
@@ -106,43 +108,43 @@ func hugePages(path *field.Path, name corev1.ResourceName, q resource.Quantity) 
 
 type resourceNameRule func(*field.Path, corev1.ResourceName) field.ErrorList
 
-// resourceRequirements checks requests and limits, alone and against each other, and
+// ResourceRequirements checks requests and limits, alone and against each other, and
 // that claims are among those of the pod.
-func resourceRequirements(path *field.Path, r *corev1.ResourceRequirements, name resourceNameRule, podClaims sets.Set[string]) field.ErrorList {
-	var f findings
+func ResourceRequirements(path *field.Path, r *corev1.ResourceRequirements, name resourceNameRule, podClaims sets.Set[string]) field.ErrorList {
+	var f Findings
 	limits, requests := path.Child("limits"), path.Child("requests")
 	compute, huge := false, false
 	amount := func(path *field.Path, n corev1.ResourceName, q resource.Quantity) {
-		f.merge(name(path, n), resourceQuantity(path, n, q))
-		compute, huge = compute || computeResources.Has(n), huge || isHugePages(n)
+		f.Merge(name(path, n), ResourceQuantity(path, n, q))
+		compute, huge = compute || ComputeResources.Has(n), huge || IsHugePages(n)
 	}
-	for n, q := range sorted(r.Limits) {
+	for n, q := range Sorted(r.Limits) {
 		amount(limits.Key(string(n)), n, q)
-		if isHugePages(n) {
-			f.merge(hugePages(limits.Key(string(n)), n, q))
+		if IsHugePages(n) {
+			f.Merge(hugePages(limits.Key(string(n)), n, q))
 		}
 	}
-	for n, q := range sorted(r.Requests) {
+	for n, q := range Sorted(r.Requests) {
 		amount(requests.Key(string(n)), n, q)
-		f.merge(requestWithinLimit(requests, limits, n, q, r.Limits))
-		if isHugePages(n) {
-			f.merge(hugePages(requests.Key(string(n)), n, q))
+		f.Merge(requestWithinLimit(requests, limits, n, q, r.Limits))
+		if IsHugePages(n) {
+			f.Merge(hugePages(requests.Key(string(n)), n, q))
 		}
 	}
-	f.addIf(huge && !compute, field.Forbidden(path, "HugePages require cpu or memory"))
-	f.merge(usedClaims(path.Child("claims"), r.Claims, podClaims))
-	return f.errs
+	f.AddIf(huge && !compute, field.Forbidden(path, "HugePages require cpu or memory"))
+	f.Merge(usedClaims(path.Child("claims"), r.Claims, podClaims))
+	return f.Errs
 }
 
 func requestWithinLimit(requests, limits *field.Path, name corev1.ResourceName, request resource.Quantity, all corev1.ResourceList) field.ErrorList {
 	limit, limited := all[name]
 	var relation string
 	switch {
-	case !limited && !isOvercommittable(name):
+	case !limited && !IsOvercommittable(name):
 		return field.ErrorList{field.Required(limits, "Limit must be set for non overcommitable resources")}
 	case !limited:
 		return nil
-	case !isOvercommittable(name) && request.Cmp(limit) != 0:
+	case !IsOvercommittable(name) && request.Cmp(limit) != 0:
 		relation = "equal to"
 	case request.Cmp(limit) > 0:
 		relation = "less than or equal to"
@@ -156,37 +158,37 @@ func requestWithinLimit(requests, limits *field.Path, name corev1.ResourceName, 
 // usedClaims checks the resource claims that a container uses. A claim is used as a
 // whole, once, or by its requests, each once.
 func usedClaims(path *field.Path, claims []corev1.ResourceClaim, podClaims sets.Set[string]) field.ErrorList {
-	var f findings
+	var f Findings
 	whole, parts, inParts := sets.New[string](), sets.New[string](), map[string]int{}
 	for i, claim := range claims {
 		path := path.Index(i)
 		if claim.Name == "" {
-			f.add(field.Required(path, ""))
+			f.Add(field.Required(path, ""))
 			continue
 		}
 		part := claim.Name + "/" + claim.Request
 		switch {
 		case whole.Has(claim.Name):
-			f.add(field.Duplicate(path, claim.Name))
+			f.Add(field.Duplicate(path, claim.Name))
 		case claim.Request == "":
 			for range inParts[claim.Name] {
-				f.add(field.Duplicate(path, claim.Name))
+				f.Add(field.Duplicate(path, claim.Name))
 			}
 			whole.Insert(claim.Name)
 		default:
-			f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("request"), claim.Request))
+			f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("request"), claim.Request))
 			if parts.Has(part) {
-				f.add(field.Duplicate(path, part))
+				f.Add(field.Duplicate(path, part))
 			} else {
 				inParts[claim.Name]++
 			}
 			parts.Insert(part)
 		}
 		if !podClaims.Has(claim.Name) {
-			f.add(unknownClaim(path, claim.Name, podClaims))
+			f.Add(unknownClaim(path, claim.Name, podClaims))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func unknownClaim(path *field.Path, name string, podClaims sets.Set[string]) *field.Error {

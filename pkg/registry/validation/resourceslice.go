@@ -18,21 +18,21 @@ import (
 
 // ResourceSlice checks a new slice of a driver's devices.
 func ResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.merge(sliceSpec(&o.Spec))
-	return f.errs
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(sliceSpec(&o.Spec))
+	return f.Errs
 }
 
 // ResourceSliceUpdate checks a slice that replaces another: whose devices they are never
 // changes.
 func ResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(sliceSpec(&o.Spec))
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(sliceSpec(&o.Spec))
 	spec := field.NewPath("spec")
-	f.merge(unchanged(spec.Child("nodeName"), o.Spec.NodeName, old.Spec.NodeName),
-		unchanged(spec.Child("driver"), o.Spec.Driver, old.Spec.Driver),
-		unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name))
-	return f.errs
+	f.Merge(Unchanged(spec.Child("nodeName"), o.Spec.NodeName, old.Spec.NodeName),
+		Unchanged(spec.Child("driver"), o.Spec.Driver, old.Spec.Driver),
+		Unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name))
+	return f.Errs
 }
 
 var deviceTaintEffects = []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoExecute,
@@ -40,13 +40,13 @@ var deviceTaintEffects = []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEf
 
 func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	f := findings{csiDriverName(path.Child("driver"), spec.Driver)}
+	f := Findings{CSIDriverName(path.Child("driver"), spec.Driver)}
 	pool := path.Child("pool")
-	f.merge(poolName(pool.Child("name"), spec.Pool.Name))
-	f.addIf(spec.Pool.ResourceSliceCount <= 0, field.Invalid(pool.Child("resourceSliceCount"), spec.Pool.ResourceSliceCount, "must be greater than zero"))
-	f.addIf(spec.Pool.Generation < 0, field.Invalid(pool.Child("generation"), spec.Pool.Generation, "must be greater than or equal to zero"))
+	f.Merge(poolName(pool.Child("name"), spec.Pool.Name))
+	f.AddIf(spec.Pool.ResourceSliceCount <= 0, field.Invalid(pool.Child("resourceSliceCount"), spec.Pool.ResourceSliceCount, "must be greater than zero"))
+	f.AddIf(spec.Pool.Generation < 0, field.Invalid(pool.Child("generation"), spec.Pool.Generation, "must be greater than or equal to zero"))
 
-	f.merge(sliceNodes(path, spec))
+	f.Merge(sliceNodes(path, spec))
 	devices := path.Child("devices")
 	most := resourcev1.ResourceSliceMaxDevices
 	for i := range spec.Devices {
@@ -54,25 +54,25 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 			most = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
 		}
 	}
-	f.merge(few(devices, len(spec.Devices), most))
-	f.addIf(len(spec.Devices) > 0 && len(spec.SharedCounters) > 0,
+	f.Merge(Few(devices, len(spec.Devices), most))
+	f.AddIf(len(spec.Devices) > 0 && len(spec.SharedCounters) > 0,
 		field.Invalid(path, "{`devices`, `sharedCounters`}", "only one of `devices` or `sharedCounters` is allowed"))
 	names := sets.New[string]()
 	for i := range spec.Devices {
 		d := &spec.Devices[i]
-		f.merge(device(devices.Index(i), d, ptr.Deref(spec.PerDeviceNodeSelection, false)))
-		f.addIf(names.Has(d.Name), field.Duplicate(devices.Index(i), d.Name))
+		f.Merge(device(devices.Index(i), d, ptr.Deref(spec.PerDeviceNodeSelection, false)))
+		f.AddIf(names.Has(d.Name), field.Duplicate(devices.Index(i), d.Name))
 		names.Insert(d.Name)
 	}
 	counters := path.Child("sharedCounters")
-	f.merge(few(counters, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets))
+	f.Merge(Few(counters, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets))
 	names = sets.New[string]()
 	for i, set := range spec.SharedCounters {
-		f.merge(required(utilvalidation.IsDNS1123Label, counters.Index(i).Child("name"), set.Name), deviceCounters(counters.Index(i), set.Counters))
-		f.addIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set))
+		f.Merge(Required(utilvalidation.IsDNS1123Label, counters.Index(i).Child("name"), set.Name), deviceCounters(counters.Index(i), set.Counters))
+		f.AddIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set))
 		names.Insert(set.Name)
 	}
-	return f.errs
+	return f.Errs
 }
 
 // nodeFlag is a way to say which nodes can reach devices that is true or not given.
@@ -98,16 +98,16 @@ func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
 
 // reachingNodes checks what says which nodes can reach devices, and tells in which ways that is said.
 func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector, flags ...nodeFlag) (ways []string, errs field.ErrorList) {
-	var f findings
+	var f Findings
 	if name != nil {
 		ways = append(ways, "`nodeName`")
-		f.merge(required(named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *name))
+		f.Merge(Required(Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *name))
 	}
 	if selector != nil {
 		ways = append(ways, "`nodeSelector`")
-		f.merge(nodeSelector(path.Child("nodeSelector"), selector))
-		f.addIf(len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
-			unversioned(selector.NodeSelectorTerms), "must have exactly one node selector term"))
+		f.Merge(NodeSelector(path.Child("nodeSelector"), selector))
+		f.AddIf(len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
+			Unversioned(selector.NodeSelectorTerms), "must have exactly one node selector term"))
 	}
 	for _, flag := range flags {
 		switch {
@@ -115,10 +115,10 @@ func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector
 		case *flag.value:
 			ways = append(ways, "`"+flag.name+"`")
 		default:
-			f.add(field.Invalid(path.Child(flag.name), false, "must be either unset or set to true"))
+			f.Add(field.Invalid(path.Child(flag.name), false, "must be either unset or set to true"))
 		}
 	}
-	return ways, f.errs
+	return ways, f.Errs
 }
 
 func oneWay(path *field.Path, ways []string, none, many string) field.ErrorList {
@@ -136,83 +136,83 @@ func poolName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	var f findings
-	f.addIf(len(name) > resourcev1.PoolNameMaxLength, field.TooLong(path, "", resourcev1.PoolNameMaxLength))
+	var f Findings
+	f.AddIf(len(name) > resourcev1.PoolNameMaxLength, field.TooLong(path, "", resourcev1.PoolNameMaxLength))
 	for part := range strings.SplitSeq(name, "/") {
-		f.merge(follows(utilvalidation.IsDNS1123Subdomain, path, part))
+		f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path, part))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func deviceName(path *field.Path, name string) field.ErrorList {
-	return required(utilvalidation.IsDNS1123Label, path, name)
+	return Required(utilvalidation.IsDNS1123Label, path, name)
 }
 
 func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorList {
-	f := findings{deviceName(path.Child("name"), d.Name)}
+	f := Findings{deviceName(path.Child("name"), d.Name)}
 	const most = resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice
 	n := len(d.Attributes) + len(d.Capacity)
-	f.addIf(n > most, field.Invalid(path, n, fmt.Sprintf("the total number of attributes and capacities must not exceed %d", most)))
-	for name, a := range sorted(d.Attributes) {
+	f.AddIf(n > most, field.Invalid(path, n, fmt.Sprintf("the total number of attributes and capacities must not exceed %d", most)))
+	for name, a := range Sorted(d.Attributes) {
 		path := path.Child("attributes").Key(string(name))
-		f.merge(deviceQualifiedName(path, string(name)), deviceAttribute(path, &a))
+		f.Merge(deviceQualifiedName(path, string(name)), deviceAttribute(path, &a))
 	}
-	for name := range sorted(d.Capacity) {
-		f.merge(deviceQualifiedName(path.Child("capacity").Key(string(name)), string(name)))
+	for name := range Sorted(d.Capacity) {
+		f.Merge(deviceQualifiedName(path.Child("capacity").Key(string(name)), string(name)))
 	}
 	taints := path.Child("taints")
-	f.merge(few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
+	f.Merge(Few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
 	for i, t := range d.Taints {
-		f.merge(deviceTaint(taints.Index(i), &t))
+		f.Merge(deviceTaint(taints.Index(i), &t))
 	}
 	consumes := path.Child("consumesCounters")
-	f.merge(few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))
+	f.Merge(Few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))
 	counterSets := sets.New[string]()
 	for i, c := range d.ConsumesCounters {
-		f.addIf(counterSets.Has(c.CounterSet), field.Duplicate(consumes.Index(i), c))
+		f.AddIf(counterSets.Has(c.CounterSet), field.Duplicate(consumes.Index(i), c))
 		counterSets.Insert(c.CounterSet)
-		f.merge(required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
+		f.Merge(Required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
 			deviceCounters(consumes.Index(i), c.Counters))
 	}
-	f.merge(bindingConditions(path.Child("bindingConditions"), d.BindingConditions),
+	f.Merge(bindingConditions(path.Child("bindingConditions"), d.BindingConditions),
 		bindingConditions(path.Child("bindingFailureConditions"), d.BindingFailureConditions))
 	if ownNodes {
-		f.merge(deviceNodes(path, d))
-		return f.errs
+		f.Merge(deviceNodes(path, d))
+		return f.Errs
 	}
 	for _, way := range []struct {
 		name string
 		set  bool
 	}{{"nodeName", d.NodeName != nil}, {"nodeSelector", d.NodeSelector != nil}, {"allNodes", d.AllNodes != nil}} {
-		f.addIf(way.set, field.Invalid(path.Child(way.name), nil,
+		f.AddIf(way.set, field.Invalid(path.Child(way.name), nil,
 			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // bindingConditions checks the types of conditions that binding waits for, or fails with (KEP-5007).
 func bindingConditions(path *field.Path, types []string) field.ErrorList {
-	f := findings{few(path, len(types), resourcev1.BindingConditionsMaxSize)}
+	f := Findings{Few(path, len(types), resourcev1.BindingConditionsMaxSize)}
 	for i, t := range types {
-		f.merge(metav1validation.ValidateLabelName(t, path.Index(i)))
+		f.Merge(metav1validation.ValidateLabelName(t, path.Index(i)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func deviceCounters(path *field.Path, counters map[string]resourcev1.Counter) field.ErrorList {
-	var f findings
+	var f Findings
 	path = path.Child("counters")
-	f.addIf(len(counters) == 0, field.Required(path, ""))
-	f.merge(few(path, len(counters), resourcev1.ResourceSliceMaxCountersPerCounterSet))
-	for name := range sorted(counters) {
-		f.merge(follows(utilvalidation.IsDNS1123Label, path, name))
+	f.AddIf(len(counters) == 0, field.Required(path, ""))
+	f.Merge(Few(path, len(counters), resourcev1.ResourceSliceMaxCountersPerCounterSet))
+	for name := range Sorted(counters) {
+		f.Merge(Follows(utilvalidation.IsDNS1123Label, path, name))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // deviceAttribute checks that an attribute has exactly one value.
 func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
-	var f findings
+	var f Findings
 	n := 0
 	for _, set := range []bool{a.IntValue != nil, a.BoolValue != nil, a.StringValue != nil, a.VersionValue != nil,
 		a.IntValues != nil, a.BoolValues != nil, a.StringValues != nil, a.VersionValues != nil} {
@@ -220,21 +220,21 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 			n++
 		}
 	}
-	f.addIf(n == 0, field.Required(path, "exactly one value must be specified"))
-	f.addIf(n > 1, field.Invalid(path, unversioned(*a), "exactly one value must be specified"))
+	f.AddIf(n == 0, field.Required(path, "exactly one value must be specified"))
+	f.AddIf(n > 1, field.Invalid(path, Unversioned(*a), "exactly one value must be specified"))
 	for _, text := range []struct {
 		name  string
 		value *string
 	}{{"string", a.StringValue}, {"version", a.VersionValue}} {
 		if text.value != nil && len(*text.value) > resourcev1.DeviceAttributeMaxValueLength {
-			f.add(field.TooLong(path.Child(text.name), "", resourcev1.DeviceAttributeMaxValueLength))
+			f.Add(field.TooLong(path.Child(text.name), "", resourcev1.DeviceAttributeMaxValueLength))
 		}
 	}
 	if v := a.VersionValue; v != nil {
 		_, err := semver.Parse(*v)
-		f.addIf(err != nil, field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
+		f.AddIf(err != nil, field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // deviceQualifiedName checks a name that may have a domain. What has more than one slash
@@ -250,23 +250,23 @@ func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	case strings.Contains(id, "/"):
 		return nil
 	}
-	var f findings
+	var f Findings
 	if domain == "" {
-		f.add(field.Required(path, "the domain must not be empty"))
+		f.Add(field.Required(path, "the domain must not be empty"))
 	} else {
-		f.merge(csiDriverName(path, domain))
+		f.Merge(CSIDriverName(path, domain))
 	}
 	if id == "" {
-		f.add(field.Required(path, "the name must not be empty"))
+		f.Add(field.Required(path, "the name must not be empty"))
 	} else {
-		f.merge(deviceIdentifier(path, id))
+		f.Merge(deviceIdentifier(path, id))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func deviceIdentifier(path *field.Path, id string) field.ErrorList {
-	var f findings
-	f.addIf(len(id) > resourcev1.DeviceMaxIDLength, field.TooLong(path, "", resourcev1.DeviceMaxIDLength))
-	f.merge(follows(content.IsCIdentifier, path, id))
-	return f.errs
+	var f Findings
+	f.AddIf(len(id) > resourcev1.DeviceMaxIDLength, field.TooLong(path, "", resourcev1.DeviceMaxIDLength))
+	f.Merge(Follows(content.IsCIdentifier, path, id))
+	return f.Errs
 }

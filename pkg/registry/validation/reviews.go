@@ -12,49 +12,49 @@ import (
 
 // SubjectAccessReview checks a question about a user.
 func SubjectAccessReview(o *authorizationv1.SubjectAccessReview) field.ErrorList {
-	f := findings{accessReviewSpec(&o.Spec)}
-	f.merge(noMetadata(&o.ObjectMeta, false))
-	return f.errs
+	f := Findings{accessReviewSpec(&o.Spec)}
+	f.Merge(noMetadata(&o.ObjectMeta, false))
+	return f.Errs
 }
 
 // SelfSubjectAccessReview checks a question about the one who asks.
 func SelfSubjectAccessReview(o *authorizationv1.SelfSubjectAccessReview) field.ErrorList {
-	f := findings{accessAttributes(o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)}
-	f.merge(resourceSelectors(o.Spec.ResourceAttributes), noMetadata(&o.ObjectMeta, false))
-	return f.errs
+	f := Findings{accessAttributes(o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)}
+	f.Merge(resourceSelectors(o.Spec.ResourceAttributes), noMetadata(&o.ObjectMeta, false))
+	return f.Errs
 }
 
 // LocalSubjectAccessReview checks a question about a user in one namespace.
 func LocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessReview) field.ErrorList {
-	f := findings{accessReviewSpec(&o.Spec)}
-	f.merge(noMetadata(&o.ObjectMeta, true))
+	f := Findings{accessReviewSpec(&o.Spec)}
+	f.Merge(noMetadata(&o.ObjectMeta, true))
 	if a := o.Spec.ResourceAttributes; a != nil {
-		f.addIf(a.Namespace != o.Namespace,
+		f.AddIf(a.Namespace != o.Namespace,
 			field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), a.Namespace, "must match metadata.namespace"))
 	}
 	if a := o.Spec.NonResourceAttributes; a != nil {
-		f.add(field.Invalid(field.NewPath("spec.nonResourceAttributes"), unversioned(a), "disallowed on this kind of request"))
+		f.Add(field.Invalid(field.NewPath("spec.nonResourceAttributes"), Unversioned(a), "disallowed on this kind of request"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func accessReviewSpec(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
-	f := findings{accessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)}
-	f.addIf(spec.User == "" && len(spec.Groups) == 0,
+	f := Findings{accessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)}
+	f.AddIf(spec.User == "" && len(spec.Groups) == 0,
 		field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
-	f.merge(resourceSelectors(spec.ResourceAttributes))
-	return f.errs
+	f.Merge(resourceSelectors(spec.ResourceAttributes))
+	return f.Errs
 }
 
 // accessAttributes checks that a question is about a resource or a path.
 func accessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) field.ErrorList {
-	var f findings
+	var f Findings
 	spec := field.NewPath("spec")
-	f.addIf(r != nil && n != nil, field.Invalid(spec.Child("nonResourceAttributes"), unversioned(n),
+	f.AddIf(r != nil && n != nil, field.Invalid(spec.Child("nonResourceAttributes"), Unversioned(n),
 		"cannot be specified in combination with resourceAttributes"))
-	f.addIf(r == nil && n == nil, field.Invalid(spec.Child("resourceAttributes"), unversioned(n),
+	f.AddIf(r == nil && n == nil, field.Invalid(spec.Child("resourceAttributes"), Unversioned(n),
 		"exactly one of nonResourceAttributes or resourceAttributes must be specified"))
-	return f.errs
+	return f.Errs
 }
 
 // resourceSelectors checks selectors (KEP-4601). An unknown operator is let through, as
@@ -63,29 +63,29 @@ func resourceSelectors(r *authorizationv1.ResourceAttributes) field.ErrorList {
 	if r == nil {
 		return nil
 	}
-	var f findings
+	var f Findings
 	form := func(name, raw string, n int) *field.Path {
 		path := field.NewPath("spec", "resourceAttributes", name)
-		f.addIf(raw != "" && n > 0, field.Invalid(path.Child("rawSelector"), raw, "may not specified at the same time as requirements"))
-		f.addIf(raw == "" && n == 0, field.Required(path.Child("requirements"),
+		f.AddIf(raw != "" && n > 0, field.Invalid(path.Child("rawSelector"), raw, "may not specified at the same time as requirements"))
+		f.AddIf(raw == "" && n == 0, field.Required(path.Child("requirements"),
 			fmt.Sprintf("when %s is specified, requirements or rawSelector is required", path)))
 		return path.Child("requirements")
 	}
 	if s := r.FieldSelector; s != nil {
 		path := form("fieldSelector", s.RawSelector, len(s.Requirements))
 		for i, requirement := range s.Requirements {
-			f.merge(metav1validation.ValidateFieldSelectorRequirement(requirement,
+			f.Merge(metav1validation.ValidateFieldSelectorRequirement(requirement,
 				metav1validation.FieldSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, path.Index(i)))
 		}
 	}
 	if s := r.LabelSelector; s != nil {
 		path := form("labelSelector", s.RawSelector, len(s.Requirements))
 		for i, requirement := range s.Requirements {
-			f.merge(metav1validation.ValidateLabelSelectorRequirement(requirement,
+			f.Merge(metav1validation.ValidateLabelSelectorRequirement(requirement,
 				metav1validation.LabelSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, path.Index(i)))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func noMetadata(meta *metav1.ObjectMeta, butNamespace bool) field.ErrorList {
@@ -97,5 +97,5 @@ func noMetadata(meta *metav1.ObjectMeta, butNamespace bool) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(rest, metav1.ObjectMeta{}) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(metadataPath, *meta, msg)}
+	return field.ErrorList{field.Invalid(MetadataPath, *meta, msg)}
 }

@@ -11,35 +11,35 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// legacyIP is the rule of address fields that are older than strict addresses. What
+// LegacyIP is the rule of address fields that are older than strict addresses. What
 // was stored before stays valid (KEP-4858).
-func legacyIP(path *field.Path, value string, stored []string) field.ErrorList {
+func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
 }
 
-// legacyCIDR is the same for networks.
-func legacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
+// LegacyCIDR is the same for networks.
+func LegacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
 }
 
 // serviceAddresses checks cluster addresses and families, alone and together (KEP-563).
 func serviceAddresses(o, old *corev1.Service, spec *field.Path) field.ErrorList {
-	var f findings
+	var f Findings
 	ips, families := spec.Child("clusterIPs"), spec.Child("ipFamilies")
 	values := o.Spec.ClusterIPs
 	switch {
 	case o.Spec.ClusterIP == "":
-		f.addIf(len(values) > 0, field.Invalid(ips, values, "must be empty when `clusterIP` is not specified"))
+		f.AddIf(len(values) > 0, field.Invalid(ips, values, "must be empty when `clusterIP` is not specified"))
 	case len(values) == 0:
-		f.add(field.Required(ips, ""))
+		f.Add(field.Required(ips, ""))
 	default:
-		f.addIf(o.Spec.ClusterIP != values[0], field.Invalid(ips, values, "first value must match `clusterIP`"))
+		f.AddIf(o.Spec.ClusterIP != values[0], field.Invalid(ips, values, "first value must match `clusterIP`"))
 	}
 	for i, family := range o.Spec.IPFamilies {
-		f.merge(oneOf(families.Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol))
-		f.addIf(slices.Contains(o.Spec.IPFamilies[:i], family), field.Duplicate(families.Index(i), family))
+		f.Merge(OneOf(families.Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol))
+		f.AddIf(slices.Contains(o.Spec.IPFamilies[:i], family), field.Duplicate(families.Index(i), family))
 	}
-	f.merge(optionalOneOf(spec.Child("ipFamilyPolicy"), o.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack,
+	f.Merge(OptionalOneOf(spec.Child("ipFamilyPolicy"), o.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack,
 		corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack))
 
 	var stored []string
@@ -50,74 +50,74 @@ func serviceAddresses(o, old *corev1.Service, spec *field.Path) field.ErrorList 
 	for i, ip := range values {
 		if i == 0 && ip == corev1.ClusterIPNone {
 			if len(values) > 1 {
-				f.add(field.Invalid(ips, values, "'None' must be the first and only value"))
+				f.Add(field.Invalid(ips, values, "'None' must be the first and only value"))
 				usable = false
 			}
 			continue
 		}
-		errs := legacyIP(ips.Index(i), ip, stored)
+		errs := LegacyIP(ips.Index(i), ip, stored)
 		usable = usable && len(errs) == 0
-		f.merge(errs)
+		f.Merge(errs)
 	}
-	f.addIf(len(values) > 2, field.Invalid(ips, values, "may only hold up to 2 values"))
+	f.AddIf(len(values) > 2, field.Invalid(ips, values, "may only hold up to 2 values"))
 	if !usable {
-		return f.errs
+		return f.Errs
 	}
 	if len(values) > 1 {
 		dual, err := utilsnet.IsDualStackIPStrings(values)
 		if err != nil {
-			f.add(field.InternalError(ips, fmt.Errorf("failed to check for dual stack with error:%w", err)))
+			f.Add(field.InternalError(ips, fmt.Errorf("failed to check for dual stack with error:%w", err)))
 		}
-		f.addIf(!dual, field.Invalid(ips, values, "may specify no more than one IP for each IP family"))
+		f.AddIf(!dual, field.Invalid(ips, values, "may specify no more than one IP for each IP family"))
 	}
 	if isHeadless(o) {
-		return f.errs
+		return f.Errs
 	}
 	for i, ip := range values[:min(len(values), len(o.Spec.IPFamilies))] {
 		isV6 := utilsnet.IsIPv6String(ip)
 		if family := o.Spec.IPFamilies[i]; (family == corev1.IPv4Protocol && isV6) || (family == corev1.IPv6Protocol && !isV6) {
-			f.add(field.Invalid(ips.Index(i), ip, fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%v]`", family, i)))
+			f.Add(field.Invalid(ips.Index(i), ip, fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%v]`", family, i)))
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 func externalIPs(o, old *corev1.Service, path *field.Path) field.ErrorList {
-	var f findings
+	var f Findings
 	var stored []string
 	if old != nil {
 		stored = old.Spec.ExternalIPs
 	}
 	for i, ip := range o.Spec.ExternalIPs {
-		if errs := legacyIP(path.Index(i), ip, stored); len(errs) > 0 {
-			f.merge(errs)
+		if errs := LegacyIP(path.Index(i), ip, stored); len(errs) > 0 {
+			f.Merge(errs)
 			continue
 		}
-		f.merge(ordinaryIP(path.Index(i), ip))
+		f.Merge(ordinaryIP(path.Index(i), ip))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // ordinaryIP refuses addresses that nobody outside of a machine can reach.
 func ordinaryIP(path *field.Path, value string) field.ErrorList {
-	var f findings
-	f.addIf(utilsnet.ParseIPSloppy(value).IsLoopback(), field.Invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
-	f.merge(endpointIP(path, value))
-	return f.errs
+	var f Findings
+	f.AddIf(utilsnet.ParseIPSloppy(value).IsLoopback(), field.Invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
+	f.Merge(EndpointIP(path, value))
+	return f.Errs
 }
 
-// endpointIP refuses addresses that can't be those of an endpoint. Unlike kube-apiserver
+// EndpointIP refuses addresses that can't be those of an endpoint. Unlike kube-apiserver
 // it lets loopback addresses through: a webhook under development is behind one.
-func endpointIP(path *field.Path, value string) field.ErrorList {
+func EndpointIP(path *field.Path, value string) field.ErrorList {
 	ip := utilsnet.ParseIPSloppy(value)
 	if ip == nil {
 		return field.ErrorList{field.Invalid(path, value, "must be a valid IP address")}
 	}
-	var f findings
-	f.addIf(ip.IsUnspecified(), field.Invalid(path, value, fmt.Sprintf("may not be unspecified (%v)", value)))
-	f.addIf(ip.IsLinkLocalUnicast(), field.Invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
-	f.addIf(ip.IsLinkLocalMulticast(), field.Invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
-	return f.errs
+	var f Findings
+	f.AddIf(ip.IsUnspecified(), field.Invalid(path, value, fmt.Sprintf("may not be unspecified (%v)", value)))
+	f.AddIf(ip.IsLinkLocalUnicast(), field.Invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+	f.AddIf(ip.IsLinkLocalMulticast(), field.Invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+	return f.Errs
 }
 
 const onceSet = "may not change once set"
@@ -128,10 +128,10 @@ func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || (isHeadless(o) && isHeadless(old)) {
 		return nil
 	}
-	var f findings
+	var f Findings
 	path := field.NewPath("spec", "clusterIPs")
 	now, was := o.Spec.ClusterIPs, old.Spec.ClusterIPs
-	changed := func(i int) { f.addIf(now[i] != was[i], field.Invalid(path.Index(i), now, onceSet)) }
+	changed := func(i int) { f.AddIf(now[i] != was[i], field.Invalid(path.Index(i), now, onceSet)) }
 	switch {
 	case len(now) == len(was):
 		for i := range was {
@@ -139,15 +139,15 @@ func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 		}
 	case len(now) < len(was):
 		if len(now) == 0 {
-			f.add(field.Invalid(path.Index(0), now, "primary clusterIP can not be unset"))
+			f.Add(field.Invalid(path.Index(0), now, "primary clusterIP can not be unset"))
 			break
 		}
 		changed(0)
-		f.merge(releasesSecond(o, len(now), "clusterIP"))
+		f.Merge(releasesSecond(o, len(now), "clusterIP"))
 	case len(was) > 0:
 		changed(0)
 	}
-	return f.errs
+	return f.Errs
 }
 
 // serviceFamilyChange is the same for families.
@@ -155,23 +155,23 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || isHeadless(o) || isHeadless(old) {
 		return nil
 	}
-	var f findings
+	var f Findings
 	path := field.NewPath("spec", "ipFamilies").Index(0)
 	now, was := o.Spec.IPFamilies, old.Spec.IPFamilies
 	if len(now) == len(was) {
 		for i := range was {
-			f.addIf(now[i] != was[i], field.Invalid(path, now, onceSet))
+			f.AddIf(now[i] != was[i], field.Invalid(path, now, onceSet))
 		}
-		return f.errs
+		return f.Errs
 	}
 	released := len(now) < len(was)
-	f.addIf(released && len(o.Spec.ClusterIPs) == 0, field.Invalid(path, now, "primary ipFamily can not be unset"))
+	f.AddIf(released && len(o.Spec.ClusterIPs) == 0, field.Invalid(path, now, "primary ipFamily can not be unset"))
 	// The value shown is the reference's: the addresses.
-	f.addIf(len(now) > 0 && len(was) > 0 && now[0] != was[0], field.Invalid(path, o.Spec.ClusterIPs, onceSet))
+	f.AddIf(len(now) > 0 && len(was) > 0 && now[0] != was[0], field.Invalid(path, o.Spec.ClusterIPs, onceSet))
 	if released {
-		f.merge(releasesSecond(o, len(now), "ipFamily"))
+		f.Merge(releasesSecond(o, len(now), "ipFamily"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // releasesSecond checks that giving up the second of two was meant.

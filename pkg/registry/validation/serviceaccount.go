@@ -9,12 +9,12 @@ import (
 
 // ServiceAccount checks a new service account.
 func ServiceAccount(o *corev1.ServiceAccount) field.ErrorList {
-	return created(&o.ObjectMeta, namespaced, apivalidation.ValidateServiceAccountName).errs
+	return Created(&o.ObjectMeta, Namespaced, apivalidation.ValidateServiceAccountName).Errs
 }
 
 // ServiceAccountUpdate checks a service account that replaces another.
 func ServiceAccountUpdate(o, old *corev1.ServiceAccount) field.ErrorList {
-	return append(updated(&o.ObjectMeta, &old.ObjectMeta).errs, ServiceAccount(o)...)
+	return append(Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, ServiceAccount(o)...)
 }
 
 // The lifetime of a token, in seconds.
@@ -28,12 +28,13 @@ func TokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 	if o.Spec.ExpirationSeconds == nil {
 		return nil
 	}
-	return tokenLifetime(field.NewPath("spec", "expirationSeconds"), *o.Spec.ExpirationSeconds)
+	return TokenLifetime(field.NewPath("spec", "expirationSeconds"), *o.Spec.ExpirationSeconds)
 }
 
-func tokenLifetime(path *field.Path, seconds int64) field.ErrorList {
-	var f findings
-	f.addIf(seconds < leastTokenLifetime, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))
-	f.addIf(seconds > mostTokenLifetime, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
-	return f.errs
+// TokenLifetime checks for how long a token is asked for.
+func TokenLifetime(path *field.Path, seconds int64) field.ErrorList {
+	var f Findings
+	f.AddIf(seconds < leastTokenLifetime, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))
+	f.AddIf(seconds > mostTokenLifetime, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
+	return f.Errs
 }

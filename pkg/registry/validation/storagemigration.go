@@ -10,27 +10,27 @@ import (
 
 // StorageVersionMigration checks a new migration (KEP-4192).
 func StorageVersionMigration(o *storagemigrationv1.StorageVersionMigration) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.addIf(o.Spec.Resource.Resource == "", field.Required(field.NewPath("spec", "resource", "resource"), "resource is required"))
-	return f.errs
+	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.AddIf(o.Spec.Resource.Resource == "", field.Required(field.NewPath("spec", "resource", "resource"), "resource is required"))
+	return f.Errs
 }
 
 // StorageVersionMigrationUpdate checks a migration that replaces another: it goes on with
 // what it has begun with.
 func StorageVersionMigrationUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(unchanged(field.NewPath("spec", "resource"), o.Spec.Resource, old.Spec.Resource))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(Unchanged(field.NewPath("spec", "resource"), o.Spec.Resource, old.Spec.Resource))
+	return f.Errs
 }
 
 // StorageVersionMigrationStatusUpdate checks how far a migration is: its end is one, and for good.
 func StorageVersionMigrationStatusUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
 	status := field.NewPath("status")
 	path := status.Child("conditions")
-	f.merge(metav1validation.ValidateConditions(o.Status.Conditions, path))
+	f.Merge(metav1validation.ValidateConditions(o.Status.Conditions, path))
 	if old.Status.ResourceVersion != "" {
-		f.merge(unchanged(status.Child("resourceVersion"), o.Status.ResourceVersion, old.Status.ResourceVersion))
+		f.Merge(Unchanged(status.Child("resourceVersion"), o.Status.ResourceVersion, old.Status.ResourceVersion))
 	}
 	is := func(m *storagemigrationv1.StorageVersionMigration, condition storagemigrationv1.MigrationConditionType) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, string(condition))
@@ -46,7 +46,7 @@ func StorageVersionMigrationStatusUpdate(o, old *storagemigrationv1.StorageVersi
 		{is(old, succeeded) && !is(o, succeeded), "Success condition cannot be set to false once it is true"},
 		{is(old, failed) && !is(o, failed), "Failed condition cannot be set to false once it is true"},
 	} {
-		f.addIf(rule.broken, field.Invalid(path, o.Status.Conditions, rule.message))
+		f.AddIf(rule.broken, field.Invalid(path, o.Status.Conditions, rule.message))
 	}
-	return f.errs
+	return f.Errs
 }

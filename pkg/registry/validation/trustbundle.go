@@ -19,22 +19,22 @@ func ClusterTrustBundle(o *certificatesv1.ClusterTrustBundle) field.ErrorList {
 // ClusterTrustBundleUpdate checks a bundle that replaces another: the signer never
 // changes, and certificates that were there already aren't parsed again.
 func ClusterTrustBundleUpdate(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
-	f := findings{trustBundle(o, old)}
-	f.merge(updated(&o.ObjectMeta, &old.ObjectMeta).errs,
-		unchanged(field.NewPath("spec", "signerName"), o.Spec.SignerName, old.Spec.SignerName))
-	return f.errs
+	f := Findings{trustBundle(o, old)}
+	f.Merge(Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
+		Unchanged(field.NewPath("spec", "signerName"), o.Spec.SignerName, old.Spec.SignerName))
+	return f.Errs
 }
 
 func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
-	f := created(&o.ObjectMeta, clusterScoped, trustBundleName(o.Spec.SignerName))
+	f := Created(&o.ObjectMeta, ClusterScoped, trustBundleName(o.Spec.SignerName))
 	spec := field.NewPath("spec")
 	if o.Spec.SignerName != "" {
-		f.merge(signerName(spec.Child("signerName"), o.Spec.SignerName))
+		f.Merge(SignerName(spec.Child("signerName"), o.Spec.SignerName))
 	}
 	if old == nil || o.Spec.TrustBundle != old.Spec.TrustBundle {
-		f.merge(trustAnchors(spec.Child("trustBundle"), o.Spec.TrustBundle))
+		f.Merge(trustAnchors(spec.Child("trustBundle"), o.Spec.TrustBundle))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // trustBundleName is the rule for the names of a signer's bundles, or of those that
@@ -63,7 +63,7 @@ const maxTrustBundle = 1024 * 1024
 // trustAnchors checks that a bundle is of certificates of authorities, each of them
 // once.
 func trustAnchors(path *field.Path, bundle string) field.ErrorList {
-	var f findings
+	var f Findings
 	if len(bundle) > maxTrustBundle {
 		return field.ErrorList{field.TooLong(path, "", maxTrustBundle)}
 	}
@@ -77,7 +77,7 @@ func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 			break
 		}
 		if wrong := notAnAnchor(block); wrong != "" {
-			f.add(field.Invalid(path, omitted, fmt.Sprintf("entry %d %s", i, wrong)))
+			f.Add(field.Invalid(path, omitted, fmt.Sprintf("entry %d %s", i, wrong)))
 			continue
 		}
 		der := string(block.Bytes)
@@ -86,14 +86,14 @@ func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 		}
 		entries[der] = append(entries[der], i)
 	}
-	if len(f.errs) > 0 {
-		return f.errs
+	if len(f.Errs) > 0 {
+		return f.Errs
 	}
-	f.addIf(len(order) == 0, field.Invalid(path, omitted, "at least one trust anchor must be provided"))
+	f.AddIf(len(order) == 0, field.Invalid(path, omitted, "at least one trust anchor must be provided"))
 	for _, der := range order {
-		f.addIf(len(entries[der]) > 1, field.Invalid(path, omitted, fmt.Sprintf("duplicate trust anchor (indices %v)", entries[der])))
+		f.AddIf(len(entries[der]) > 1, field.Invalid(path, omitted, fmt.Sprintf("duplicate trust anchor (indices %v)", entries[der])))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // notAnAnchor says why a block isn't the certificate of an authority.

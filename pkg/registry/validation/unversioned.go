@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// unversioned makes a rejected value read as in kube-apiserver's messages.
+// Unversioned makes a rejected value read as in kube-apiserver's messages.
 // kube-apiserver validates internal types, which have no JSON names: a struct of
 // k8s.io/api is written with its Go field names, nothing left out. Types of
 // k8s.io/apimachinery, which have JSON names there too, are written as usual.
-func unversioned(value any) any {
+func Unversioned(value any) any {
 	if !hasAPIStruct(reflect.TypeOf(value)) {
 		return value
 	}
@@ -22,7 +22,7 @@ func unversioned(value any) any {
 }
 
 // Difference shows what is changed from one value to the next, as kube-apiserver's messages do.
-func Difference(was, now any) string { return diff.Diff(unversioned(was), unversioned(now)) }
+func Difference(was, now any) string { return diff.Diff(Unversioned(was), Unversioned(now)) }
 
 type internalValue struct{ value any }
 

@@ -38,7 +38,7 @@ func TestUnversioned(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := json.Marshal(unversioned(tc.value))
+			got, err := json.Marshal(Unversioned(tc.value))
 			if err != nil {
 				t.Fatal(err)
 			}

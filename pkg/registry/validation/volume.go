@@ -18,7 +18,7 @@ import (
 // volumes checks the volumes of a pod and answers with those that are right, by name.
 // The name of the pod is empty where it is not known, as in a template.
 func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*corev1.VolumeSource, field.ErrorList) {
-	var f findings
+	var f Findings
 	created := sets.New[string]()
 	for i := range vs {
 		if vs[i].Ephemeral != nil && pod != "" {
@@ -28,20 +28,20 @@ func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*core
 	found := map[string]*corev1.VolumeSource{}
 	for i := range vs {
 		v, path := &vs[i], path.Index(i)
-		errs := append(volumeSource(path, v, pod), required(utilvalidation.IsDNS1123Label, path.Child("name"), v.Name)...)
+		errs := append(volumeSource(path, v, pod), Required(utilvalidation.IsDNS1123Label, path.Child("name"), v.Name)...)
 		if found[v.Name] != nil {
 			errs = append(errs, field.Duplicate(path.Child("name"), v.Name))
 		}
 		if len(errs) == 0 {
 			found[v.Name] = &v.VolumeSource
 		}
-		f.merge(errs)
+		f.Merge(errs)
 		if claim := v.PersistentVolumeClaim; claim != nil && created.Has(claim.ClaimName) {
-			f.add(field.Invalid(path.Child("persistentVolumeClaim", "claimName"), claim.ClaimName,
+			f.Add(field.Invalid(path.Child("persistentVolumeClaim", "claimName"), claim.ClaimName,
 				"must not reference a PVC that gets created for an ephemeral volume"))
 		}
 	}
-	return found, f.errs
+	return found, f.Errs
 }
 
 // ephemeralClaim is the name of the claim that is created for an ephemeral volume
@@ -50,7 +50,7 @@ func ephemeralClaim(pod, volume string) string { return pod + "-" + volume }
 
 // volumeSource checks that a volume has exactly one source, and that source.
 func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorList {
-	var f findings
+	var f Findings
 	found := false
 	source := reflect.ValueOf(v.VolumeSource)
 	for _, kind := range volumeKinds {
@@ -59,30 +59,30 @@ func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorLis
 			continue
 		}
 		if found {
-			f.add(field.Forbidden(path.Child(kind.name), "may not specify more than 1 volume type"))
+			f.Add(field.Forbidden(path.Child(kind.name), "may not specify more than 1 volume type"))
 		} else {
 			found = true
-			f.merge(kind.check(path.Child(kind.valuePath()), value.Interface()))
+			f.Merge(kind.check(path.Child(kind.valuePath()), value.Interface()))
 			if v.Ephemeral != nil && kind.field == "Ephemeral" && pod != "" && v.Name != "" {
-				f.merge(ephemeralClaimName(path.Child("name"), pod, v.Name))
+				f.Merge(ephemeralClaimName(path.Child("name"), pod, v.Name))
 			}
 		}
 		if v.ISCSI != nil && kind.field == "ISCSI" {
-			f.addIf(v.ISCSI.InitiatorName != nil && len(v.Name+":"+v.ISCSI.TargetPortal) > maxISCSIInitiator,
+			f.AddIf(v.ISCSI.InitiatorName != nil && len(v.Name+":"+v.ISCSI.TargetPortal) > maxISCSIInitiator,
 				field.Invalid(path.Child("name"), v.Name, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."))
 		}
 	}
-	f.addIf(!found, field.Required(path, "must specify a volume type"))
-	return f.errs
+	f.AddIf(!found, field.Required(path, "must specify a volume type"))
+	return f.Errs
 }
 
 func ephemeralClaimName(path *field.Path, pod, volume string) field.ErrorList {
-	var f findings
+	var f Findings
 	claim := ephemeralClaim(pod, volume)
-	for _, msg := range objectName(claim) {
-		f.add(field.Invalid(path, volume, fmt.Sprintf("PVC name %q: %v", claim, msg)))
+	for _, msg := range ObjectName(claim) {
+		f.Add(field.Invalid(path, volume, fmt.Sprintf("PVC name %q: %v", claim, msg)))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func ephemeralVolume(path *field.Path, s *corev1.EphemeralVolumeSource) field.ErrorList {
@@ -90,30 +90,30 @@ func ephemeralVolume(path *field.Path, s *corev1.EphemeralVolumeSource) field.Er
 	if s.VolumeClaimTemplate == nil {
 		return field.ErrorList{field.Required(template, "")}
 	}
-	return append(claimTemplateMeta(template.Child("metadata"), &s.VolumeClaimTemplate.ObjectMeta),
-		persistentVolumeClaimSpec(template.Child("spec"), &s.VolumeClaimTemplate.Spec)...)
+	return append(ClaimTemplateMeta(template.Child("metadata"), &s.VolumeClaimTemplate.ObjectMeta),
+		PersistentVolumeClaimSpec(template.Child("spec"), &s.VolumeClaimTemplate.Spec)...)
 }
 
-// claimTemplateMeta checks that a claim's template says nothing of the claim itself but
+// ClaimTemplateMeta checks that a claim's template says nothing of the claim itself but
 // labels and annotations.
-func claimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorList {
-	var f findings
-	f.merge(
+func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorList {
+	var f Findings
+	f.Merge(
 		apivalidation.ValidateAnnotations(meta.Annotations, path.Child("annotations")),
 		metav1validation.ValidateLabels(meta.Labels, path.Child("labels")),
 		onlyFields(path, *meta, sets.New("Annotations", "Labels"), "cannot be set"))
-	return f.errs
+	return f.Errs
 }
 
 // onlyFields checks that only the fields of these Go names are set in a struct.
 func onlyFields(path *field.Path, value any, allowed sets.Set[string], msg string) field.ErrorList {
-	var f findings
+	var f Findings
 	v := reflect.ValueOf(value)
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Name; !allowed.Has(name) && !v.Field(i).IsZero() {
 			first, n := utf8.DecodeRuneInString(name)
-			f.add(field.Forbidden(path.Child(string(unicode.ToLower(first))+name[n:]), msg))
+			f.Add(field.Forbidden(path.Child(string(unicode.ToLower(first))+name[n:]), msg))
 		}
 	}
-	return f.errs
+	return f.Errs
 }

@@ -13,36 +13,36 @@ import (
 
 // volumeMounts checks the mounts of a container against the volumes of its pod.
 func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f findings
+	var f Findings
 	seen := sets.New[string]()
 	for i := range c.VolumeMounts {
 		m, idx := &c.VolumeMounts[i], path.Index(i)
 		name, mountPath := idx.Child("name"), idx.Child("mountPath")
-		f.addIf(m.Name == "", field.Required(name, ""))
-		f.addIf(s.volumes[m.Name] == nil, field.NotFound(name, m.Name))
-		f.addIf(m.MountPath == "", field.Required(mountPath, ""))
-		f.addIf(seen.Has(m.MountPath), field.Invalid(mountPath, m.MountPath, "must be unique"))
+		f.AddIf(m.Name == "", field.Required(name, ""))
+		f.AddIf(s.volumes[m.Name] == nil, field.NotFound(name, m.Name))
+		f.AddIf(m.MountPath == "", field.Required(mountPath, ""))
+		f.AddIf(seen.Has(m.MountPath), field.Invalid(mountPath, m.MountPath, "must be unique"))
 		seen.Insert(m.MountPath)
-		f.addIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.Name }),
+		f.AddIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.Name }),
 			field.Invalid(name, m.Name, "must not already exist in volumeDevices"))
-		f.addIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.DevicePath == m.MountPath }),
+		f.AddIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.DevicePath == m.MountPath }),
 			field.Invalid(mountPath, m.MountPath, "must not already exist as a path in volumeDevices"))
 		if m.SubPath != "" {
-			f.merge(descendingPath(path.Child("subPath"), m.SubPath))
+			f.Merge(descendingPath(path.Child("subPath"), m.SubPath))
 		}
 		if m.SubPathExpr != "" {
-			f.addIf(m.SubPath != "", field.Invalid(idx.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
-			f.merge(descendingPath(path.Child("subPathExpr"), m.SubPathExpr))
+			f.AddIf(m.SubPath != "", field.Invalid(idx.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
+			f.Merge(descendingPath(path.Child("subPathExpr"), m.SubPathExpr))
 		}
-		f.merge(
+		f.Merge(
 			mountPropagation(path.Child("mountPropagation"), m.MountPropagation, c),
 			recursiveReadOnly(path.Child("recursiveReadOnly"), m))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func mountPropagation(path *field.Path, mode *corev1.MountPropagationMode, c *corev1.Container) field.ErrorList {
-	errs := optionalOneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
+	errs := OptionalOneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	if ptr.Deref(mode, "") == corev1.MountPropagationBidirectional && !isPrivileged(c) {
 		errs = append(errs, field.Forbidden(path, "Bidirectional mount propagation is available only to privileged containers"))
 	}
@@ -55,46 +55,46 @@ func isPrivileged(c *corev1.Container) bool {
 
 // recursiveReadOnly checks mounts that are read-only all the way down (KEP-3857).
 func recursiveReadOnly(path *field.Path, m *corev1.VolumeMount) field.ErrorList {
-	var f findings
-	f.merge(optionalOneOf(path, m.RecursiveReadOnly,
+	var f Findings
+	f.Merge(OptionalOneOf(path, m.RecursiveReadOnly,
 		corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible))
 	switch ptr.Deref(m.RecursiveReadOnly, "") {
 	case corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible:
-		f.addIf(!m.ReadOnly, field.Forbidden(path, "may only be specified when readOnly is true"))
-		f.addIf(ptr.Deref(m.MountPropagation, corev1.MountPropagationNone) != corev1.MountPropagationNone,
+		f.AddIf(!m.ReadOnly, field.Forbidden(path, "may only be specified when readOnly is true"))
+		f.AddIf(ptr.Deref(m.MountPropagation, corev1.MountPropagationNone) != corev1.MountPropagationNone,
 			field.Forbidden(path, "may only be specified when mountPropagation is None or not specified"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // volumeDevices checks the block devices of a container against the volumes of its pod.
 func (s *containerScope) volumeDevices(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f findings
+	var f Findings
 	names, paths := sets.New[string](), sets.New[string]()
 	for i, d := range c.VolumeDevices {
 		name, devicePath := path.Index(i).Child("name"), path.Index(i).Child("devicePath")
 		source := s.volumes[d.Name]
-		f.addIf(d.Name == "", field.Required(name, ""))
-		f.addIf(names.Has(d.Name), field.Invalid(name, d.Name, "must be unique"))
-		f.addIf(source != nil && source.PersistentVolumeClaim == nil && source.Ephemeral == nil,
+		f.AddIf(d.Name == "", field.Required(name, ""))
+		f.AddIf(names.Has(d.Name), field.Invalid(name, d.Name, "must be unique"))
+		f.AddIf(source != nil && source.PersistentVolumeClaim == nil && source.Ephemeral == nil,
 			field.Invalid(name, d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
-		f.addIf(source == nil, field.NotFound(name, d.Name))
-		f.addIf(d.DevicePath == "", field.Required(devicePath, ""))
-		f.addIf(paths.Has(d.DevicePath), field.Invalid(devicePath, d.DevicePath, "must be unique"))
+		f.AddIf(source == nil, field.NotFound(name, d.Name))
+		f.AddIf(d.DevicePath == "", field.Required(devicePath, ""))
+		f.AddIf(paths.Has(d.DevicePath), field.Invalid(devicePath, d.DevicePath, "must be unique"))
 		if len(noBacksteps(d.DevicePath)) > 0 {
-			f.add(field.Invalid(devicePath, d.DevicePath, "can not contain backsteps ('..')"))
+			f.Add(field.Invalid(devicePath, d.DevicePath, "can not contain backsteps ('..')"))
 		} else {
 			paths.Insert(d.DevicePath)
 		}
-		f.addIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }),
+		f.AddIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }),
 			field.Invalid(name, d.Name, "must not already exist in volumeMounts"))
-		f.addIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == d.DevicePath }),
+		f.AddIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == d.DevicePath }),
 			field.Invalid(devicePath, d.DevicePath, "must not already exist as a path in volumeMounts"))
 		if d.Name != "" {
 			names.Insert(d.Name)
 		}
 	}
-	return f.errs
+	return f.Errs
 }
 
 // noBacksteps is the rule of paths that never go up.
@@ -107,10 +107,10 @@ func noBacksteps(p string) []string {
 
 // descendingPath checks a relative path that never goes up.
 func descendingPath(at *field.Path, p string) field.ErrorList {
-	var f findings
-	f.addIf(path.IsAbs(p), field.Invalid(at, p, "must be a relative path"))
-	f.merge(follows(noBacksteps, at, p))
-	return f.errs
+	var f Findings
+	f.AddIf(path.IsAbs(p), field.Invalid(at, p, "must be a relative path"))
+	f.Merge(Follows(noBacksteps, at, p))
+	return f.Errs
 }
 
 // filePath checks the path of a file in a volume, where names with two leading dots

@@ -41,13 +41,13 @@ var volumeKinds = []volumeKind{
 	kind("EmptyDir", "emptyDir", "", emptyDirVolume),
 	kind("HostPath", "hostPath", "", hostPathVolume),
 	kind("GitRepo", "gitRepo", "", func(path *field.Path, s *corev1.GitRepoVolumeSource) field.ErrorList {
-		return append(present(path, "repository", s.Repository), descendingPath(path.Child("directory"), s.Directory)...)
+		return append(Present(path, "repository", s.Repository), descendingPath(path.Child("directory"), s.Directory)...)
 	}),
 	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {
-		return append(present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
+		return append(Present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
 	}),
 	kind("AWSElasticBlockStore", "awsElasticBlockStore", "", func(path *field.Path, s *corev1.AWSElasticBlockStoreVolumeSource) field.ErrorList {
-		return append(present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
+		return append(Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
 	}),
 	kind("Secret", "secret", "", func(path *field.Path, s *corev1.SecretVolumeSource) field.ErrorList {
 		return keyVolume(path, "secretName", s.SecretName, s.DefaultMode, s.Items)
@@ -55,17 +55,17 @@ var volumeKinds = []volumeKind{
 	kind("NFS", "nfs", "", nfsVolume),
 	kind("ISCSI", "iscsi", "", iscsiVolume),
 	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsVolumeSource) field.ErrorList {
-		return present(path, "endpoints", s.EndpointsName, "path", s.Path)
+		return Present(path, "endpoints", s.EndpointsName, "path", s.Path)
 	}),
 	kind("Flocker", "flocker", "", flockerVolume),
 	kind("PersistentVolumeClaim", "persistentVolumeClaim", "", func(path *field.Path, s *corev1.PersistentVolumeClaimVolumeSource) field.ErrorList {
-		return present(path, "claimName", s.ClaimName)
+		return Present(path, "claimName", s.ClaimName)
 	}),
 	kind("RBD", "rbd", "", func(path *field.Path, s *corev1.RBDVolumeSource) field.ErrorList {
-		return append(monitors(path, s.CephMonitors), present(path, "image", s.RBDImage)...)
+		return append(monitors(path, s.CephMonitors), Present(path, "image", s.RBDImage)...)
 	}),
 	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderVolumeSource) field.ErrorList {
-		return append(present(path, "volumeID", s.VolumeID), secretRef(path, s.SecretRef)...)
+		return append(Present(path, "volumeID", s.VolumeID), secretRef(path, s.SecretRef)...)
 	}),
 	kind("CephFS", "cephFS", "cephfs", func(path *field.Path, s *corev1.CephFSVolumeSource) field.ErrorList {
 		return monitors(path, s.Monitors)
@@ -80,7 +80,7 @@ var volumeKinds = []volumeKind{
 		return keyVolume(path, "name", s.Name, s.DefaultMode, s.Items)
 	}),
 	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFileVolumeSource) field.ErrorList {
-		return present(path, "secretName", s.SecretName, "shareName", s.ShareName)
+		return Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
 	}),
 	kind("VsphereVolume", "vsphereVolume", "", vsphereVolume),
 	kind("PhotonPersistentDisk", "photonPersistentDisk", "", photonDisk),
@@ -91,29 +91,29 @@ var volumeKinds = []volumeKind{
 	}),
 	kind("Projected", "projected", "", projectedVolume),
 	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOVolumeSource) field.ErrorList {
-		return present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
+		return Present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
 	}),
 	kind("CSI", "csi", "", csiVolume),
 	kind("Ephemeral", "ephemeral", "", ephemeralVolume),
 	kind("Image", "image", "", func(path *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
-		return append(present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
+		return append(Present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
 	}),
 }
 
-// present checks that fields are there, given as names and values in turn.
-func present(path *field.Path, namesAndValues ...string) field.ErrorList {
-	var f findings
+// Present checks that fields are there, given as names and values in turn.
+func Present(path *field.Path, namesAndValues ...string) field.ErrorList {
+	var f Findings
 	for i := 0; i < len(namesAndValues); i += 2 {
-		f.addIf(namesAndValues[i+1] == "", field.Required(path.Child(namesAndValues[i]), ""))
+		f.AddIf(namesAndValues[i+1] == "", field.Required(path.Child(namesAndValues[i]), ""))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func secretRef(path *field.Path, ref *corev1.LocalObjectReference) field.ErrorList {
 	if ref == nil {
 		return nil
 	}
-	return present(path.Child("secretRef"), "name", ref.Name)
+	return Present(path.Child("secretRef"), "name", ref.Name)
 }
 
 func monitors(path *field.Path, addresses []string) field.ErrorList {
@@ -147,21 +147,21 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 
 // keyVolume checks a volume made of the keys of a secret or config map.
 func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
-	var f findings
-	f.merge(present(path, name, value), fileMode(path.Child("defaultMode"), mode))
+	var f Findings
+	f.Merge(Present(path, name, value), fileMode(path.Child("defaultMode"), mode))
 	for i := range items {
-		f.merge(keyToPath(path.Child("items").Index(i), &items[i]))
+		f.Merge(keyToPath(path.Child("items").Index(i), &items[i]))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func keyToPath(path *field.Path, item *corev1.KeyToPath) field.ErrorList {
-	var f findings
-	f.merge(
-		present(path, "key", item.Key, "path", item.Path),
+	var f Findings
+	f.Merge(
+		Present(path, "key", item.Key, "path", item.Path),
 		filePath(path.Child("path"), item.Path),
 		fileMode(path.Child("mode"), item.Mode))
-	return f.errs
+	return f.Errs
 }
 
 func emptyDirVolume(path *field.Path, s *corev1.EmptyDirVolumeSource) field.ErrorList {
@@ -173,16 +173,16 @@ func emptyDirVolume(path *field.Path, s *corev1.EmptyDirVolumeSource) field.Erro
 
 func hostPathVolume(path *field.Path, s *corev1.HostPathVolumeSource) field.ErrorList {
 	if s.Path == "" {
-		return present(path, "path", s.Path)
+		return Present(path, "path", s.Path)
 	}
-	return append(follows(noBacksteps, path.Child("path"), s.Path),
-		optionalOneOf(path.Child("type"), s.Type, corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev,
+	return append(Follows(noBacksteps, path.Child("path"), s.Path),
+		OptionalOneOf(path.Child("type"), s.Type, corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev,
 			corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate, corev1.HostPathFile,
 			corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
 }
 
 func nfsVolume(at *field.Path, s *corev1.NFSVolumeSource) field.ErrorList {
-	errs := present(at, "server", s.Server, "path", s.Path)
+	errs := Present(at, "server", s.Server, "path", s.Path)
 	if !path.IsAbs(s.Path) {
 		errs = append(errs, field.Invalid(at.Child("path"), s.Path, "must be an absolute path"))
 	}
@@ -216,81 +216,81 @@ func iscsiName(path *field.Path, name, unknownPrefix string) field.ErrorList {
 
 func iscsiVolume(path *field.Path, s *corev1.ISCSIVolumeSource) field.ErrorList {
 	const prefixes = "must be valid format starting with iqn, eui, or naa"
-	var f findings
-	f.merge(present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN))
+	var f Findings
+	f.Merge(Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN))
 	if s.IQN != "" {
-		f.merge(iscsiName(path.Child("iqn"), s.IQN, prefixes))
+		f.Merge(iscsiName(path.Child("iqn"), s.IQN, prefixes))
 	}
-	f.merge(lun(path, s.Lun, s.Lun))
-	f.addIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
+	f.Merge(lun(path, s.Lun, s.Lun))
+	f.AddIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
 	if s.InitiatorName != nil {
-		f.merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, prefixes))
+		f.Merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, prefixes))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func flockerVolume(path *field.Path, s *corev1.FlockerVolumeSource) field.ErrorList {
-	var f findings
-	f.addIf(s.DatasetName == "" && s.DatasetUUID == "", field.Required(path, "one of datasetName and datasetUUID is required"))
-	f.addIf(s.DatasetName != "" && s.DatasetUUID != "", field.Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
-	f.addIf(strings.Contains(s.DatasetName, "/"), field.Invalid(path.Child("datasetName"), s.DatasetName, "must not contain '/'"))
-	return f.errs
+	var f Findings
+	f.AddIf(s.DatasetName == "" && s.DatasetUUID == "", field.Required(path, "one of datasetName and datasetUUID is required"))
+	f.AddIf(s.DatasetName != "" && s.DatasetUUID != "", field.Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
+	f.AddIf(strings.Contains(s.DatasetName, "/"), field.Invalid(path.Child("datasetName"), s.DatasetName, "must not contain '/'"))
+	return f.Errs
 }
 
 func quobyteVolume(path *field.Path, s *corev1.QuobyteVolumeSource) field.ErrorList {
 	const pairs = "must be a host:port pair or multiple pairs separated by commas"
-	var f findings
+	var f Findings
 	switch {
 	case s.Registry == "":
-		f.add(field.Required(path.Child("registry"), pairs))
+		f.Add(field.Required(path.Child("registry"), pairs))
 	case len(s.Tenant) >= 65:
-		f.add(field.Required(path.Child("tenant"), "must be a UUID and may not exceed a length of 64 characters"))
+		f.Add(field.Required(path.Child("tenant"), "must be a UUID and may not exceed a length of 64 characters"))
 	default:
 		for pair := range strings.SplitSeq(s.Registry, ",") {
 			_, _, err := net.SplitHostPort(pair)
-			f.addIf(err != nil, field.Invalid(path.Child("registry"), s.Registry, pairs))
+			f.AddIf(err != nil, field.Invalid(path.Child("registry"), s.Registry, pairs))
 		}
 	}
-	f.merge(present(path, "volume", s.Volume))
-	return f.errs
+	f.Merge(Present(path, "volume", s.Volume))
+	return f.Errs
 }
 
 func fibreChannelVolume(path *field.Path, s *corev1.FCVolumeSource) field.ErrorList {
-	var f findings
+	var f Findings
 	wwns := path.Child("targetWWNs")
-	f.addIf(len(s.TargetWWNs) == 0 && len(s.WWIDs) == 0, field.Required(wwns, "must specify either targetWWNs or wwids, but not both"))
-	f.addIf(len(s.TargetWWNs) > 0 && len(s.WWIDs) > 0, field.Invalid(wwns, s.TargetWWNs, "targetWWNs and wwids can not be specified simultaneously"))
+	f.AddIf(len(s.TargetWWNs) == 0 && len(s.WWIDs) == 0, field.Required(wwns, "must specify either targetWWNs or wwids, but not both"))
+	f.AddIf(len(s.TargetWWNs) > 0 && len(s.WWIDs) > 0, field.Invalid(wwns, s.TargetWWNs, "targetWWNs and wwids can not be specified simultaneously"))
 	switch {
 	case len(s.TargetWWNs) == 0:
 	case s.Lun == nil:
-		f.add(field.Required(path.Child("lun"), "lun is required if targetWWNs is specified"))
+		f.Add(field.Required(path.Child("lun"), "lun is required if targetWWNs is specified"))
 	default:
-		f.merge(lun(path, *s.Lun, s.Lun))
+		f.Merge(lun(path, *s.Lun, s.Lun))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func flexVolume(path *field.Path, driver string, options map[string]string) field.ErrorList {
-	var f findings
-	f.merge(present(path, "driver", driver))
-	for k := range sorted(options) {
+	var f Findings
+	f.Merge(Present(path, "driver", driver))
+	for k := range Sorted(options) {
 		namespace, _, _ := strings.Cut("."+strings.ToLower(k), "/")
-		f.addIf(strings.HasSuffix(namespace, ".kubernetes.io") || strings.HasSuffix(namespace, ".k8s.io"),
+		f.AddIf(strings.HasSuffix(namespace, ".kubernetes.io") || strings.HasSuffix(namespace, ".k8s.io"),
 			field.Invalid(path.Child("options").Key(k), k, "kubernetes.io and k8s.io namespaces are reserved"))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func vsphereVolume(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
-	return present(path, "volumePath", s.VolumePath)
+	return Present(path, "volumePath", s.VolumePath)
 }
 
 func photonDisk(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
-	return present(path, "pdID", s.PdID)
+	return Present(path, "pdID", s.PdID)
 }
 
 func portworxVolume(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
-	return present(path, "volumeID", s.VolumeID)
+	return Present(path, "volumeID", s.VolumeID)
 }
 
 func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.ErrorList {
@@ -298,40 +298,40 @@ func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.Er
 		managedURI = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 		blobURI    = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 	)
-	var f findings
-	f.merge(
-		present(path, "diskName", s.DiskName, "diskURI", s.DataDiskURI),
-		optionalOneOf(path.Child("cachingMode"), s.CachingMode, corev1.AzureDataDiskCachingNone,
+	var f Findings
+	f.Merge(
+		Present(path, "diskName", s.DiskName, "diskURI", s.DataDiskURI),
+		OptionalOneOf(path.Child("cachingMode"), s.CachingMode, corev1.AzureDataDiskCachingNone,
 			corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite),
-		optionalOneOf(path.Child("kind"), s.Kind, corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk))
+		OptionalOneOf(path.Child("kind"), s.Kind, corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk))
 	if s.Kind == nil {
-		return f.errs
+		return f.Errs
 	}
 	prefix, form := "https://", blobURI
 	if *s.Kind == corev1.AzureManagedDisk {
 		prefix, form = "/subscriptions/", managedURI
 	}
-	f.addIf(!strings.HasPrefix(s.DataDiskURI, prefix), field.NotSupported(path.Child("diskURI"), s.DataDiskURI, []string{form}))
-	return f.errs
+	f.AddIf(!strings.HasPrefix(s.DataDiskURI, prefix), field.NotSupported(path.Child("diskURI"), s.DataDiskURI, []string{form}))
+	return f.Errs
 }
 
 func storageOSNames(path *field.Path, name, namespace string) field.ErrorList {
-	errs := required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), name)
+	errs := Required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), name)
 	if namespace != "" {
-		errs = append(errs, follows(utilvalidation.IsDNS1123Label, path.Child("volumeNamespace"), namespace)...)
+		errs = append(errs, Follows(utilvalidation.IsDNS1123Label, path.Child("volumeNamespace"), namespace)...)
 	}
 	return errs
 }
 
 func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
-	errs := csiDriverName(path.Child("driver"), s.Driver)
+	errs := CSIDriverName(path.Child("driver"), s.Driver)
 	ref := ptr.Deref(s.NodePublishSecretRef, corev1.LocalObjectReference{})
 	switch {
 	case s.NodePublishSecretRef == nil:
 	case ref.Name == "":
 		errs = append(errs, field.Required(path.Child("nodePublishSecretRef", "name"), ""))
 	default:
-		errs = append(errs, follows(named(apivalidation.NameIsDNSSubdomain), path.Child("name"), ref.Name)...)
+		errs = append(errs, Follows(Named(apivalidation.NameIsDNSSubdomain), path.Child("name"), ref.Name)...)
 	}
 	return errs
 }
@@ -339,12 +339,13 @@ func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 // maxCSIDriverName is what the CSI specification allows.
 const maxCSIDriverName = 63
 
-func csiDriverName(path *field.Path, name string) field.ErrorList {
-	var f findings
-	f.addIf(name == "", field.Required(path, ""))
-	f.addIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName))
+// CSIDriverName checks the name of a CSI driver.
+func CSIDriverName(path *field.Path, name string) field.ErrorList {
+	var f Findings
+	f.AddIf(name == "", field.Required(path, ""))
+	f.AddIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName))
 	for _, msg := range utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)) {
-		f.add(field.Invalid(path, name, msg))
+		f.Add(field.Invalid(path, name, msg))
 	}
-	return f.errs
+	return f.Errs
 }

@@ -117,17 +117,17 @@ func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhook
 }
 
 func webhooks(meta *metav1.ObjectMeta, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
-	f := findings{apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, metadataPath)}
+	f := Findings{apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, MetadataPath)}
 	names := sets.New[string]()
 	for i := range hooks {
 		path := field.NewPath("webhooks").Index(i)
 		name := hooks[i].Name
-		f.merge(admissionWebhook(&hooks[i], rules, path),
+		f.Merge(admissionWebhook(&hooks[i], rules, path),
 			reviewVersions(path.Child("admissionReviewVersions"), hooks[i].AdmissionReviewVersions, rules.knownReviewVersion))
-		f.addIf(rules.uniqueNames && name != "" && names.Has(name), field.Duplicate(path.Child("name"), name))
+		f.AddIf(rules.uniqueNames && name != "" && names.Has(name), field.Duplicate(path.Child("name"), name))
 		names.Insert(name)
 	}
-	return f.errs
+	return f.Errs
 }
 
 var (
@@ -144,33 +144,33 @@ var (
 )
 
 func admissionWebhook(hook *admissionv1.MutatingWebhook, rules webhookRules, path *field.Path) field.ErrorList {
-	f := findings{utilvalidation.IsFullyQualifiedName(path.Child("name"), hook.Name)}
+	f := Findings{utilvalidation.IsFullyQualifiedName(path.Child("name"), hook.Name)}
 	for i, r := range hook.Rules {
-		f.merge(admissionRule(&r, path.Child("rules").Index(i)))
+		f.Merge(admissionRule(&r, path.Child("rules").Index(i)))
 	}
-	f.merge(optionalOneOf(path.Child("failurePolicy"), hook.FailurePolicy, failurePolicies...))
-	f.merge(optionalOneOf(path.Child("matchPolicy"), hook.MatchPolicy, matchPolicies...))
+	f.Merge(OptionalOneOf(path.Child("failurePolicy"), hook.FailurePolicy, failurePolicies...))
+	f.Merge(OptionalOneOf(path.Child("matchPolicy"), hook.MatchPolicy, matchPolicies...))
 
 	allowed := sideEffects
 	if rules.noSideEffects {
 		allowed = harmless
 	}
-	f.addIf(hook.SideEffects == nil, field.Required(path.Child("sideEffects"), "must specify one of "+list(allowed)))
-	f.merge(optionalOneOf(path.Child("sideEffects"), hook.SideEffects, allowed...))
+	f.AddIf(hook.SideEffects == nil, field.Required(path.Child("sideEffects"), "must specify one of "+list(allowed)))
+	f.Merge(OptionalOneOf(path.Child("sideEffects"), hook.SideEffects, allowed...))
 
 	if s := hook.TimeoutSeconds; s != nil {
-		f.addIf(*s < 1 || *s > 30, field.Invalid(path.Child("timeoutSeconds"), *s,
+		f.AddIf(*s < 1 || *s > 30, field.Invalid(path.Child("timeoutSeconds"), *s,
 			"the timeout value must be between 1 and 30 seconds"))
 	}
 	opts := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: rules.anyLabelValue}
-	f.merge(metav1validation.ValidateLabelSelector(hook.NamespaceSelector, opts, path.Child("namespaceSelector")))
-	f.merge(metav1validation.ValidateLabelSelector(hook.ObjectSelector, opts, path.Child("objectSelector")))
-	f.merge(optionalOneOf(path.Child("reinvocationPolicy"), hook.ReinvocationPolicy, reinvocationPolicies...))
-	f.merge(webhookClient(&hook.ClientConfig, path.Child("clientConfig")))
+	f.Merge(metav1validation.ValidateLabelSelector(hook.NamespaceSelector, opts, path.Child("namespaceSelector")))
+	f.Merge(metav1validation.ValidateLabelSelector(hook.ObjectSelector, opts, path.Child("objectSelector")))
+	f.Merge(OptionalOneOf(path.Child("reinvocationPolicy"), hook.ReinvocationPolicy, reinvocationPolicies...))
+	f.Merge(webhookClient(&hook.ClientConfig, path.Child("clientConfig")))
 	if !rules.keepsMatchConditions {
-		f.merge(matchConditions(hook.MatchConditions, false, rules.storedExpressions, path.Child("matchConditions")))
+		f.Merge(matchConditions(hook.MatchConditions, false, rules.storedExpressions, path.Child("matchConditions")))
 	}
-	return f.errs
+	return f.Errs
 }
 
 func webhookClient(c *admissionv1.WebhookClientConfig, path *field.Path) field.ErrorList {
@@ -196,17 +196,17 @@ func reviewVersions(path *field.Path, versions []string, oneKnown bool) field.Er
 	if len(versions) == 0 {
 		return field.ErrorList{field.Required(path, "must specify one of "+list(reviewVersionNames))}
 	}
-	var f findings
+	var f Findings
 	for i, v := range versions {
 		if slices.Contains(versions[:i], v) {
-			f.add(field.Invalid(path.Index(i), v, "duplicate version"))
+			f.Add(field.Invalid(path.Index(i), v, "duplicate version"))
 			continue
 		}
-		f.merge(follows(utilvalidation.IsDNS1035Label, path.Index(i), v))
+		f.Merge(Follows(utilvalidation.IsDNS1035Label, path.Index(i), v))
 	}
-	f.addIf(oneKnown && !slices.ContainsFunc(versions, isReviewVersion),
+	f.AddIf(oneKnown && !slices.ContainsFunc(versions, isReviewVersion),
 		field.Invalid(path, versions, "must include at least one of "+list(reviewVersionNames)))
-	return f.errs
+	return f.Errs
 }
 
 // list writes values as prose.
@@ -220,43 +220,43 @@ func list[T ~string](values []T) string {
 
 // admissionRule checks which requests a webhook or a policy asks for.
 func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.ErrorList {
-	var f findings
-	f.merge(wildcardAlone(path.Child("operations"), r.Operations, "operations"))
+	var f Findings
+	f.Merge(wildcardAlone(path.Child("operations"), r.Operations, "operations"))
 	for i, op := range r.Operations {
-		f.merge(oneOf(path.Child("operations").Index(i), op, operations...))
+		f.Merge(OneOf(path.Child("operations").Index(i), op, operations...))
 	}
-	f.merge(wildcardAlone(path.Child("apiGroups"), r.APIGroups, "API groups"))
-	f.merge(wildcardAlone(path.Child("apiVersions"), r.APIVersions, "API versions"))
+	f.Merge(wildcardAlone(path.Child("apiGroups"), r.APIGroups, "API groups"))
+	f.Merge(wildcardAlone(path.Child("apiVersions"), r.APIVersions, "API versions"))
 	// A group may be empty, which is the core group; a version may not.
 	for i, v := range r.APIVersions {
-		f.addIf(v == "", field.Required(path.Child("apiVersions").Index(i), ""))
+		f.AddIf(v == "", field.Required(path.Child("apiVersions").Index(i), ""))
 	}
-	f.merge(ruleResources(r.Resources, path.Child("resources")))
-	f.merge(optionalOneOf(path.Child("scope"), r.Scope, ruleScopes...))
-	return f.errs
+	f.Merge(ruleResources(r.Resources, path.Child("resources")))
+	f.Merge(OptionalOneOf(path.Child("scope"), r.Scope, ruleScopes...))
+	return f.Errs
 }
 
 // wildcardAlone checks that a list has something in it, and that "*" is its only item.
 func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.ErrorList {
-	var f findings
-	f.addIf(len(values) == 0, field.Required(path, ""))
-	f.addIf(len(values) > 1 && slices.Contains(values, "*"),
+	var f Findings
+	f.AddIf(len(values) == 0, field.Required(path, ""))
+	f.AddIf(len(values) > 1 && slices.Contains(values, "*"),
 		field.Invalid(path, values, "if '*' is present, must not specify other "+what))
-	return f.errs
+	return f.Errs
 }
 
 // ruleResources checks resources and subresources: x, x/y, x/*, */y, * and */*, where
 // none may cover another.
 func ruleResources(resources []string, path *field.Path) field.ErrorList {
-	var f findings
-	f.addIf(len(resources) == 0, field.Required(path, ""))
+	var f Findings
+	f.AddIf(len(resources) == 0, field.Required(path, ""))
 	anySubresource, anyResource := sets.New[string](), sets.New[string]()
 	var plain bool
 	for i, r := range resources {
 		resource, sub, slash := strings.Cut(r, "/")
 		switch {
 		case r == "":
-			f.add(field.Required(path.Index(i), ""))
+			f.Add(field.Required(path.Index(i), ""))
 			continue
 		case !slash:
 			// The reference remembers the last of these only.
@@ -264,8 +264,8 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			continue
 		}
 		const overlap = "if '%s/%s' is present, must not specify %s"
-		f.addIf(anySubresource.Has(resource), field.Invalid(path.Index(i), r, fmt.Sprintf(overlap, resource, "*", r)))
-		f.addIf(anyResource.Has(sub), field.Invalid(path.Index(i), r, fmt.Sprintf(overlap, "*", sub, r)))
+		f.AddIf(anySubresource.Has(resource), field.Invalid(path.Index(i), r, fmt.Sprintf(overlap, resource, "*", r)))
+		f.AddIf(anyResource.Has(sub), field.Invalid(path.Index(i), r, fmt.Sprintf(overlap, "*", sub, r)))
 		if sub == "*" {
 			anySubresource.Insert(resource)
 		}
@@ -273,9 +273,9 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			anyResource.Insert(sub)
 		}
 	}
-	f.addIf(len(resources) > 1 && slices.Contains(resources, "*/*"),
+	f.AddIf(len(resources) > 1 && slices.Contains(resources, "*/*"),
 		field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
-	f.addIf(plain && slices.Contains(resources, "*"),
+	f.AddIf(plain && slices.Contains(resources, "*"),
 		field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
-	return f.errs
+	return f.Errs
 }

@@ -13,47 +13,47 @@ var zero = intstr.FromInt32(0)
 
 // DaemonSet checks a new daemon set.
 func DaemonSet(o *appsv1.DaemonSet) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.merge(daemonSetSpec(specPath, &o.Spec))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(daemonSetSpec(SpecPath, &o.Spec))
+	return f.Errs
 }
 
 // DaemonSetUpdate checks a daemon set that replaces another.
 func DaemonSetUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
-	f := findings{DaemonSet(o)}
-	f.merge(updated(&o.ObjectMeta, &old.ObjectMeta).errs, daemonSetSpec(specPath, &o.Spec),
-		unchanged(specPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
-	return f.errs
+	f := Findings{DaemonSet(o)}
+	f.Merge(Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, daemonSetSpec(SpecPath, &o.Spec),
+		Unchanged(SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
+	return f.Errs
 }
 
 // DaemonSetStatusUpdate checks a change of a daemon set's status.
 func DaemonSetStatusUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
-	s, path := &o.Status, statusPath
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(
-		counts(path, count{"currentNumberScheduled", int64(s.CurrentNumberScheduled)}, count{"numberMisscheduled", int64(s.NumberMisscheduled)},
-			count{"desiredNumberScheduled", int64(s.DesiredNumberScheduled)}, count{"numberReady", int64(s.NumberReady)},
-			count{"observedGeneration", s.ObservedGeneration}, count{"updatedNumberScheduled", int64(s.UpdatedNumberScheduled)},
-			count{"numberAvailable", int64(s.NumberAvailable)}, count{"numberUnavailable", int64(s.NumberUnavailable)},
-			count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))}),
+	s, path := &o.Status, StatusPath
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(
+		Counts(path, Count{"currentNumberScheduled", int64(s.CurrentNumberScheduled)}, Count{"numberMisscheduled", int64(s.NumberMisscheduled)},
+			Count{"desiredNumberScheduled", int64(s.DesiredNumberScheduled)}, Count{"numberReady", int64(s.NumberReady)},
+			Count{"observedGeneration", s.ObservedGeneration}, Count{"updatedNumberScheduled", int64(s.UpdatedNumberScheduled)},
+			Count{"numberAvailable", int64(s.NumberAvailable)}, Count{"numberUnavailable", int64(s.NumberUnavailable)},
+			Count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))}),
 		collisions(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount))
-	return f.errs
+	return f.Errs
 }
 
 func daemonSetSpec(path *field.Path, s *appsv1.DaemonSetSpec) field.ErrorList {
-	var f findings
+	var f Findings
 	template := path.Child("template")
-	f.merge(labelSelector(path.Child("selector"), s.Selector))
+	f.Merge(LabelSelector(path.Child("selector"), s.Selector))
 	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
-		f.merge(selectsTemplate(template, selector, s.Template.Labels))
+		f.Merge(SelectsTemplate(template, selector, s.Template.Labels))
 	}
-	f.addIf(s.Selector != nil && isEmptySelector(s.Selector), field.Invalid(path.Child("selector"), s.Selector, "empty selector is invalid for daemonset"))
-	f.merge(
-		longRunningTemplate(template, &s.Template, "DaemonSet"),
-		nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
+	f.AddIf(s.Selector != nil && isEmptySelector(s.Selector), field.Invalid(path.Child("selector"), s.Selector, "empty selector is invalid for daemonset"))
+	f.Merge(
+		LongRunningTemplate(template, &s.Template, "DaemonSet"),
+		Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
 		daemonSetStrategy(path.Child("updateStrategy"), &s.UpdateStrategy),
-		nonnegative(path.Child("revisionHistoryLimit"), ptr.Deref(s.RevisionHistoryLimit, 0)))
-	return f.errs
+		Nonnegative(path.Child("revisionHistoryLimit"), ptr.Deref(s.RevisionHistoryLimit, 0)))
+	return f.Errs
 }
 
 func daemonSetStrategy(path *field.Path, s *appsv1.DaemonSetUpdateStrategy) field.ErrorList {
@@ -66,18 +66,18 @@ func daemonSetStrategy(path *field.Path, s *appsv1.DaemonSetUpdateStrategy) fiel
 		}
 		return rollingDaemonSet(path.Child("rollingUpdate"), s.RollingUpdate)
 	}
-	return field.ErrorList{field.NotSupported(path, unversioned(s),
+	return field.ErrorList{field.NotSupported(path, Unversioned(s),
 		[]appsv1.DaemonSetUpdateStrategyType{appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType})}
 }
 
 func rollingDaemonSet(path *field.Path, r *appsv1.RollingUpdateDaemonSet) field.ErrorList {
-	var f findings
+	var f Findings
 	unavailable, surge := ptr.Deref(r.MaxUnavailable, zero), ptr.Deref(r.MaxSurge, zero)
 	atUnavailable, atSurge := path.Child("maxUnavailable"), path.Child("maxSurge")
-	f.merge(
-		intOrPercent(atUnavailable, unavailable), intOrPercent(atSurge, surge),
-		atMostAll(atUnavailable, unavailable), atMostAll(atSurge, surge))
-	f.addIf(!isZero(unavailable) && !isZero(surge), field.Invalid(atSurge, surge, "may not be set when maxUnavailable is non-zero"))
-	f.addIf(isZero(unavailable) && isZero(surge), field.Required(atUnavailable, "cannot be 0 when maxSurge is 0"))
-	return f.errs
+	f.Merge(
+		IntOrPercent(atUnavailable, unavailable), IntOrPercent(atSurge, surge),
+		AtMostAll(atUnavailable, unavailable), AtMostAll(atSurge, surge))
+	f.AddIf(!isZero(unavailable) && !isZero(surge), field.Invalid(atSurge, surge, "may not be set when maxUnavailable is non-zero"))
+	f.AddIf(isZero(unavailable) && isZero(surge), field.Required(atUnavailable, "cannot be 0 when maxSurge is 0"))
+	return f.Errs
 }

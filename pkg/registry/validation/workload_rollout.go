@@ -9,27 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// intOrPercent checks a number that can be a share of the replicas.
-func intOrPercent(path *field.Path, v intstr.IntOrString) field.ErrorList {
+// IntOrPercent checks a number that can be a share of the replicas.
+func IntOrPercent(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	if v.Type == intstr.Int {
-		return nonnegative(path, v.IntVal)
+		return Nonnegative(path, v.IntVal)
 	}
-	var f findings
+	var f Findings
 	for _, msg := range utilvalidation.IsValidPercent(v.StrVal) {
-		f.add(field.Invalid(path, v, msg))
+		f.Add(field.Invalid(path, v, msg))
 	}
-	return f.errs
+	return f.Errs
 }
 
-// atMostAll checks that a share is not more than everything.
-func atMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
-	if n, isPercent := percent(v); !isPercent || n <= 100 {
+// AtMostAll checks that a share is not more than everything.
+func AtMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
+	if n, isPercent := Percent(v); !isPercent || n <= 100 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, v, "must not be greater than 100%")}
 }
 
-func percent(v intstr.IntOrString) (int, bool) {
+// Percent is the number of a percentage.
+func Percent(v intstr.IntOrString) (int, bool) {
 	if v.Type != intstr.String || len(utilvalidation.IsValidPercent(v.StrVal)) > 0 {
 		return 0, false
 	}
@@ -38,7 +39,7 @@ func percent(v intstr.IntOrString) (int, bool) {
 }
 
 func isZero(v intstr.IntOrString) bool {
-	if n, isPercent := percent(v); isPercent {
+	if n, isPercent := Percent(v); isPercent {
 		return n == 0
 	}
 	return v.IntValue() == 0
@@ -55,28 +56,29 @@ func collisions(path *field.Path, now, was *int32) field.ErrorList {
 	return nil
 }
 
-// count is a number in the status of a controller.
-type count struct {
+// Count is a number in the status of a controller.
+type Count struct {
 	name string
 	n    int64
 }
 
-// counts checks that numbers are not negative.
-func counts(path *field.Path, cs ...count) field.ErrorList {
-	var f findings
+// Counts checks that numbers are not negative.
+func Counts(path *field.Path, cs ...Count) field.ErrorList {
+	var f Findings
 	for _, c := range cs {
-		f.merge(nonnegative(path.Child(c.name), c.n))
+		f.Merge(Nonnegative(path.Child(c.name), c.n))
 	}
-	return f.errs
+	return f.Errs
 }
 
-// atMost checks that numbers are not greater than another, which msg names.
-func atMost(path *field.Path, most int32, msg string, cs ...count) field.ErrorList {
-	var f findings
+// AtMost checks that numbers are not greater than another, which msg names.
+func AtMost(path *field.Path, most int32, msg string, cs ...Count) field.ErrorList {
+	var f Findings
 	for _, c := range cs {
-		f.addIf(c.n > int64(most), field.Invalid(path.Child(c.name), c.n, msg))
+		f.AddIf(c.n > int64(most), field.Invalid(path.Child(c.name), c.n, msg))
 	}
-	return f.errs
+	return f.Errs
 }
 
-const moreThanReplicas = "cannot be greater than status.replicas"
+// MoreThanReplicas says that a count of replicas is more than there are.
+const MoreThanReplicas = "cannot be greater than status.replicas"

@@ -15,15 +15,15 @@ import (
 
 // StatefulSet checks a new stateful set. Its name begins those of its pods.
 func StatefulSet(o *appsv1.StatefulSet) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSLabel)
-	f.merge(statefulSetSpec(specPath, &o.Spec, true))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSLabel)
+	f.Merge(statefulSetSpec(SpecPath, &o.Spec, true))
+	return f.Errs
 }
 
 // StatefulSetUpdate checks a stateful set that replaces another.
 func StatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(statefulSetSpec(specPath, &o.Spec, false))
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(statefulSetSpec(SpecPath, &o.Spec, false))
 	spec := o.Spec
 	spec.Replicas = old.Spec.Replicas
 	spec.Template = old.Spec.Template
@@ -32,61 +32,61 @@ func StatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	spec.Ordinals = old.Spec.Ordinals
 	spec.RevisionHistoryLimit = old.Spec.RevisionHistoryLimit
 	spec.PersistentVolumeClaimRetentionPolicy = old.Spec.PersistentVolumeClaimRetentionPolicy
-	f.addIf(!apiequality.Semantic.DeepEqual(spec, old.Spec), field.Forbidden(specPath,
+	f.AddIf(!apiequality.Semantic.DeepEqual(spec, old.Spec), field.Forbidden(SpecPath,
 		"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
-	return f.errs
+	return f.Errs
 }
 
 // StatefulSetStatusUpdate checks a change of a stateful set's status.
 func StatefulSetStatusUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
-	s, path := &o.Status, statusPath
-	var f findings
-	f.merge(
-		counts(path, count{"replicas", int64(s.Replicas)}, count{"readyReplicas", int64(s.ReadyReplicas)},
-			count{"currentReplicas", int64(s.CurrentReplicas)}, count{"updatedReplicas", int64(s.UpdatedReplicas)},
-			count{"availableReplicas", int64(s.AvailableReplicas)}, count{"observedGeneration", s.ObservedGeneration},
-			count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))}),
-		atMost(path, s.Replicas, moreThanReplicas, count{"readyReplicas", int64(s.ReadyReplicas)},
-			count{"currentReplicas", int64(s.CurrentReplicas)}, count{"updatedReplicas", int64(s.UpdatedReplicas)},
-			count{"availableReplicas", int64(s.AvailableReplicas)}),
-		atMost(path, s.ReadyReplicas, "cannot be greater than status.readyReplicas", count{"availableReplicas", int64(s.AvailableReplicas)}),
-		updated(&o.ObjectMeta, &old.ObjectMeta).errs,
+	s, path := &o.Status, StatusPath
+	var f Findings
+	f.Merge(
+		Counts(path, Count{"replicas", int64(s.Replicas)}, Count{"readyReplicas", int64(s.ReadyReplicas)},
+			Count{"currentReplicas", int64(s.CurrentReplicas)}, Count{"updatedReplicas", int64(s.UpdatedReplicas)},
+			Count{"availableReplicas", int64(s.AvailableReplicas)}, Count{"observedGeneration", s.ObservedGeneration},
+			Count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))}),
+		AtMost(path, s.Replicas, MoreThanReplicas, Count{"readyReplicas", int64(s.ReadyReplicas)},
+			Count{"currentReplicas", int64(s.CurrentReplicas)}, Count{"updatedReplicas", int64(s.UpdatedReplicas)},
+			Count{"availableReplicas", int64(s.AvailableReplicas)}),
+		AtMost(path, s.ReadyReplicas, "cannot be greater than status.readyReplicas", Count{"availableReplicas", int64(s.AvailableReplicas)}),
+		Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
 		collisions(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount))
-	return f.errs
+	return f.Errs
 }
 
 func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) field.ErrorList {
-	var f findings
+	var f Findings
 	switch at := path.Child("podManagementPolicy"); s.PodManagementPolicy {
 	case "":
-		f.add(field.Required(at, ""))
+		f.Add(field.Required(at, ""))
 	case appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement:
 	default:
-		f.add(field.Invalid(at, s.PodManagementPolicy, "must be 'OrderedReady' or 'Parallel'"))
+		f.Add(field.Invalid(at, s.PodManagementPolicy, "must be 'OrderedReady' or 'Parallel'"))
 	}
-	f.merge(
+	f.Merge(
 		statefulSetStrategy(path.Child("updateStrategy"), &s.UpdateStrategy),
 		claimRetention(path.Child("persistentVolumeClaimRetentionPolicy"), s.PersistentVolumeClaimRetentionPolicy),
-		nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
-		nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds))
+		Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
+		Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds))
 	if s.Ordinals != nil {
-		f.merge(nonnegative(path.Child("ordinals.start"), s.Ordinals.Start))
+		f.Merge(Nonnegative(path.Child("ordinals.start"), s.Ordinals.Start))
 	}
 	if isNew && s.ServiceName != "" {
-		f.merge(follows(utilvalidation.IsDNS1123Label, path.Child("serviceName"), s.ServiceName))
+		f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child("serviceName"), s.ServiceName))
 	}
-	f.merge(requiredSelector(path.Child("selector"), s.Selector, "statefulset"))
+	f.Merge(requiredSelector(path.Child("selector"), s.Selector, "statefulset"))
 	for i := range s.VolumeClaimTemplates {
-		f.merge(persistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
+		f.Merge(PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
 	}
 	template := path.Child("template")
 	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err != nil {
-		f.add(field.Invalid(path.Child("selector"), s.Selector, ""))
+		f.Add(field.Invalid(path.Child("selector"), s.Selector, ""))
 	} else {
-		f.merge(selectsTemplate(template, selector, s.Template.Labels), podTemplate(template, withClaims(s)))
+		f.Merge(SelectsTemplate(template, selector, s.Template.Labels), PodTemplateSpec(template, withClaims(s)))
 	}
-	f.merge(runsOn(template, &s.Template, "StatefulSet"))
-	return f.errs
+	f.Merge(RunsOn(template, &s.Template, "StatefulSet"))
+	return f.Errs
 }
 
 // withClaims is the template with a volume for each claim, in place of any volume of
@@ -125,26 +125,26 @@ func statefulSetStrategy(path *field.Path, s *appsv1.StatefulSetUpdateStrategy) 
 		if s.RollingUpdate == nil {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(rolling, unversioned(s.RollingUpdate), "only allowed for updateStrategy 'RollingUpdate'")}
+		return field.ErrorList{field.Invalid(rolling, Unversioned(s.RollingUpdate), "only allowed for updateStrategy 'RollingUpdate'")}
 	case appsv1.RollingUpdateStatefulSetStrategyType:
 		if s.RollingUpdate == nil {
 			return nil
 		}
 		return rollingStatefulSet(rolling, s.RollingUpdate)
 	}
-	return field.ErrorList{field.Invalid(path, unversioned(*s), "must be 'RollingUpdate' or 'OnDelete'")}
+	return field.ErrorList{field.Invalid(path, Unversioned(*s), "must be 'RollingUpdate' or 'OnDelete'")}
 }
 
 func rollingStatefulSet(path *field.Path, r *appsv1.RollingUpdateStatefulSetStrategy) field.ErrorList {
-	var f findings
-	f.merge(nonnegative(path.Child("partition"), ptr.Deref(r.Partition, 0)))
+	var f Findings
+	f.Merge(Nonnegative(path.Child("partition"), ptr.Deref(r.Partition, 0)))
 	if r.MaxUnavailable != nil {
 		path := path.Child("maxUnavailable")
-		f.merge(intOrPercent(path, *r.MaxUnavailable))
-		f.addIf(isZero(*r.MaxUnavailable), field.Invalid(path, *r.MaxUnavailable, "cannot be 0"))
-		f.merge(atMostAll(path, *r.MaxUnavailable))
+		f.Merge(IntOrPercent(path, *r.MaxUnavailable))
+		f.AddIf(isZero(*r.MaxUnavailable), field.Invalid(path, *r.MaxUnavailable, "cannot be 0"))
+		f.Merge(AtMostAll(path, *r.MaxUnavailable))
 	}
-	return f.errs
+	return f.Errs
 }
 
 // claimRetention checks what becomes of claims (KEP-1847).
@@ -154,22 +154,22 @@ func claimRetention(path *field.Path, p *appsv1.StatefulSetPersistentVolumeClaim
 	}
 	allowed := []appsv1.PersistentVolumeClaimRetentionPolicyType{
 		appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
-	return append(oneOf(path.Child("whenDeleted"), p.WhenDeleted, allowed...), oneOf(path.Child("whenScaled"), p.WhenScaled, allowed...)...)
+	return append(OneOf(path.Child("whenDeleted"), p.WhenDeleted, allowed...), OneOf(path.Child("whenScaled"), p.WhenScaled, allowed...)...)
 }
 
 // ControllerRevision checks a new controller revision.
 func ControllerRevision(o *appsv1.ControllerRevision) field.ErrorList {
-	f := created(&o.ObjectMeta, namespaced, apivalidation.NameIsDNSSubdomain)
-	f.addIf(isNoData(&o.Data), field.Required(field.NewPath("data"), "data is mandatory"))
-	f.merge(nonnegative(field.NewPath("revision"), o.Revision))
-	return f.errs
+	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.AddIf(isNoData(&o.Data), field.Required(field.NewPath("data"), "data is mandatory"))
+	f.Merge(Nonnegative(field.NewPath("revision"), o.Revision))
+	return f.Errs
 }
 
 // ControllerRevisionUpdate checks a controller revision that replaces another.
 func ControllerRevisionUpdate(o, old *appsv1.ControllerRevision) field.ErrorList {
-	f := updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.merge(ControllerRevision(o), unchanged(field.NewPath("data"), o.Data, old.Data))
-	return f.errs
+	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(ControllerRevision(o), Unchanged(field.NewPath("data"), o.Data, old.Data))
+	return f.Errs
 }
 
 func isNoData(data *runtime.RawExtension) bool { return data.Object == nil && len(data.Raw) == 0 }

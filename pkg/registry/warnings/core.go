@@ -10,15 +10,15 @@ import (
 
 // Node returns the warnings of a node.
 func Node(_ context.Context, n, _ *corev1.Node) []string {
-	var l list
+	var l List
 	if n.Spec.ConfigSource != nil {
-		l.at(specPath.Child("configSource"), "the feature is removed")
+		l.At(SpecPath.Child("configSource"), "the feature is removed")
 	}
 	if n.Spec.DoNotUseExternalID != "" {
-		l.at(specPath.Child("externalID"), "this field is deprecated, and is unused by Kubernetes")
+		l.At(SpecPath.Child("externalID"), "this field is deprecated, and is unused by Kubernetes")
 	}
 	for i, cidr := range n.Spec.PodCIDRs {
-		l.cidr(specPath.Child("podCIDRs").Index(i), cidr)
+		l.Cidr(SpecPath.Child("podCIDRs").Index(i), cidr)
 	}
 	return l
 }
@@ -47,8 +47,8 @@ func ServiceAccount(_ context.Context, s, old *corev1.ServiceAccount) []string {
 			return nil
 		}
 	}
-	var l list
-	l.at(field.NewPath("metadata", "annotations").Key(enforceMountableSecrets),
+	var l List
+	l.At(field.NewPath("metadata", "annotations").Key(enforceMountableSecrets),
 		"deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets")
 	return l
 }
@@ -57,23 +57,23 @@ const storageClassMessage = `deprecated since v1.8; use "storageClassName" attri
 
 // PersistentVolume returns the warnings of a volume.
 func PersistentVolume(_ context.Context, pv, _ *corev1.PersistentVolume) []string {
-	var l list
+	var l List
 	for _, deprecated := range []struct{ key, message string }{
 		{corev1.BetaStorageClassAnnotation, storageClassMessage},
 		{corev1.MountOptionAnnotation, `deprecated since v1.31; use "mountOptions" attribute instead`},
 	} {
 		if _, ok := pv.Annotations[deprecated.key]; ok {
-			l.at(field.NewPath("metadata", "annotations").Key(deprecated.key), "%s", deprecated.message)
+			l.At(field.NewPath("metadata", "annotations").Key(deprecated.key), "%s", deprecated.message)
 		}
 	}
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
-		l.at(specPath.Child("persistentVolumeReclaimPolicy"),
+		l.At(SpecPath.Child("persistentVolumeReclaimPolicy"),
 			"The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
 	}
 	if a := pv.Spec.NodeAffinity; a != nil && a.Required != nil {
 		for i := range a.Required.NodeSelectorTerms {
-			path := specPath.Child("nodeAffinity", "required", "nodeSelectorTerms").Index(i)
-			l.nodeSelectorTerm(path, &a.Required.NodeSelectorTerms[i], false)
+			path := SpecPath.Child("nodeAffinity", "required", "nodeSelectorTerms").Index(i)
+			l.NodeSelectorTerm(path, &a.Required.NodeSelectorTerms[i], false)
 		}
 	}
 	for _, plugin := range []struct {
@@ -88,7 +88,7 @@ func PersistentVolume(_ context.Context, pv, _ *corev1.PersistentVolume) []strin
 		{pv.Spec.RBD != nil, "rbd", "deprecated in v1.28, non-functional in v1.31+"},
 	} {
 		if plugin.used {
-			l.at(specPath.Child(plugin.field), "%s", plugin.message)
+			l.At(SpecPath.Child(plugin.field), "%s", plugin.message)
 		}
 	}
 	return l
@@ -96,16 +96,16 @@ func PersistentVolume(_ context.Context, pv, _ *corev1.PersistentVolume) []strin
 
 // PersistentVolumeClaim returns the warnings of a claim.
 func PersistentVolumeClaim(_ context.Context, pvc, _ *corev1.PersistentVolumeClaim) []string {
-	var l list
+	var l List
 	if _, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		l.at(field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation), storageClassMessage)
+		l.At(field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation), storageClassMessage)
 	}
-	l.claim(specPath, &pvc.Spec)
+	l.Claim(SpecPath, &pvc.Spec)
 	return l
 }
 
-// claim adds the warnings of a claim's spec.
-func (l *list) claim(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) {
+// Claim adds the warnings of a claim's spec.
+func (l *List) Claim(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) {
 	resources, storage := path.Child("resources"), corev1.ResourceStorage
 	l.wholeBytes(resources.Child("requests").Key(string(storage)), spec.Resources.Requests[storage])
 	l.wholeBytes(resources.Child("limits").Key(string(storage)), spec.Resources.Limits[storage])

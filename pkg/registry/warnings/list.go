@@ -8,41 +8,43 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// list gathers warnings.
-type list []string
+// List gathers warnings.
+type List []string
 
-// at adds a warning about a field.
-func (l *list) at(path *field.Path, format string, args ...any) {
+// At adds a warning about a field.
+func (l *List) At(path *field.Path, format string, args ...any) {
 	*l = append(*l, path.String()+": "+fmt.Sprintf(format, args...))
 }
 
-func (l *list) add(warnings ...string) { *l = append(*l, warnings...) }
+// Add adds warnings as they are.
+func (l *List) Add(warnings ...string) { *l = append(*l, warnings...) }
 
-// ip adds what is wrong with the way that an address is written.
-func (l *list) ip(path *field.Path, address string) {
-	l.add(validation.GetWarningsForIP(path, address)...)
+// Ip adds what is wrong with the way that an address is written.
+func (l *List) Ip(path *field.Path, address string) {
+	l.Add(validation.GetWarningsForIP(path, address)...)
 }
 
-// cidr adds what is wrong with the way that a range of addresses is written.
-func (l *list) cidr(path *field.Path, cidr string) {
-	l.add(validation.GetWarningsForCIDR(path, cidr)...)
+// Cidr adds what is wrong with the way that a range of addresses is written.
+func (l *List) Cidr(path *field.Path, cidr string) {
+	l.Add(validation.GetWarningsForCIDR(path, cidr)...)
 }
 
 // wholeBytes warns of amounts such as 1500m, which is one byte and a half.
-func (l *list) wholeBytes(path *field.Path, q resource.Quantity) {
+func (l *List) wholeBytes(path *field.Path, q resource.Quantity) {
 	if q.MilliValue()%1000 != 0 {
-		l.at(path, "fractional byte value %q is invalid, must be an integer", q.String())
+		l.At(path, "fractional byte value %q is invalid, must be an integer", q.String())
 	}
 }
 
-// podName warns of a name that pods' names are made of, if it can't be in a hostname.
-func (l *list) podName(name string) {
-	l.hostname("this is used in Pod names and hostnames", name)
+// PodName warns of a name that pods' names are made of, if it can't be in a hostname.
+func (l *List) PodName(name string) {
+	l.Hostname("this is used in Pod names and hostnames", name)
 }
 
-func (l *list) hostname(use, name string) {
+// Hostname warns of a name that can't be a hostname; use says what the name is used for.
+func (l *List) Hostname(use, name string) {
 	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
-		l.at(field.NewPath("metadata", "name"),
+		l.At(field.NewPath("metadata", "name"),
 			"%s, which can result in surprising behavior; a DNS label is recommended: %v", use, msgs)
 	}
 }

@@ -19,10 +19,10 @@ func Ingress(_ context.Context, i, old *networkingv1.Ingress) []string {
 
 // IngressStatus returns the warnings of an ingress's status.
 func IngressStatus(_ context.Context, i, _ *networkingv1.Ingress) []string {
-	var l list
+	var l List
 	for n, ingress := range i.Status.LoadBalancer.Ingress {
 		if ingress.IP != "" {
-			l.ip(loadBalancerPath.Index(n), ingress.IP)
+			l.Ip(LoadBalancerPath.Index(n), ingress.IP)
 		}
 	}
 	return l
@@ -30,25 +30,26 @@ func IngressStatus(_ context.Context, i, _ *networkingv1.Ingress) []string {
 
 // NetworkPolicy returns the warnings of a network policy.
 func NetworkPolicy(_ context.Context, p, _ *networkingv1.NetworkPolicy) []string {
-	var l list
+	var l List
 	for i, rule := range p.Spec.Ingress {
-		l.peers(specPath.Child("ingress").Index(i).Child("from"), rule.From)
+		l.Peers(SpecPath.Child("ingress").Index(i).Child("from"), rule.From)
 	}
 	for i, rule := range p.Spec.Egress {
-		l.peers(specPath.Child("egress").Index(i).Child("to"), rule.To)
+		l.Peers(SpecPath.Child("egress").Index(i).Child("to"), rule.To)
 	}
 	return l
 }
 
-func (l *list) peers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
+// Peers warns of the ranges of addresses of peers.
+func (l *List) Peers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
 	for i, peer := range peers {
 		if peer.IPBlock == nil {
 			continue
 		}
 		block := path.Index(i).Child("ipBlock")
-		l.cidr(block.Child("cidr"), peer.IPBlock.CIDR)
+		l.Cidr(block.Child("cidr"), peer.IPBlock.CIDR)
 		for j, except := range peer.IPBlock.Except {
-			l.cidr(block.Child("except").Index(j), except)
+			l.Cidr(block.Child("except").Index(j), except)
 		}
 	}
 }
@@ -56,11 +57,11 @@ func (l *list) peers(path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
 // EndpointSlice returns the warnings of an endpoint slice. The addresses that the
 // controllers write are known to be well-formed.
 func EndpointSlice(_ context.Context, s, old *discoveryv1.EndpointSlice) []string {
-	var l list
+	var l List
 	if s.AddressType == discoveryv1.AddressTypeFQDN {
 		if old == nil {
 			// There is no spec in an EndpointSlice: the path is kube-apiserver's.
-			l.at(specPath.Child("addressType"), "FQDN endpoints are deprecated")
+			l.At(SpecPath.Child("addressType"), "FQDN endpoints are deprecated")
 		}
 		return l
 	}
@@ -70,7 +71,7 @@ func EndpointSlice(_ context.Context, s, old *discoveryv1.EndpointSlice) []strin
 	}
 	for i, endpoint := range s.Endpoints {
 		for j, address := range endpoint.Addresses {
-			l.ip(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)
+			l.Ip(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)
 		}
 	}
 	return l

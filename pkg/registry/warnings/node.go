@@ -12,7 +12,7 @@ func RuntimeClass(_ context.Context, c, _ *nodev1.RuntimeClass) []string {
 	if c.Scheduling == nil {
 		return nil
 	}
-	var l list
-	l.nodeSelector(c.Scheduling.NodeSelector, func(string) *field.Path { return field.NewPath("scheduling", "nodeSelector") })
+	var l List
+	l.NodeSelector(c.Scheduling.NodeSelector, func(string) *field.Path { return field.NewPath("scheduling", "nodeSelector") })
 	return l
 }

@@ -19,49 +19,49 @@ var deprecatedNodeLabels = map[string]string{
 	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
 }
 
-// nodeLabel warns of a deprecated label. What named it is repeated where the path
+// NodeLabel warns of a deprecated label. What named it is repeated where the path
 // doesn't end with it.
-func (l *list) nodeLabel(path *field.Path, label string, repeat bool) {
+func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	message, deprecated := deprecatedNodeLabels[label]
 	switch {
 	case !deprecated:
 	case repeat:
-		l.at(path, "%s is %s", label, message)
+		l.At(path, "%s is %s", label, message)
 	default:
-		l.at(path, "%s", message)
+		l.At(path, "%s", message)
 	}
 }
 
-// nodeSelector warns of deprecated labels in a map of them.
-func (l *list) nodeSelector(selector map[string]string, at func(label string) *field.Path) {
+// NodeSelector warns of deprecated labels in a map of them.
+func (l *List) NodeSelector(selector map[string]string, at func(label string) *field.Path) {
 	for _, label := range slices.Sorted(maps.Keys(selector)) {
-		l.nodeLabel(at(label), label, false)
+		l.NodeLabel(at(label), label, false)
 	}
 }
 
-// nodeLabelSelector warns of deprecated labels in a label selector on nodes.
-func (l *list) nodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
+// NodeLabelSelector warns of deprecated labels in a label selector on nodes.
+func (l *List) NodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
 	if s == nil {
 		return
 	}
 	for i, requirement := range s.MatchExpressions {
-		l.nodeLabel(path.Child("matchExpressions").Index(i).Child("key"), requirement.Key, true)
+		l.NodeLabel(path.Child("matchExpressions").Index(i).Child("key"), requirement.Key, true)
 	}
-	l.nodeSelector(s.MatchLabels, func(label string) *field.Path { return path.Child("matchLabels").Child(label) })
+	l.NodeSelector(s.MatchLabels, func(label string) *field.Path { return path.Child("matchLabels").Child(label) })
 }
 
-// nodeSelectorTerm warns of deprecated labels, and with values set of values that no
+// NodeSelectorTerm warns of deprecated labels, and with values set of values that no
 // label can have.
-func (l *list) nodeSelectorTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
+func (l *List) NodeSelectorTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
 	for i, requirement := range term.MatchExpressions {
 		at := path.Child("matchExpressions").Index(i)
-		l.nodeLabel(at.Child("key"), requirement.Key, true)
+		l.NodeLabel(at.Child("key"), requirement.Key, true)
 		if !values {
 			continue
 		}
 		for j, value := range requirement.Values {
 			for _, message := range validation.IsValidLabelValue(value) {
-				l.at(at.Child("values").Index(j), "%s is invalid, %s", value, message)
+				l.At(at.Child("values").Index(j), "%s is invalid, %s", value, message)
 			}
 		}
 	}

@@ -18,26 +18,26 @@ func Pod(_ context.Context, pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil
 	}
-	var l list
-	l.hostname("this is used in the Pod's hostname", pod.Name)
-	l.podTemplate(nil, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
+	var l List
+	l.Hostname("this is used in the Pod's hostname", pod.Name)
+	l.PodTemplate(nil, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
 	return l
 }
 
 // PodStatus returns the warnings of a pod's status.
 func PodStatus(_ context.Context, pod, _ *corev1.Pod) []string {
-	var l list
+	var l List
 	for i, ip := range pod.Status.PodIPs {
-		l.ip(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)
+		l.Ip(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)
 	}
 	for i, ip := range pod.Status.HostIPs {
-		l.ip(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)
+		l.Ip(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)
 	}
 	return l
 }
 
-// appArmorMessage is what is said of AppArmor annotations.
-const appArmorMessage = `deprecated since v1.30; use the "appArmorProfile" field instead`
+// AppArmorMessage is what is said of AppArmor annotations.
+const AppArmorMessage = `deprecated since v1.30; use the "appArmorProfile" field instead`
 
 // PodAppArmor returns the warnings of AppArmor annotations that a pod's fields don't
 // repeat. Unlike Pod it must see the pod before such an annotation is copied to the field
@@ -46,7 +46,7 @@ func PodAppArmor(_ context.Context, pod, _ *corev1.Pod) []string {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return nil
 	}
-	var l list
+	var l List
 	for _, c := range podspec.Containers(&pod.Spec, nil) {
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		annotation, annotated := pod.Annotations[key]
@@ -54,14 +54,15 @@ func PodAppArmor(_ context.Context, pod, _ *corev1.Pod) []string {
 			continue
 		}
 		profile := AppArmorProfile(annotation)
-		if profile == nil || !equality.Semantic.DeepEqual(profile, podAppArmorProfile(&pod.Spec)) {
-			l.at(field.NewPath("metadata", "annotations").Key(key), appArmorMessage)
+		if profile == nil || !equality.Semantic.DeepEqual(profile, PodAppArmorProfile(&pod.Spec)) {
+			l.At(field.NewPath("metadata", "annotations").Key(key), AppArmorMessage)
 		}
 	}
 	return l
 }
 
-func podAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
+// PodAppArmorProfile is the AppArmor profile of a pod, or nil.
+func PodAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
 	if spec.SecurityContext == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // containers adds the warnings of a template's containers.
-func (l *list) containers(path *field.Path, t *corev1.PodTemplateSpec) {
+func (l *List) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	annotations := path.Child("metadata", "annotations")
 	all := podspec.Containers(&t.Spec, path.Child("spec"))
 	if t.Spec.SecurityContext == nil || t.Spec.SecurityContext.SeccompProfile == nil {
@@ -23,12 +23,12 @@ func (l *list) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 		if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
 			l.seccomp(annotations, &t.ObjectMeta, corev1.SeccompContainerAnnotationKeyPrefix+c.Name)
 		}
-		hasProfile := podAppArmorProfile(&t.Spec) != nil ||
+		hasProfile := PodAppArmorProfile(&t.Spec) != nil ||
 			c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		// Pods, which have no path, have a rule of their own.
 		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
-			l.at(annotations.Key(key), appArmorMessage)
+			l.At(annotations.Key(key), AppArmorMessage)
 		}
 		l.byteAmounts(at.Child("resources", "limits"), c.Resources.Limits)
 		l.byteAmounts(at.Child("resources", "requests"), c.Resources.Requests)
@@ -38,28 +38,28 @@ func (l *list) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	l.portNames(all)
 }
 
-func (l *list) seccomp(path *field.Path, meta *metav1.ObjectMeta, key string) {
+func (l *List) seccomp(path *field.Path, meta *metav1.ObjectMeta, key string) {
 	if _, ok := meta.Annotations[key]; ok {
-		l.at(path.Key(key), `non-functional in v1.27+; use the "seccompProfile" field instead`)
+		l.At(path.Key(key), `non-functional in v1.27+; use the "seccompProfile" field instead`)
 	}
 }
 
 // environment warns of variables that hide one of the same name, unless their value is
 // made of the hidden one's.
-func (l *list) environment(path *field.Path, env []corev1.EnvVar) {
+func (l *List) environment(path *field.Path, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, v := range env {
 		reference := "$(" + v.Name + ")"
 		extends := v.ValueFrom == nil && v.Value != reference && strings.Contains(v.Value, reference)
 		if seen[v.Name] && !extends {
-			l.at(path.Index(i), "hides previous definition of %q, which may be dropped when using apply", v.Name)
+			l.At(path.Index(i), "hides previous definition of %q, which may be dropped when using apply", v.Name)
 		}
 		seen[v.Name] = true
 	}
 }
 
 // ports warns of ports that are defined more than once, or not as they seem to be.
-func (l *list) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
+func (l *List) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	type definition struct {
 		path *field.Path
 		port corev1.ContainerPort
@@ -69,12 +69,12 @@ func (l *list) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 		for i, port := range c.Ports {
 			path := at.Child("ports").Index(i)
 			if port.HostIP != "" && port.HostPort == 0 {
-				l.at(path, "hostIP set without hostPort: %+v", port)
+				l.At(path, "hostIP set without hostPort: %+v", port)
 			}
 			key := fmt.Sprintf("%d/%s", port.ContainerPort, port.Protocol)
 			for _, other := range defined[key] {
 				if relation := portRelation(port, other.port); relation != "" {
-					l.at(path, "%s port definition with %s", relation, other.path)
+					l.At(path, "%s port definition with %s", relation, other.path)
 				}
 			}
 			defined[key] = append(defined[key], definition{path, port})
@@ -97,7 +97,7 @@ func portRelation(a, b corev1.ContainerPort) string {
 }
 
 // portNames warns of names that mean the first of several ports.
-func (l *list) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
+func (l *List) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 	named := map[string]*field.Path{}
 	for at, c := range all {
 		for i, port := range c.Ports {
@@ -106,7 +106,7 @@ func (l *list) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 			}
 			path := at.Child("ports").Index(i)
 			if first, ok := named[port.Name]; ok {
-				l.at(path, "duplicate port name %q with %s, services and probes that select ports by name will use %s",
+				l.At(path, "duplicate port name %q with %s, services and probes that select ports by name will use %s",
 					port.Name, first, first)
 			} else {
 				named[port.Name] = path

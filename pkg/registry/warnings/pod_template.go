@@ -12,22 +12,22 @@ var deprecatedPodAnnotations = []struct{ key, message string }{
 	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 }
 
-// podTemplate adds the warnings of a pod template. The path is nil for a pod itself.
-func (l *list) podTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
+// PodTemplate adds the warnings of a pod template. The path is nil for a pod itself.
+func (l *List) PodTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
 	spec, annotations := path.Child("spec"), path.Child("metadata", "annotations")
 
-	l.nodeSelector(t.Spec.NodeSelector, func(label string) *field.Path { return spec.Child("nodeSelector").Key(label) })
+	l.NodeSelector(t.Spec.NodeSelector, func(label string) *field.Path { return spec.Child("nodeSelector").Key(label) })
 	l.nodeAffinity(spec.Child("affinity", "nodeAffinity"), t.Spec.Affinity)
 	for i, constraint := range t.Spec.TopologySpreadConstraints {
 		at := spec.Child("topologySpreadConstraints").Index(i)
-		l.nodeLabel(at.Child("topologyKey"), constraint.TopologyKey, true)
+		l.NodeLabel(at.Child("topologyKey"), constraint.TopologyKey, true)
 		if constraint.LabelSelector == nil {
 			l.noSelector(at)
 		}
 	}
 	for _, deprecated := range deprecatedPodAnnotations {
 		if _, ok := t.Annotations[deprecated.key]; ok {
-			l.at(annotations.Key(deprecated.key), "%s", deprecated.message)
+			l.At(annotations.Key(deprecated.key), "%s", deprecated.message)
 		}
 	}
 	l.volumes(spec.Child("volumes"), t.Spec.Volumes)
@@ -35,30 +35,30 @@ func (l *list) podTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
 	l.byteAmounts(spec.Child("overhead"), t.Spec.Overhead)
 	l.containers(path, t)
 	if s := t.Spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
-		l.at(spec.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
+		l.At(spec.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
 	}
 	l.podAffinity(spec.Child("affinity"), t.Spec.Affinity)
 	l.addresses(spec, &t.Spec)
 }
 
-func (l *list) nodeAffinity(path *field.Path, affinity *corev1.Affinity) {
+func (l *List) nodeAffinity(path *field.Path, affinity *corev1.Affinity) {
 	if affinity == nil || affinity.NodeAffinity == nil {
 		return
 	}
 	if required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		terms := path.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 		for i := range required.NodeSelectorTerms {
-			l.nodeSelectorTerm(terms.Index(i), &required.NodeSelectorTerms[i], false)
+			l.NodeSelectorTerm(terms.Index(i), &required.NodeSelectorTerms[i], false)
 		}
 	}
 	preferred := path.Child("preferredDuringSchedulingIgnoredDuringExecution")
 	for i := range affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		term := &affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference
-		l.nodeSelectorTerm(preferred.Index(i).Child("preference"), term, true)
+		l.NodeSelectorTerm(preferred.Index(i).Child("preference"), term, true)
 	}
 }
 
-func (l *list) podAffinity(path *field.Path, affinity *corev1.Affinity) {
+func (l *List) podAffinity(path *field.Path, affinity *corev1.Affinity) {
 	if affinity == nil {
 		return
 	}
@@ -86,36 +86,36 @@ func (l *list) podAffinity(path *field.Path, affinity *corev1.Affinity) {
 
 // noSelector warns that a selector that is missing selects nothing, where an empty one
 // would select everything.
-func (l *list) noSelector(path *field.Path) {
-	l.at(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
+func (l *List) noSelector(path *field.Path) {
+	l.At(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
 }
 
 // duplicates warns of list items whose key another item has: an apply can't tell them
 // apart.
-func (l *list) duplicates(path *field.Path, spec *corev1.PodSpec) {
+func (l *List) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	ips := map[string]bool{}
 	for i, alias := range spec.HostAliases {
 		if ips[alias.IP] {
-			l.at(path.Child("hostAliases").Index(i).Child("ip"), "duplicate ip %q", alias.IP)
+			l.At(path.Child("hostAliases").Index(i).Child("ip"), "duplicate ip %q", alias.IP)
 		}
 		ips[alias.IP] = true
 	}
 	names := map[string]bool{}
 	for i, secret := range spec.ImagePullSecrets {
 		if names[secret.Name] {
-			l.at(path.Child("imagePullSecrets").Index(i).Child("name"), "duplicate name %q", secret.Name)
+			l.At(path.Child("imagePullSecrets").Index(i).Child("name"), "duplicate name %q", secret.Name)
 		}
 		names[secret.Name] = true
 	}
 	for i, secret := range spec.ImagePullSecrets {
 		if secret.Name == "" {
-			l.at(path.Child("imagePullSecrets").Index(i).Child("name"), "invalid empty name %q", secret.Name)
+			l.At(path.Child("imagePullSecrets").Index(i).Child("name"), "invalid empty name %q", secret.Name)
 		}
 	}
 }
 
 // byteAmounts warns of fractions of a byte.
-func (l *list) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
+func (l *List) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, ok := amounts[name]; ok {
 			l.wholeBytes(path.Key(string(name)), q)
@@ -123,13 +123,13 @@ func (l *list) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
 	}
 }
 
-func (l *list) addresses(path *field.Path, spec *corev1.PodSpec) {
+func (l *List) addresses(path *field.Path, spec *corev1.PodSpec) {
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {
-			l.ip(path.Child("dnsConfig", "nameservers").Index(i), server)
+			l.Ip(path.Child("dnsConfig", "nameservers").Index(i), server)
 		}
 	}
 	for i, alias := range spec.HostAliases {
-		l.ip(path.Child("hostAliases").Index(i).Child("ip"), alias.IP)
+		l.Ip(path.Child("hostAliases").Index(i).Child("ip"), alias.IP)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // volumes adds the warnings of a pod's volumes.
-func (l *list) volumes(path *field.Path, volumes []corev1.Volume) {
+func (l *List) volumes(path *field.Path, volumes []corev1.Volume) {
 	for i, v := range volumes {
 		at := path.Index(i)
 		for _, plugin := range []struct {
@@ -28,11 +28,11 @@ func (l *list) volumes(path *field.Path, volumes []corev1.Volume) {
 			{v.RBD != nil, "rbd", "deprecated in v1.28, non-functional in v1.31+"},
 		} {
 			if plugin.used {
-				l.at(at.Child(plugin.field), "%s", plugin.message)
+				l.At(at.Child(plugin.field), "%s", plugin.message)
 			}
 		}
 		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-			l.claim(at.Child("ephemeral", "volumeClaimTemplate", "spec"), &v.Ephemeral.VolumeClaimTemplate.Spec)
+			l.Claim(at.Child("ephemeral", "volumeClaimTemplate", "spec"), &v.Ephemeral.VolumeClaimTemplate.Spec)
 		}
 	}
 	for i := range volumes {
@@ -42,7 +42,7 @@ func (l *list) volumes(path *field.Path, volumes []corev1.Volume) {
 
 // overlaps warns of files of a volume that hide each other: the same path twice, or the
 // path of one as the folder of another.
-func (l *list) overlaps(v *corev1.Volume) {
+func (l *List) overlaps(v *corev1.Volume) {
 	var files []volumeFile
 	kind := ""
 	switch {
@@ -57,7 +57,7 @@ func (l *list) overlaps(v *corev1.Volume) {
 		for i := range v.Projected.Sources {
 			source := &v.Projected.Sources[i]
 			if *source == (corev1.VolumeProjection{}) {
-				l.add(fmt.Sprintf("volume %q (Projected) has no sources provided", v.Name))
+				l.Add(fmt.Sprintf("volume %q (Projected) has no sources provided", v.Name))
 			}
 			files = append(files, projectedFiles(source)...)
 		}
@@ -65,7 +65,7 @@ func (l *list) overlaps(v *corev1.Volume) {
 	for i, file := range files {
 		for _, earlier := range files[:i] {
 			if file.overlaps(earlier) {
-				l.add(fmt.Sprintf("volume %q (%s): overlapping paths: %s with %s", v.Name, kind, file, earlier))
+				l.Add(fmt.Sprintf("volume %q (%s): overlapping paths: %s with %s", v.Name, kind, file, earlier))
 			}
 		}
 	}

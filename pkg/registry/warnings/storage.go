@@ -10,11 +10,11 @@ import (
 
 // StorageClass returns the warnings of a storage class.
 func StorageClass(_ context.Context, c, _ *storagev1.StorageClass) []string {
-	var l list
+	var l List
 	for i, topology := range c.AllowedTopologies {
 		for j, requirement := range topology.MatchLabelExpressions {
 			path := field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions").Index(j).Child("key")
-			l.nodeLabel(path, requirement.Key, false)
+			l.NodeLabel(path, requirement.Key, false)
 		}
 	}
 	return l
@@ -22,8 +22,8 @@ func StorageClass(_ context.Context, c, _ *storagev1.StorageClass) []string {
 
 // CSIStorageCapacity returns the warnings of a storage capacity.
 func CSIStorageCapacity(_ context.Context, c, _ *storagev1.CSIStorageCapacity) []string {
-	var l list
-	l.nodeLabelSelector(field.NewPath("nodeTopology"), c.NodeTopology)
+	var l List
+	l.NodeLabelSelector(field.NewPath("nodeTopology"), c.NodeTopology)
 	return l
 }
 

@@ -42,7 +42,7 @@ func WebhookRules(path *field.Path, rules []admissionregistrationv1.RuleWithOper
 			return nil
 		}
 	}
-	var l list
+	var l List
 	for i := range unmet {
 		unmet[i].warn(&l, path.Child("rules").Index(i))
 	}
@@ -92,15 +92,15 @@ func matchesResource(pattern, served string) bool {
 		(subresource == "*" || resource == "*" && subresource == servedSubresource)
 }
 
-func (u *unmetRule) warn(l *list, path *field.Path) {
+func (u *unmetRule) warn(l *List, path *field.Path) {
 	for _, i := range u.groups {
-		l.at(path.Child("apiGroups").Index(i), "nothing serves group %q: the webhook isn't called for it", u.APIGroups[i])
+		l.At(path.Child("apiGroups").Index(i), "nothing serves group %q: the webhook isn't called for it", u.APIGroups[i])
 	}
 	if len(u.groups) == len(u.APIGroups) {
 		return // so that nothing serves the resources
 	}
 	for _, i := range u.resources {
-		l.at(path.Child("resources").Index(i), "nothing serves %q in %s: the webhook isn't called for it", u.Resources[i], u.groupVersions())
+		l.At(path.Child("resources").Index(i), "nothing serves %q in %s: the webhook isn't called for it", u.Resources[i], u.groupVersions())
 	}
 }
 

@@ -13,75 +13,75 @@ import (
 )
 
 var (
-	specPath     = field.NewPath("spec")
-	templatePath = specPath.Child("template")
+	SpecPath     = field.NewPath("spec")
+	TemplatePath = SpecPath.Child("template")
 )
 
-// changed says whether there is anything new to warn of in a template: metadata and
+// Changed says whether there is anything new to warn of in a template: metadata and
 // status change often, and don't count into the generation.
-func changed(obj, old metav1.Object) bool { return obj.GetGeneration() != old.GetGeneration() }
+func Changed(obj, old metav1.Object) bool { return obj.GetGeneration() != old.GetGeneration() }
 
 // Deployment returns the warnings of a deployment.
 func Deployment(_ context.Context, d, old *appsv1.Deployment) []string {
-	var l list
+	var l List
 	if old == nil {
-		l.podName(d.Name)
+		l.PodName(d.Name)
 	}
-	if old == nil || changed(d, old) {
-		l.podTemplate(templatePath, &d.Spec.Template)
+	if old == nil || Changed(d, old) {
+		l.PodTemplate(TemplatePath, &d.Spec.Template)
 	}
 	return l
 }
 
 // ReplicaSet returns the warnings of a replica set.
 func ReplicaSet(_ context.Context, rs, old *appsv1.ReplicaSet) []string {
-	var l list
+	var l List
 	if old == nil {
-		l.podName(rs.Name)
+		l.PodName(rs.Name)
 	}
-	if old == nil || changed(rs, old) {
-		l.podTemplate(templatePath, &rs.Spec.Template)
+	if old == nil || Changed(rs, old) {
+		l.PodTemplate(TemplatePath, &rs.Spec.Template)
 	}
 	return l
 }
 
 // ReplicationController returns the warnings of a replication controller.
 func ReplicationController(_ context.Context, rc, old *corev1.ReplicationController) []string {
-	var l list
+	var l List
 	if old == nil {
-		l.podName(rc.Name)
+		l.PodName(rc.Name)
 	}
-	if rc.Spec.Template != nil && (old == nil || changed(rc, old)) {
-		l.podTemplate(templatePath, rc.Spec.Template)
+	if rc.Spec.Template != nil && (old == nil || Changed(rc, old)) {
+		l.PodTemplate(TemplatePath, rc.Spec.Template)
 	}
 	return l
 }
 
 // DaemonSet returns the warnings of a daemon set.
 func DaemonSet(_ context.Context, d, old *appsv1.DaemonSet) []string {
-	var l list
-	if old == nil || changed(d, old) {
-		l.podTemplate(templatePath, &d.Spec.Template)
+	var l List
+	if old == nil || Changed(d, old) {
+		l.PodTemplate(TemplatePath, &d.Spec.Template)
 	}
 	return l
 }
 
 // StatefulSet returns the warnings of a stateful set.
 func StatefulSet(_ context.Context, s, old *appsv1.StatefulSet) []string {
-	var l list
-	if old == nil || changed(s, old) {
-		l.podTemplate(templatePath, &s.Spec.Template)
+	var l List
+	if old == nil || Changed(s, old) {
+		l.PodTemplate(TemplatePath, &s.Spec.Template)
 	}
 	for i := range s.Spec.VolumeClaimTemplates {
-		path := specPath.Child("volumeClaimTemplates").Index(i)
+		path := SpecPath.Child("volumeClaimTemplates").Index(i)
 		if old != nil {
 			// The two paths, and the capital letter, are kube-apiserver's.
 			path = path.Child("Spec")
 		}
-		l.claim(path, &s.Spec.VolumeClaimTemplates[i].Spec)
+		l.Claim(path, &s.Spec.VolumeClaimTemplates[i].Spec)
 	}
 	if n := s.Spec.RevisionHistoryLimit; n != nil && *n < 0 {
-		l.at(specPath.Child("revisionHistoryLimit"),
+		l.At(SpecPath.Child("revisionHistoryLimit"),
 			"a negative value retains all historical revisions; a value >= 0 is recommended")
 	}
 	return l
@@ -89,9 +89,9 @@ func StatefulSet(_ context.Context, s, old *appsv1.StatefulSet) []string {
 
 // PodTemplate returns the warnings of a pod template.
 func PodTemplate(_ context.Context, t, old *corev1.PodTemplate) []string {
-	var l list
-	if old == nil || changed(t, old) {
-		l.podTemplate(field.NewPath("template"), &t.Template)
+	var l List
+	if old == nil || Changed(t, old) {
+		l.PodTemplate(field.NewPath("template"), &t.Template)
 	}
 	return l
 }
@@ -103,38 +103,39 @@ const JobDeletion = "child pods are preserved by default when jobs are deleted; 
 
 // Job returns the warnings of a job.
 func Job(_ context.Context, j, old *batchv1.Job) []string {
-	var l list
+	var l List
 	if old == nil {
-		l.podName(j.Name)
+		l.PodName(j.Name)
 	}
-	if old == nil || changed(j, old) {
-		l.job(specPath, &j.Spec)
+	if old == nil || Changed(j, old) {
+		l.Job(SpecPath, &j.Spec)
 	}
 	return l
 }
 
 // CronJob returns the warnings of a cron job.
 func CronJob(_ context.Context, c, old *batchv1.CronJob) []string {
-	var l list
+	var l List
 	if old == nil {
-		l.podName(c.Name)
+		l.PodName(c.Name)
 	}
-	if old == nil || changed(c, old) {
-		l.job(specPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
+	if old == nil || Changed(c, old) {
+		l.Job(SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
 	}
 	// A new cron job with such a schedule is invalid. The path is kube-apiserver's.
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
-		l.add("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, " +
+		l.Add("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, " +
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
 	}
 	return l
 }
 
-func (l *list) job(path *field.Path, spec *batchv1.JobSpec) {
+// Job warns of the spec of a job, or of that of a template of jobs.
+func (l *List) Job(path *field.Path, spec *batchv1.JobSpec) {
 	if ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion &&
 		ptr.Deref(spec.Completions, 0) > 100_000 && ptr.Deref(spec.Parallelism, 0) > 10_000 {
-		l.at(path, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "+
+		l.At(path, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "+
 			"Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
 	}
-	l.podTemplate(path.Child("template"), &spec.Template)
+	l.PodTemplate(path.Child("template"), &spec.Template)
 }

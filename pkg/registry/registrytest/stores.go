@@ -1,0 +1,134 @@
+// Package registrytest has the rows of a table on an etcd of their own, for tests of what rows do with
+// what is stored. Tests of what a server makes of the rows start one with package miniapitest.
+package registrytest
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// Stores are the storages of a table's rows.
+type Stores struct {
+	*registry.Stores
+	// Context is that of requests in namespace "ns".
+	Context context.Context
+
+	t     *testing.T
+	table *registry.Table
+}
+
+// Start starts an etcd, which servers may share. It ends with the test.
+func Start(t *testing.T) *storage.Member {
+	t.Helper()
+	member, err := storage.Start(t.Context(), storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := member.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return member
+}
+
+// New returns the storages of a table's rows on an etcd of their own.
+func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores {
+	t.Helper()
+	return On(t, Start(t), table, deps)
+}
+
+// On returns the storages of a table's rows on an etcd, without watch caches. Where objects are
+// kept and what becomes of writes is added to deps.
+func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
+	t.Helper()
+	deps.RESTOptions = member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", Codec(table))))
+	deps.Written = func(schema.GroupResource, runtime.Object) {}
+	stores := table.Stores(deps)
+	t.Cleanup(stores.Destroy)
+	return Stores{Stores: stores, Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table}
+}
+
+// Codec is a codec of a table's storage, which writes the preferred version of each kind as JSON.
+func Codec(table *registry.Table) runtime.Codec {
+	serializer := table.Serializer()
+	json, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	return runtime.NewCodec(serializer.EncoderForVersion(json.Serializer, schema.GroupVersions(table.Scheme().PrioritizedVersionsAllGroups())),
+		serializer.DecoderToVersion(json.Serializer, runtime.InternalGroupVersioner))
+}
+
+// uncached is a getter of options for stores without a watch cache.
+type uncached storagebackend.Config
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (u uncached) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	config := storagebackend.Config(u)
+	return generic.RESTOptions{
+		StorageConfig: config.ForResource(resource), Decorator: generic.UndecoratedStorage,
+		ResourcePrefix: resource.Resource, EnableGarbageCollection: true, DeleteCollectionWorkers: 1,
+	}, nil
+}
+
+// Store is the store of a row.
+func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
+	s.t.Helper()
+	store, err := s.Of(resource)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return store
+}
+
+// Storage is what serves a row, or at a path such as "pods/eviction" a subresource of it.
+func (s Stores) Storage(resource schema.GroupResource, path string) rest.Storage {
+	s.t.Helper()
+	served, err := s.Served(resource)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if served[path] == nil {
+		s.t.Fatalf("nothing serves %s", path)
+	}
+	return served[path]
+}
+
+// Put creates an object with its defaults, and sets its status if its kind has one.
+func (s Stores) Put(resource schema.GroupResource, obj runtime.Object) runtime.Object {
+	s.t.Helper()
+	status := obj.DeepCopyObject()
+	s.table.Scheme().Default(obj)
+	store := s.Store(resource)
+	created, err := store.Create(s.Context, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !s.table.Row(resource).Status {
+		return created
+	}
+	m, err := meta.Accessor(created)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	updated, _, err := s.Storage(resource, resource.Resource+"/status").(rest.Updater).Update(s.Context, m.GetName(),
+		rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			obj := old.DeepCopyObject()
+			registry.CopyStatus(obj, status)
+			return obj, nil
+		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return updated
+}
