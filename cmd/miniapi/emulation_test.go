@@ -3,9 +3,11 @@ package main
 import (
 	"testing"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 )
 
 // TestEmulatedVersion asks each command for an earlier version of Kubernetes, which is then what it serves.
@@ -39,6 +41,14 @@ func TestEmulatedVersion(t *testing.T) {
 			}
 			if _, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{}); err != nil {
 				t.Errorf("want validating policies, which were there before: %v", err)
+			}
+			class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/gpu")}}
+			created, err := c.ResourceV1().DeviceClasses().Create(t.Context(), class, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if created.Spec.ExtendedResourceName != nil {
+				t.Errorf("want no extendedResourceName, which 1.36 brought, got %s", *created.Spec.ExtendedResourceName)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -27,6 +28,10 @@ type Dependencies struct {
 	// Written is called after each write that was stored, before its answer, with
 	// the object as stored (or, for a deletion, as last stored).
 	Written func(schema.GroupResource, runtime.Object)
+
+	// Kubernetes is the version of Kubernetes that is emulated. Fields that are newer are dropped from what is written.
+	// Nil stands for the newest version.
+	Kubernetes *version.Version
 
 	// EventTTL is how long events are kept (--event-ttl).
 	EventTTL time.Duration

@@ -3,15 +3,25 @@ package registry
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// gate is a feature gate of kube-apiserver that is off by default, and the fields behind it.
-type gate struct {
-	name   string
+// Gate is a feature gate of kube-apiserver and the fields of a kind that are behind the gate. Where the gate is off, a
+// write can't begin to use the fields, and an object that uses them keeps them. GateOf makes one.
+type Gate struct {
+	name string
+	// since is the version of Kubernetes in which the gate is on by default for the first time. It is nil where the
+	// gate is off by default in every version.
+	since *version.Version
+	// used says whether a value uses the gate, and drop drops what is behind the gate from it. Both take a pointer.
+	used func(value any) bool
+	drop func(value any)
+	// fields are those of GateOf.
 	fields []fieldPath
 }
 
@@ -19,9 +29,9 @@ type gate struct {
 // its struct each on the way is.
 type fieldPath []int
 
-// podGates are what a pod's spec has behind feature gates that are off.
-var podGates = []gate{
-	gateOf[corev1.PodSpec]("AtomicWriteVolumeUserFields",
+// podGates are the gates of a pod's spec.
+var podGates = []Gate{
+	GateOf[corev1.PodSpec](OffByDefault, "AtomicWriteVolumeUserFields",
 		"Volumes.Secret.DefaultUser", "Volumes.Secret.Items.User",
 		"Volumes.ConfigMap.DefaultUser", "Volumes.ConfigMap.Items.User",
 		"Volumes.DownwardAPI.DefaultUser", "Volumes.DownwardAPI.Items.User",
@@ -32,47 +42,71 @@ var podGates = []gate{
 		"Volumes.Projected.Sources.ServiceAccountToken.User",
 		"Volumes.Projected.Sources.ClusterTrustBundle.User",
 		"Volumes.Projected.Sources.PodCertificate.User"),
-	gateOf[corev1.PodSpec]("EmptyDirVolumeMode", "Volumes.EmptyDir.Mode"),
-	gateOf[corev1.PodSpec]("VolumeBindMountOptions", ofContainers("VolumeMounts.BindMountOptions")...),
-	gateOf[corev1.PodSpec]("H2CContainerProbe", ofContainers(
+	GateOf[corev1.PodSpec](OffByDefault, "EmptyDirVolumeMode", "Volumes.EmptyDir.Mode"),
+	GateOf[corev1.PodSpec](OffByDefault, "VolumeBindMountOptions", ofContainers("VolumeMounts.BindMountOptions")...),
+	GateOf[corev1.PodSpec](OffByDefault, "H2CContainerProbe", ofContainers(
 		"LivenessProbe.HTTPGet.Protocol", "ReadinessProbe.HTTPGet.Protocol", "StartupProbe.HTTPGet.Protocol",
 		"Lifecycle.PostStart.HTTPGet.Protocol", "Lifecycle.PreStop.HTTPGet.Protocol")...),
-	gateOf[corev1.PodSpec]("GRPCContainerProbeTLS", ofContainers(
+	GateOf[corev1.PodSpec](OffByDefault, "GRPCContainerProbeTLS", ofContainers(
 		"LivenessProbe.GRPC.Mode", "ReadinessProbe.GRPC.Mode", "StartupProbe.GRPC.Mode")...),
-	gateOf[corev1.PodSpec]("EvictionRequestAPI", "EvictionResponders"),
+	GateOf[corev1.PodSpec](OffByDefault, "EvictionRequestAPI", "EvictionResponders"),
+	restartRules,
+	GateOf[corev1.PodSpec]("1.35", "EnvFiles", ofContainers("Env.ValueFrom.FileKeyRef")...),
+	GateOf[corev1.PodSpec]("1.35", "HostnameOverride", "HostnameOverride"),
+	imageVolumes,
+	GateOf[corev1.PodSpec]("1.37", "ClusterTrustBundleProjection", "Volumes.Projected.Sources.ClusterTrustBundle"),
+	GateOf[corev1.PodSpec]("1.37", "PodCertificateRequest", "Volumes.Projected.Sources.PodCertificate"),
 }
 
-// podStatusGates are the same of a pod's status, claimStatusGates of a claim's.
-var (
-	podStatusGates = []gate{
-		gateOf[corev1.PodStatus]("DRANodeAllocatableResources", "NodeAllocatableResourceClaimStatuses"),
-		gateOf[corev1.PodStatus]("CSIVolumeHealth", "VolumeHealth"),
-		gateOf[corev1.PodStatus]("ImageVolumeWithDigest",
-			"InitContainerStatuses.VolumeMounts.VolumeStatus", "ContainerStatuses.VolumeMounts.VolumeStatus",
-			"EphemeralContainerStatuses.VolumeMounts.VolumeStatus"),
-	}
-	claimStatusGates = []gate{gateOf[corev1.PersistentVolumeClaimStatus]("CSIVolumeHealth", "HealthStatus")}
-)
+// OffByDefault is the version since which a gate is on that is off by default in every version.
+const OffByDefault = ""
 
-// gateOf has fields of a T by their Go names.
-func gateOf[T any](name string, paths ...string) gate {
-	g := gate{name: name}
+// GateOf has fields of a T by their Go names, as dotted paths. The gate is on by default since a version of Kubernetes,
+// such as "1.36", or off.
+func GateOf[T any](since, name string, paths ...string) Gate {
+	g := Gate{name: name, since: parseSince(since)}
 	for _, path := range paths {
-		var fields fieldPath
-		t := reflect.TypeFor[T]()
-		for name := range strings.SplitSeq(path, ".") {
-			for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-				t = t.Elem()
-			}
-			field, ok := t.FieldByName(name)
-			if !ok {
-				utilruntime.Must(fmt.Errorf("%s has no %s", t, name))
-			}
-			fields, t = append(fields, field.Index...), field.Type
-		}
-		g.fields = append(g.fields, fields)
+		g.fields = append(g.fields, fieldPathOf[T](path))
 	}
+	g.used = func(value any) bool {
+		used := false
+		g.each(value, func(v reflect.Value) { used = used || !v.IsZero() })
+		return used
+	}
+	g.drop = func(value any) { g.each(value, func(v reflect.Value) { v.SetZero() }) }
 	return g
+}
+
+// gateBy has more than fields that are set to zero.
+func gateBy[T any](since, name string, used func(*T) bool, drop func(*T)) Gate {
+	return Gate{
+		name: name, since: parseSince(since),
+		used: func(value any) bool { return used(value.(*T)) },
+		drop: func(value any) { drop(value.(*T)) },
+	}
+}
+
+func parseSince(since string) *version.Version {
+	if since == OffByDefault {
+		return nil
+	}
+	return version.MustParse(since)
+}
+
+func fieldPathOf[T any](path string) fieldPath {
+	var fields fieldPath
+	t := reflect.TypeFor[T]()
+	for name := range strings.SplitSeq(path, ".") {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		field, ok := t.FieldByName(name)
+		if !ok {
+			utilruntime.Must(fmt.Errorf("%s has no %s", t, name))
+		}
+		fields, t = append(fields, field.Index...), field.Type
+	}
+	return fields
 }
 
 // ofContainers are fields of a pod's containers of every type.
@@ -86,24 +120,36 @@ func ofContainers(paths ...string) []string {
 	return fields
 }
 
-// dropGated drops what is behind gates, unless the old value uses the same gate.
-func dropGated[T any](now, was *T, gates []gate) {
-	for _, gate := range gates {
-		if gate.used(was) {
-			continue
-		}
-		gate.each(now, func(v reflect.Value) { v.SetZero() })
+// ofStatuses are fields of the status of a pod's containers of every type.
+func ofStatuses(path string) []string {
+	return []string{
+		"Status.InitContainerStatuses." + path, "Status.ContainerStatuses." + path, "Status.EphemeralContainerStatuses." + path,
 	}
 }
 
-func (g gate) used(value any) bool {
-	used := false
-	g.each(value, func(v reflect.Value) { used = used || !v.IsZero() })
-	return used
+// ofRequests are fields of the requests of a claim for devices, whose spec is at a path.
+func ofRequests(spec, path string) []string {
+	return []string{spec + ".Devices.Requests.Exactly." + path, spec + ".Devices.Requests.FirstAvailable." + path}
+}
+
+// gatesOff are those of the gates that are off in a version of Kubernetes, nil being today's.
+func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
+	return slices.DeleteFunc(slices.Clone(gates), func(g Gate) bool {
+		return g.since != nil && (kubernetes == nil || kubernetes.AtLeast(g.since))
+	})
+}
+
+// dropGated drops what is behind gates that are off, unless the old value uses the same gate. The old value may be nil.
+func dropGated[T any](now, was *T, off []Gate) {
+	for _, gate := range off {
+		if was == nil || !gate.used(was) {
+			gate.drop(now)
+		}
+	}
 }
 
 // each calls f with every field of the gate that a value has.
-func (g gate) each(value any, f func(reflect.Value)) {
+func (g Gate) each(value any, f func(reflect.Value)) {
 	for _, path := range g.fields {
 		path.each(reflect.ValueOf(value), f)
 	}
@@ -123,7 +169,63 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 		for i := range v.Len() {
 			p.each(v.Index(i), f)
 		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			item := reflect.New(v.Type().Elem()).Elem() // what is in a map can't be changed in place
+			item.Set(v.MapIndex(key))
+			p.each(item, f)
+			v.SetMapIndex(key, item)
+		}
 	default:
 		p[1:].each(v.Field(p[0]), f)
 	}
 }
+
+// restartRules are how containers restart by themselves (KEP-5307). Init containers that always restart are sidecars, and
+// older.
+var restartRules = gateBy("1.35", "ContainerRestartRules",
+	func(spec *corev1.PodSpec) bool {
+		return slices.ContainsFunc(spec.InitContainers, restartsByRule) || slices.ContainsFunc(spec.Containers, restartsByRule)
+	},
+	func(spec *corev1.PodSpec) {
+		for i := range spec.InitContainers {
+			c := &spec.InitContainers[i]
+			c.RestartPolicyRules = nil
+			if restartsByRule(*c) {
+				c.RestartPolicy = nil
+			}
+		}
+		for i := range spec.Containers {
+			spec.Containers[i].RestartPolicy, spec.Containers[i].RestartPolicyRules = nil, nil
+		}
+		for i := range spec.EphemeralContainers {
+			spec.EphemeralContainers[i].RestartPolicy, spec.EphemeralContainers[i].RestartPolicyRules = nil, nil
+		}
+	})
+
+func restartsByRule(c corev1.Container) bool {
+	return len(c.RestartPolicyRules) > 0 || c.RestartPolicy != nil && *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+}
+
+// imageVolumes are volumes from images (KEP-4639). They go with their mounts.
+var imageVolumes = gateBy("1.35", "ImageVolume",
+	func(spec *corev1.PodSpec) bool { return slices.ContainsFunc(spec.Volumes, isImageVolume) },
+	func(spec *corev1.PodSpec) {
+		images := map[string]bool{}
+		for _, v := range spec.Volumes {
+			images[v.Name] = isImageVolume(v)
+		}
+		spec.Volumes = slices.DeleteFunc(spec.Volumes, isImageVolume)
+		ofImage := func(m corev1.VolumeMount) bool { return images[m.Name] }
+		for i := range spec.InitContainers {
+			spec.InitContainers[i].VolumeMounts = slices.DeleteFunc(spec.InitContainers[i].VolumeMounts, ofImage)
+		}
+		for i := range spec.Containers {
+			spec.Containers[i].VolumeMounts = slices.DeleteFunc(spec.Containers[i].VolumeMounts, ofImage)
+		}
+		for i := range spec.EphemeralContainers {
+			spec.EphemeralContainers[i].VolumeMounts = slices.DeleteFunc(spec.EphemeralContainers[i].VolumeMounts, ofImage)
+		}
+	})
+
+func isImageVolume(v corev1.Volume) bool { return v.Image != nil }

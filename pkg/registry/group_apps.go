@@ -79,6 +79,7 @@ var apps = Group{
 			OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
 			Printer:       &printers.Deployment,
 			Hooks:         deploymentHooks,
+			Gated:         []Gate{GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 		},
 		{
 			Resource:   "replicasets",
@@ -105,6 +106,7 @@ var apps = Group{
 				ValidateStatusUpdate: validation.ReplicaSetStatusUpdate,
 				Warnings:             warnings.ReplicaSet,
 			},
+			Gated: []Gate{GateOf[appsv1.ReplicaSet]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 		},
 		{
 			Resource:   "statefulsets",
@@ -131,6 +133,7 @@ var apps = Group{
 				ValidateStatusUpdate: validation.StatefulSetStatusUpdate,
 				Warnings:             warnings.StatefulSet,
 			},
+			Gated: []Gate{GateOf[appsv1.StatefulSet]("1.37", "MaxUnavailableStatefulSet", "Spec.UpdateStrategy.RollingUpdate.MaxUnavailable")},
 		},
 	},
 }

@@ -41,6 +41,8 @@ var autoscalingGroup = Group{
 				ValidateUpdate:       validation.HorizontalPodAutoscalerUpdate,
 				ValidateStatusUpdate: validation.HorizontalPodAutoscalerStatusUpdate,
 			},
+			Gated: []Gate{GateOf[autoscalingv2.HorizontalPodAutoscaler]("1.35", "HPAConfigurableTolerance",
+				"Spec.Behavior.ScaleUp.Tolerance", "Spec.Behavior.ScaleDown.Tolerance")},
 		},
 	},
 }

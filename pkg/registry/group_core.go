@@ -103,6 +103,10 @@ var core = Group{
 			Printer:        &printers.Node,
 			Hooks:          nodeHooks,
 			Fields:         nodeFields,
+			Gated: []Gate{
+				GateOf[corev1.Node]("1.36", "NodeDeclaredFeatures", "Status.DeclaredFeatures"),
+				GateOf[corev1.Node]("1.37", "KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace"),
+			},
 		},
 		{
 			Resource:   "persistentvolumeclaims",
@@ -114,6 +118,7 @@ var core = Group{
 			ReturnDeleted: true,
 			Printer:       &printers.PersistentVolumeClaim,
 			Hooks:         persistentVolumeClaimHooks,
+			Gated:         []Gate{GateOf[corev1.PersistentVolumeClaim](OffByDefault, "CSIVolumeHealth", "Status.HealthStatus")},
 		},
 		{
 			Resource:   "persistentvolumes",
@@ -151,6 +156,14 @@ var core = Group{
 			Printer:      &printers.Pod,
 			Hooks:        podHooks,
 			Fields:       podFields,
+			Gated: []Gate{
+				GateOf[corev1.Pod](OffByDefault, "DRANodeAllocatableResources", "Status.NodeAllocatableResourceClaimStatuses"),
+				GateOf[corev1.Pod](OffByDefault, "CSIVolumeHealth", "Status.VolumeHealth"),
+				GateOf[corev1.Pod](OffByDefault, "ImageVolumeWithDigest", ofStatuses("VolumeMounts.VolumeStatus")...),
+				GateOf[corev1.Pod]("1.36", "InPlacePodLevelResourcesVerticalScaling", "Status.Resources", "Status.AllocatedResources"),
+				GateOf[corev1.Pod]("1.36", "DRAExtendedResource", "Status.ExtendedResourceClaimStatus"),
+				GateOf[corev1.Pod]("1.36", "ResourceHealthStatus", ofStatuses("AllocatedResourcesStatus")...),
+			},
 		},
 		{
 			Resource:   "podtemplates",

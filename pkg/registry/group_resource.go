@@ -35,6 +35,7 @@ var resource = Group{
 				Validate:       validation.DeviceClass,
 				ValidateUpdate: validation.DeviceClassUpdate,
 			},
+			Gated: []Gate{GateOf[resourcev1.DeviceClass]("1.36", "DRAExtendedResource", "Spec.ExtendedResourceName")},
 		},
 		{
 			Resource: "devicetaintrules",
@@ -70,6 +71,15 @@ var resource = Group{
 			ReturnDeleted:       true,
 			Printer:             &printers.ResourceClaim,
 			Hooks:               resourceClaimHooks,
+			Gated: []Gate{
+				GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceTaints", ofRequests("Spec", "Tolerations")...),
+				GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
+					append(ofRequests("Spec", "Capacity"), "Spec.Devices.Constraints.DistinctAttribute")...),
+				GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
+					"Status.Allocation.Devices.Results.ShareID", "Status.Allocation.Devices.Results.ConsumedCapacity", "Status.Devices.ShareID"),
+				GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceBindingConditions",
+					"Status.Allocation.Devices.Results.BindingConditions", "Status.Allocation.Devices.Results.BindingFailureConditions"),
+			},
 		},
 		{
 			Resource:   "resourceclaimtemplates",
@@ -83,6 +93,11 @@ var resource = Group{
 			ReturnDeleted: true,
 			Printer:       &printers.ResourceClaimTemplate,
 			Hooks:         resourceClaimTemplateHooks,
+			Gated: []Gate{
+				GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRADeviceTaints", ofRequests("Spec.Spec", "Tolerations")...),
+				GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRAConsumableCapacity",
+					append(ofRequests("Spec.Spec", "Capacity"), "Spec.Spec.Devices.Constraints.DistinctAttribute")...),
+			},
 		},
 		{
 			Resource: "resourceslices",
@@ -101,6 +116,15 @@ var resource = Group{
 				Warnings:       warnings.ResourceSlice,
 			},
 			Fields: resourceSliceFields,
+			Gated: []Gate{
+				GateOf[resourcev1.ResourceSlice]("1.36", "DRADeviceTaints", "Spec.Devices.Taints"),
+				GateOf[resourcev1.ResourceSlice]("1.36", "DRAPartitionableDevices", "Spec.SharedCounters", "Spec.PerDeviceNodeSelection",
+					"Spec.Devices.ConsumesCounters", "Spec.Devices.NodeName", "Spec.Devices.NodeSelector", "Spec.Devices.AllNodes"),
+				GateOf[resourcev1.ResourceSlice]("1.36", "DRADeviceBindingConditions",
+					"Spec.Devices.BindingConditions", "Spec.Devices.BindingFailureConditions", "Spec.Devices.BindsToNode"),
+				GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity",
+					"Spec.Devices.AllowMultipleAllocations", "Spec.Devices.Capacity.RequestPolicy"),
+			},
 		},
 	},
 }

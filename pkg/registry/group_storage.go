@@ -34,6 +34,11 @@ var storageGroup = Group{
 				ValidateUpdate:   validation.CSIDriverUpdate,
 				Warnings:         warnings.CSIDriver,
 			},
+			Gated: []Gate{
+				GateOf[storagev1.CSIDriver]("1.35", "MutableCSINodeAllocatableCount", "Spec.NodeAllocatableUpdatePeriodSeconds"),
+				GateOf[storagev1.CSIDriver]("1.35", "CSIServiceAccountTokenSecrets", "Spec.ServiceAccountTokenInSecrets"),
+				GateOf[storagev1.CSIDriver]("1.37", "VolumeLimitScaling", "Spec.PreventPodSchedulingIfMissing"),
+			},
 		},
 		{
 			Resource: "csinodes",
@@ -87,6 +92,8 @@ var storageGroup = Group{
 				// What a driver reports is checked wherever it is written.
 				ValidateStatusUpdate: validation.VolumeAttachmentUpdate,
 			},
+			Gated: []Gate{GateOf[storagev1.VolumeAttachment]("1.35", "MutableCSINodeAllocatableCount",
+				"Status.AttachError.ErrorCode", "Status.DetachError.ErrorCode")},
 		},
 		{
 			Resource:   "volumeattributesclasses",

@@ -100,6 +100,9 @@ type Kind struct {
 	// ReturnDeleted makes a deletion answer with the object instead of a Status.
 	ReturnDeleted bool
 
+	// Gated are the kind's fields behind feature gates of kube-apiserver, besides those of PodSpec.
+	Gated []Gate
+
 	// TTL, if set, is how many seconds an object is kept.
 	TTL func(Dependencies) uint64
 

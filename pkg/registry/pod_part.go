@@ -52,7 +52,7 @@ func (s podPartStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 	spec := was.Spec.DeepCopy()
 	s.part.take(spec, &pod.Spec)
 	pod.Spec = *spec
-	s.DropGatedPodFields(pod, was)
+	s.DropGated(pod, was)
 	pod.Status = was.Status
 	metav1.ResetObjectMetaForStatus(pod, was)
 	if s.SpecChanged(pod, was) {

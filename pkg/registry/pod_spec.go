@@ -40,22 +40,23 @@ func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	return validation.Privileged(p.path, spec)
 }
 
-// DropGatedPodFields drops from a pod's spec what is behind a gate that is off. An old object
-// that is not nil may have such fields from a server where it was on: they stay, and can change.
-func (s Strategy) DropGatedPodFields(obj, old runtime.Object) {
+// DropGated drops from an object what is behind a gate that is off. An old object that is not nil
+// may have such fields from a server where the gate was on: they stay, and can change.
+func (s Strategy) DropGated(obj, old runtime.Object) {
+	for _, gate := range s.gates {
+		if old == nil || !gate.used(old) {
+			gate.drop(obj)
+		}
+	}
 	p := s.Kind.PodSpec
 	if p == nil {
 		return
 	}
-	spec := p.in(obj)
-	if spec == nil {
-		return
-	}
-	was := &corev1.PodSpec{}
+	var was *corev1.PodSpec
 	if old != nil {
-		if s := p.in(old); s != nil {
-			was = s
-		}
+		was = p.in(old)
 	}
-	dropGated(spec, was, podGates)
+	if spec := p.in(obj); spec != nil {
+		dropGated(spec, was, s.podGates)
+	}
 }

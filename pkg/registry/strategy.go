@@ -26,6 +26,8 @@ type Strategy struct {
 	Versions []schema.GroupVersion
 	// deps are what hooks may ask.
 	deps Dependencies
+	// gates and podGates are the gates of the kind and of its PodSpec that are off.
+	gates, podGates []Gate
 }
 
 var (
@@ -56,7 +58,7 @@ func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	if s.Kind.Generation {
 		MetaOf(obj).SetGeneration(1)
 	}
-	s.DropGatedPodFields(obj, nil)
+	s.DropGated(obj, nil)
 	s.Kind.hooks().prepareForCreate(ctx, obj)
 }
 
@@ -65,7 +67,7 @@ func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	if s.Kind.Status {
 		copyField(obj, old, statusField)
 	}
-	s.DropGatedPodFields(obj, old)
+	s.DropGated(obj, old)
 	s.Kind.hooks().prepareForUpdate(ctx, obj, old)
 	if !s.Kind.Generation {
 		return
@@ -176,6 +178,7 @@ func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	if s.Kind.StatusKeepsMetadata {
 		metav1.ResetObjectMetaForStatus(m, oldMeta) // another name or uid is refused later
 	}
+	s.DropGated(obj, old)
 	s.Kind.hooks().prepareForStatusUpdate(ctx, obj, old)
 }
 

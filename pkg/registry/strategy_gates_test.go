@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 )
 
@@ -75,40 +76,139 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	}
 }
 
-// TestGatedFields checks that nothing is left of any field of pods and claims whose gate is
-// off.
+// TestGatedFields checks for each gate of each kind that the fields behind the gate are dropped where the emulated
+// version of Kubernetes has the gate off, and kept where it is on.
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
-	pod, reported, claim := &corev1.Pod{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}
-	pods, claims := Builtin().Strategy(row(t, "", "pods"), Dependencies{}), Builtin().Strategy(row(t, "", "persistentvolumeclaims"), Dependencies{})
+	for _, g := range Builtin().Groups() {
+		for i := range g.Kinds {
+			k := &g.Kinds[i]
+			for _, gate := range k.Gated {
+				testGate(t, k, gate, func(obj runtime.Object) any { return obj })
+			}
+			if k.PodSpec != nil {
+				for _, gate := range podGates {
+					testGate(t, k, gate, func(obj runtime.Object) any { return k.PodSpec.in(obj) })
+				}
+			}
+		}
+	}
+}
+
+// testGate sends each field behind a gate, of the part of an object that the gate is about.
+func testGate(t *testing.T, k *Kind, gate Gate, part func(runtime.Object) any) {
+	t.Helper()
+	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
+		s := Builtin().Strategy(k, Dependencies{Kubernetes: kubernetes})
+		kept := gate.since != nil && (kubernetes == nil || kubernetes.AtLeast(gate.since))
+		for _, path := range gate.fields {
+			obj := withField(k, part, path)
+			if !gate.used(part(obj)) {
+				t.Errorf("%s: a field behind %s is set, and not seen", k.Resource, gate.name)
+			}
+			s.DropGated(obj, nil)
+			if gate.used(part(obj)) != kept {
+				t.Errorf("%s: want a field behind %s kept: %t, in Kubernetes %v", k.Resource, gate.name, kept, kubernetes)
+			}
+			old, now := withField(k, part, path), withField(k, part, path)
+			s.DropGated(now, old)
+			if !gate.used(part(now)) {
+				t.Errorf("%s: a field behind %s that was used before is dropped, in Kubernetes %v", k.Resource, gate.name, kubernetes)
+			}
+		}
+	}
+}
+
+// withField is an object that has a field.
+func withField(k *Kind, part func(runtime.Object) any, path fieldPath) runtime.Object {
+	obj := NewOf(k.Object)()
+	if rc, ok := obj.(*corev1.ReplicationController); ok {
+		rc.Spec.Template = &corev1.PodTemplateSpec{} // a pointer here alone
+	}
+	fill(reflect.ValueOf(part(obj)), path)
+	return obj
+}
+
+// TestGatedPods checks the gates of a pod's spec that are more than fields.
+func TestGatedPods(t *testing.T) {
+	t.Parallel()
+	always, never := ptr.To(corev1.ContainerRestartPolicyAlways), ptr.To(corev1.ContainerRestartPolicyNever)
+	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+	image := corev1.Volume{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "r"}}}
+	empty := corev1.Volume{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+	mounts := func(names ...string) (m []corev1.VolumeMount) {
+		for _, name := range names {
+			m = append(m, corev1.VolumeMount{Name: name})
+		}
+		return m
+	}
+	ephemeral := func(c corev1.EphemeralContainerCommon) []corev1.EphemeralContainer {
+		return []corev1.EphemeralContainer{{EphemeralContainerCommon: c}}
+	}
 	for _, test := range []struct {
 		name, reason string
-		part         any
-		gates        []gate
-		send         func()
+		old          *corev1.PodSpec
+		spec, in1_34 corev1.PodSpec
 	}{
-		{"pod", "no kubelet would understand it", &pod.Spec, podGates, func() { pods.PrepareForCreate(t.Context(), pod) }},
-		{"status of pod", "nobody else reports it", &reported.Status, podStatusGates, func() {
-			StatusStrategy{pods}.PrepareForUpdate(t.Context(), reported, &corev1.Pod{})
-		}},
-		{"status of claim", "so it is with volumes", &claim.Status, claimStatusGates, func() {
-			StatusStrategy{claims}.PrepareForUpdate(t.Context(), claim, &corev1.PersistentVolumeClaim{})
-		}},
+		{
+			name: "rules for restarts", reason: "a kubelet of 1.34 doesn't know them",
+			spec: corev1.PodSpec{
+				InitContainers:      []corev1.Container{{Name: "sidecar", RestartPolicy: always}, {Name: "init", RestartPolicy: never, RestartPolicyRules: rules}},
+				Containers:          []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{RestartPolicy: never, RestartPolicyRules: rules}),
+			},
+			in1_34: corev1.PodSpec{
+				InitContainers:      []corev1.Container{{Name: "sidecar", RestartPolicy: always}, {Name: "init"}},
+				Containers:          []corev1.Container{{}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{}),
+			},
+		},
+		{
+			name: "rules that were there", reason: "the pod is from a later version",
+			old:    &corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: never}}},
+			spec:   corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
+			in1_34: corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
+		},
+		{
+			name: "sidecar", reason: "sidecars are older than the rules",
+			old:    &corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: always}}},
+			spec:   corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: never}}},
+			in1_34: corev1.PodSpec{InitContainers: []corev1.Container{{}}},
+		},
+		{
+			name: "volumes from images", reason: "a mount without its volume would be refused",
+			spec: corev1.PodSpec{
+				Volumes:             []corev1.Volume{image, empty},
+				InitContainers:      []corev1.Container{{VolumeMounts: mounts("image", "empty")}},
+				Containers:          []corev1.Container{{VolumeMounts: mounts("empty", "image")}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{VolumeMounts: mounts("image", "empty")}),
+			},
+			in1_34: corev1.PodSpec{
+				Volumes:             []corev1.Volume{empty},
+				InitContainers:      []corev1.Container{{VolumeMounts: mounts("empty")}},
+				Containers:          []corev1.Container{{VolumeMounts: mounts("empty")}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{VolumeMounts: mounts("empty")}),
+			},
+		},
+		{
+			name: "volumes from images that were there", reason: "the pod is from a later version",
+			old:    &corev1.PodSpec{Volumes: []corev1.Volume{image}},
+			spec:   corev1.PodSpec{Volumes: []corev1.Volume{image}},
+			in1_34: corev1.PodSpec{Volumes: []corev1.Volume{image}},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			for _, gate := range test.gates {
-				for _, path := range gate.fields {
-					fill(reflect.ValueOf(test.part), path)
+			for kubernetes, want := range map[string]corev1.PodSpec{"1.34": test.in1_34, "1.35": test.spec} {
+				s := Builtin().Strategy(row(t, "", "pods"), Dependencies{Kubernetes: version.MustParse(kubernetes)})
+				now := &corev1.Pod{Spec: *test.spec.DeepCopy()}
+				if test.old == nil {
+					s.DropGated(now, nil)
+				} else {
+					s.DropGated(now, &corev1.Pod{Spec: *test.old})
 				}
-				if !gate.used(test.part) {
-					t.Errorf("what is behind %s is set, and not seen", gate.name)
-				}
-			}
-			test.send()
-			for _, gate := range test.gates {
-				if gate.used(test.part) {
-					t.Errorf("what is behind %s is kept: %s", gate.name, test.reason)
+				if diff := cmp.Diff(want, now.Spec); diff != "" {
+					t.Errorf("in Kubernetes %s: %s (-want +got):\n%s", kubernetes, test.reason, diff)
 				}
 			}
 		})
@@ -132,6 +232,13 @@ func fill(v reflect.Value, path fieldPath) {
 		if len(path) > 0 {
 			fill(v.Index(0), path)
 		}
+	case v.Kind() == reflect.Map:
+		item := reflect.New(v.Type().Elem()).Elem()
+		if len(path) > 0 {
+			fill(item, path)
+		}
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), item)
 	case len(path) > 0:
 		fill(v.Field(path[0]), path[1:])
 	}

@@ -36,7 +36,6 @@ var podHooks = HooksOf[*corev1.Pod]{
 		if pod.Status.QOSClass == "" {
 			pod.Status.QOSClass = old.Status.QOSClass
 		}
-		dropGated(&pod.Status, &old.Status, podStatusGates)
 		keepObservedGenerations(&pod.Status, &old.Status)
 	},
 	Validate:             validation.Pod,

@@ -51,9 +51,6 @@ var persistentVolumeClaimHooks = HooksOf[*corev1.PersistentVolumeClaim]{
 		// The old claim may be from before there was a dataSourceRef.
 		sameDataSources(&old.Spec)
 	},
-	PrepareForStatusUpdate: func(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
-		dropGated(&c.Status, &old.Status, claimStatusGates)
-	},
 	Validate:             validation.PersistentVolumeClaim,
 	ValidateUpdate:       validation.PersistentVolumeClaimUpdate,
 	ValidateStatusUpdate: validation.PersistentVolumeClaimStatusUpdate,

@@ -184,7 +184,10 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 			versions = append(versions, gv)
 		}
 	})
-	return Strategy{ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, deps: deps}
+	return Strategy{
+		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, deps: deps,
+		gates: gatesOff(k.Gated, deps.Kubernetes), podGates: gatesOff(podGates, deps.Kubernetes),
+	}
 }
 
 // owner is the group whose row it is.

@@ -29,6 +29,7 @@ func (c *Config) dependencies() (registry.Dependencies, error) {
 	return registry.Dependencies{
 		RESTOptions:     c.generic.RESTOptionsGetter,
 		Written:         c.written,
+		Kubernetes:      o.globals.versions.EmulationVersion(),
 		EventTTL:        o.EventTTL,
 		Authenticator:   c.generic.Authentication.Authenticator,
 		Audiences:       c.generic.Authentication.APIAudiences,
