@@ -1,5 +1,5 @@
-// Package registrytest has the rows of a table on an etcd of their own, for tests of what rows do with
-// what is stored. Tests of what a server makes of the rows start one with package miniapitest.
+// Package registrytest has what tests of several groups need: the rows of a table on an etcd of their own,
+// comparisons, and parts of objects. Tests of what a server makes of the rows start one with package miniapitest.
 package registrytest
 
 import (

@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -78,7 +81,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 			t.Parallel()
 			o := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}, Spec: tc.spec}
 			defaults.ValidatingAdmissionPolicy(o)
-			wantErrors(t, tc.reason, validation.ValidatingAdmissionPolicy(o), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.ValidatingAdmissionPolicy(o), tc.want...)
 		})
 	}
 }
@@ -98,18 +101,18 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	apply := func(s string) *admissionv1.ApplyConfiguration { return &admissionv1.ApplyConfiguration{Expression: s} }
 	patch := func(s string) *admissionv1.JSONPatch { return &admissionv1.JSONPatch{Expression: s} }
 
-	wantErrors(t, "objects and patches are known types", validation.MutatingAdmissionPolicy(policy(
+	registrytest.WantErrors(t, "objects and patches are known types", validation.MutatingAdmissionPolicy(policy(
 		admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration,
 			ApplyConfiguration: apply(`Object{metadata: Object.metadata{labels: {"a": "b"}}}`)},
 		admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch,
 			JSONPatch: patch(`[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a/b"), value: "c"}]`)},
 	)))
-	wantErrors(t, "a policy without mutations does nothing", validation.MutatingAdmissionPolicy(policy()),
+	registrytest.WantErrors(t, "a policy without mutations does nothing", validation.MutatingAdmissionPolicy(policy()),
 		"spec.mutations: Required value: mutations must contain at least one item")
 
 	deletes := policy(admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply("Object{}")})
 	deletes.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
-	wantErrors(t, "a deletion has no object to change", validation.MutatingAdmissionPolicy(deletes),
+	registrytest.WantErrors(t, "a deletion has no object to change", validation.MutatingAdmissionPolicy(deletes),
 		`spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`)
 
 	errs := validation.MutatingAdmissionPolicy(policy(
@@ -136,7 +139,7 @@ func TestValidatingAdmissionPolicyBinding(t *testing.T) {
 			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny, admissionv1.Warn, admissionv1.Deny},
 		},
 	}
-	wantErrors(t, "a binding names a policy, one way to find parameters, and actions that make sense together",
+	registrytest.WantErrors(t, "a binding names a policy, one way to find parameters, and actions that make sense together",
 		validation.ValidatingAdmissionPolicyBinding(o),
 		"spec.policyName: Required value",
 		"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",

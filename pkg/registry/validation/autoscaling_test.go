@@ -3,6 +3,8 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -39,11 +41,11 @@ func TestAutoscalersToZero(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"},
 				MinReplicas:    &test.least, MaxReplicas: 2, Metrics: test.metrics,
 			}}
-			wantErrors(t, test.reason, validation.HorizontalPodAutoscaler(h), test.want...)
+			registrytest.WantErrors(t, test.reason, validation.HorizontalPodAutoscaler(h), test.want...)
 		})
 	}
 }

@@ -3,6 +3,8 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -167,7 +169,7 @@ func TestContainers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			pod := podWith(func(p *corev1.Pod) { tc.change(&p.Spec, &p.Spec.Containers[0]) })
-			wantErrors(t, tc.reason, validation.Pod(pod), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Pod(pod), tc.want...)
 		})
 	}
 }
@@ -181,17 +183,17 @@ func TestContainerResources(t *testing.T) {
 	}{
 		{
 			name: "above limit", reason: "a request is within its limit",
-			resources: corev1.ResourceRequirements{Requests: quantities("cpu", "2"), Limits: quantities("cpu", "1")},
+			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("cpu", "2"), Limits: registrytest.Quantities("cpu", "1")},
 			want:      []string{`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`},
 		},
 		{
 			name: "extended", reason: "devices cannot be shared",
-			resources: corev1.ResourceRequirements{Requests: quantities("example.com/gpu", "1"), Limits: quantities("example.com/gpu", "2")},
+			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("example.com/gpu", "1"), Limits: registrytest.Quantities("example.com/gpu", "2")},
 			want:      []string{`spec.containers[0].resources.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2`},
 		},
 		{
 			name: "names", reason: "a resource of nobody's domain has to be a standard one",
-			resources: corev1.ResourceRequirements{Limits: quantities("speed", "1")},
+			resources: corev1.ResourceRequirements{Limits: registrytest.Quantities("speed", "1")},
 			want: []string{
 				`spec.containers[0].resources.limits[speed]: Invalid value: "speed": must be a standard resource type or fully qualified`,
 				`spec.containers[0].resources.limits[speed]: Invalid value: "speed": must be a standard resource for containers`,
@@ -199,12 +201,12 @@ func TestContainerResources(t *testing.T) {
 		},
 		{
 			name: "negative", reason: "amounts are not negative",
-			resources: corev1.ResourceRequirements{Limits: quantities("memory", "-1")},
+			resources: corev1.ResourceRequirements{Limits: registrytest.Quantities("memory", "-1")},
 			want:      []string{`spec.containers[0].resources.limits[memory]: Invalid value: "-1": must be greater than or equal to 0`},
 		},
 		{
 			name: "huge pages", reason: "huge pages come with something to run on",
-			resources: corev1.ResourceRequirements{Requests: quantities("hugepages-2Mi", "2Mi"), Limits: quantities("hugepages-2Mi", "2Mi")},
+			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("hugepages-2Mi", "2Mi"), Limits: registrytest.Quantities("hugepages-2Mi", "2Mi")},
 			want:      []string{"spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
 		},
 		{
@@ -218,18 +220,18 @@ func TestContainerResources(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			pod := podWith(func(p *corev1.Pod) { p.Spec.Containers[0].Resources = tc.resources })
-			wantErrors(t, tc.reason, validation.Pod(pod), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Pod(pod), tc.want...)
 		})
 	}
 }
 
 func TestPrivileged(t *testing.T) {
 	t.Parallel()
-	spec := validSpec()
+	spec := registrytest.ValidPodSpec()
 	spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
-	pod := &corev1.Pod{ObjectMeta: stored("p"), Spec: spec}
+	pod := &corev1.Pod{ObjectMeta: registrytest.Stored("p"), Spec: spec}
 	defaults.Pod(pod)
-	wantErrors(t, "privileged containers are valid by themselves", validation.Pod(pod))
-	wantErrors(t, "a cluster can disallow them", validation.Privileged(nil, &pod.Spec),
+	registrytest.WantErrors(t, "privileged containers are valid by themselves", validation.Pod(pod))
+	registrytest.WantErrors(t, "a cluster can disallow them", validation.Privileged(nil, &pod.Spec),
 		"containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy")
 }

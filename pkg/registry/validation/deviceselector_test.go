@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,11 +23,11 @@ func selects(expressions ...string) []resourcev1.DeviceSelector {
 func TestDeviceSelectors(t *testing.T) {
 	t.Parallel()
 	class := func(expressions ...string) *resourcev1.DeviceClass {
-		return &resourcev1.DeviceClass{ObjectMeta: clusterStored("c"), Spec: resourcev1.DeviceClassSpec{Selectors: selects(expressions...)}}
+		return &resourcev1.DeviceClass{ObjectMeta: registrytest.ClusterStored("c"), Spec: resourcev1.DeviceClassSpec{Selectors: selects(expressions...)}}
 	}
 	claim := func(request resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
 		request.Name = "r"
-		return &resourcev1.ResourceClaim{ObjectMeta: stored("c"), Spec: resourcev1.ResourceClaimSpec{
+		return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("c"), Spec: resourcev1.ResourceClaimSpec{
 			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}}}
 	}
 	exactly := func(expressions ...string) *resourcev1.ResourceClaim {
@@ -86,7 +88,7 @@ func TestDeviceSelectors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }

@@ -3,7 +3,10 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	resourcev1 "k8s.io/api/resource/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -12,7 +15,7 @@ import (
 )
 
 func taintRule(taint resourcev1.DeviceTaint, selector *resourcev1.DeviceTaintSelector) *resourcev1.DeviceTaintRule {
-	return &resourcev1.DeviceTaintRule{ObjectMeta: clusterStored("rule"), Spec: resourcev1.DeviceTaintRuleSpec{DeviceSelector: selector, Taint: taint}}
+	return &resourcev1.DeviceTaintRule{ObjectMeta: registrytest.ClusterStored("rule"), Spec: resourcev1.DeviceTaintRuleSpec{DeviceSelector: selector, Taint: taint}}
 }
 
 func TestDeviceTaintRule(t *testing.T) {
@@ -56,7 +59,7 @@ func TestDeviceTaintRule(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }

@@ -4,8 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -15,7 +19,7 @@ import (
 
 // jobWith is a valid job with a selector of its own, changed after defaulting.
 func jobWith(change func(*batchv1.Job)) *batchv1.Job {
-	j := &batchv1.Job{ObjectMeta: stored("j"), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true), Selector: appSelector(), Template: appTemplate()}}
+	j := &batchv1.Job{ObjectMeta: registrytest.Stored("j"), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true), Selector: appSelector(), Template: appTemplate()}}
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	defaults.Job(j)
 	change(j)
@@ -100,7 +104,7 @@ func TestJob(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.Job(jobWith(tc.change)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Job(jobWith(tc.change)), tc.want...)
 		})
 	}
 }
@@ -136,7 +140,7 @@ func TestJobUpdate(t *testing.T) {
 			old: suspended,
 			now: func(j *batchv1.Job) {
 				j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
-				j.Spec.Template.Spec.Containers[0].Resources.Requests = quantities("cpu", "1")
+				j.Spec.Template.Spec.Containers[0].Resources.Requests = registrytest.Quantities("cpu", "1")
 			},
 		},
 		{
@@ -150,7 +154,7 @@ func TestJobUpdate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.JobUpdate(jobWith(tc.now), jobWith(tc.old)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.JobUpdate(jobWith(tc.now), jobWith(tc.old)), tc.want...)
 		})
 	}
 
@@ -208,7 +212,7 @@ func TestJobStatusUpdate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			job := func(s batchv1.JobStatus) *batchv1.Job { return jobWith(func(j *batchv1.Job) { j.Status = s }) }
-			wantErrors(t, tc.reason, validation.JobStatusUpdate(job(tc.now), job(tc.old)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.JobStatusUpdate(job(tc.now), job(tc.old)), tc.want...)
 		})
 	}
 }
@@ -216,7 +220,7 @@ func TestJobStatusUpdate(t *testing.T) {
 func TestCronJob(t *testing.T) {
 	t.Parallel()
 	build := func(schedule string, zone *string) *batchv1.CronJob {
-		c := &batchv1.CronJob{ObjectMeta: stored("c"), Spec: batchv1.CronJobSpec{Schedule: schedule, TimeZone: zone}}
+		c := &batchv1.CronJob{ObjectMeta: registrytest.Stored("c"), Spec: batchv1.CronJobSpec{Schedule: schedule, TimeZone: zone}}
 		c.Spec.JobTemplate.Spec.Template = appTemplate()
 		c.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		defaults.CronJob(c)
@@ -243,18 +247,18 @@ func TestCronJob(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.CronJob(build(tc.schedule, tc.zone)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.CronJob(build(tc.schedule, tc.zone)), tc.want...)
 		})
 	}
-	wantErrors(t, "a time zone in a schedule that has one already may stay",
+	registrytest.WantErrors(t, "a time zone in a schedule that has one already may stay",
 		validation.CronJobUpdate(build("TZ=UTC 5 0 * * *", nil), build("TZ=UTC 0 0 * * *", nil)))
 
 	long := build("0 0 * * *", nil)
 	long.Name = "a234567890123456789012345678901234567890123456789012345"
 	gang := build("@daily", nil)
 	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
-	wantErrors(t, "what its jobs can't have", validation.CronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
-	wantErrors(t, "it is from where they could", validation.CronJobUpdate(gang, gang))
-	wantErrors(t, "the names of its jobs have to fit", validation.CronJob(long),
+	registrytest.WantErrors(t, "what its jobs can't have", validation.CronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
+	registrytest.WantErrors(t, "it is from where they could", validation.CronJobUpdate(gang, gang))
+	registrytest.WantErrors(t, "the names of its jobs have to fit", validation.CronJob(long),
 		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
 }

@@ -3,6 +3,8 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -12,7 +14,7 @@ import (
 func TestLeaseCandidate(t *testing.T) {
 	t.Parallel()
 	candidate := func(lease, binary, emulation, strategy string) *coordinationv1beta1.LeaseCandidate {
-		c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: stored("candidate")}
+		c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: registrytest.Stored("candidate")}
 		c.Spec.LeaseName, c.Spec.BinaryVersion, c.Spec.EmulationVersion = lease, binary, emulation
 		if strategy != "" {
 			c.Spec.Strategy = "OldestEmulationVersion"
@@ -46,7 +48,7 @@ func TestLeaseCandidate(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }

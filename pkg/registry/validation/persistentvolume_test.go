@@ -3,6 +3,8 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -14,13 +16,13 @@ import (
 func TestPersistentVolumeClaimDifference(t *testing.T) {
 	t.Parallel()
 	claim := func(mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
-		return &corev1.PersistentVolumeClaim{ObjectMeta: stored("c"), Spec: corev1.PersistentVolumeClaimSpec{
+		return &corev1.PersistentVolumeClaim{ObjectMeta: registrytest.Stored("c"), Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{mode},
 			Resources: corev1.VolumeResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		}}
 	}
-	wantErrors(t, "people read it to see what they changed",
+	registrytest.WantErrors(t, "people read it to see what they changed",
 		validation.PersistentVolumeClaimUpdate(claim(corev1.ReadWriteMany), claim(corev1.ReadWriteOnce)),
 		`spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
 @@ -1,6 +1,6 @@
@@ -38,7 +40,7 @@ func TestPersistentVolumeClaimDifference(t *testing.T) {
 func TestPersistentVolumeDifference(t *testing.T) {
 	t.Parallel()
 	volume := func(handle string) *corev1.PersistentVolume {
-		v := &corev1.PersistentVolume{ObjectMeta: stored("v"), Spec: corev1.PersistentVolumeSpec{
+		v := &corev1.PersistentVolume{ObjectMeta: registrytest.Stored("v"), Spec: corev1.PersistentVolumeSpec{
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
@@ -47,7 +49,7 @@ func TestPersistentVolumeDifference(t *testing.T) {
 		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "d.example.com", VolumeHandle: handle}
 		return v
 	}
-	wantErrors(t, "people read it to see what they changed",
+	registrytest.WantErrors(t, "people read it to see what they changed",
 		validation.PersistentVolumeUpdate(volume("b"), volume("a")),
 		`spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation
 @@ -22,7 +22,7 @@

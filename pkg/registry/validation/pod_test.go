@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -19,45 +20,15 @@ const subdomainMessage = "a lowercase RFC 1123 subdomain must consist of lower c
 	"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
 	`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 
-// wantErrors compares errors with their texts.
-func wantErrors(t *testing.T, reason string, errs field.ErrorList, want ...string) {
-	t.Helper()
-	var got []string
-	for _, err := range errs {
-		got = append(got, err.Error())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: errors (-want +got):\n%s", reason, diff)
-	}
-}
-
-// stored gives metadata what the server fills in.
-func stored(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: "default", ResourceVersion: "1"}
-}
-
-// validSpec is the least that a pod needs before defaulting.
-func validSpec() corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}
-}
-
 // podWith is a valid pod with defaults, changed afterwards.
 func podWith(change func(*corev1.Pod)) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: stored("p"), Spec: validSpec()}
+	pod := &corev1.Pod{ObjectMeta: registrytest.Stored("p"), Spec: registrytest.ValidPodSpec()}
 	defaults.Pod(pod)
 	change(pod)
 	return pod
 }
 
 func unchangedPod(*corev1.Pod) {}
-
-func quantities(pairs ...string) corev1.ResourceList {
-	list := corev1.ResourceList{}
-	for i := 0; i < len(pairs); i += 2 {
-		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return list
-}
 
 func TestPod(t *testing.T) {
 	t.Parallel()
@@ -183,7 +154,7 @@ func TestPod(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.Pod(podWith(tc.change)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Pod(podWith(tc.change)), tc.want...)
 		})
 	}
 }
@@ -241,7 +212,7 @@ func TestPodUpdate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.PodUpdate(podWith(tc.now), podWith(tc.old)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.PodUpdate(podWith(tc.now), podWith(tc.old)), tc.want...)
 		})
 	}
 }
@@ -301,7 +272,7 @@ func TestPodStatusUpdate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.PodStatusUpdate(podWith(tc.now), podWith(tc.old)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.PodStatusUpdate(podWith(tc.now), podWith(tc.old)), tc.want...)
 		})
 	}
 }
@@ -316,7 +287,7 @@ func TestPodResize(t *testing.T) {
 		now          func(*corev1.Pod)
 		want         []string
 	}{
-		{name: "more", reason: "cpu may change", now: sized(quantities("cpu", "2"))},
+		{name: "more", reason: "cpu may change", now: sized(registrytest.Quantities("cpu", "2"))},
 		{
 			name: "class", reason: "the class of service stays", now: sized(nil),
 			want: []string{
@@ -327,7 +298,7 @@ func TestPodResize(t *testing.T) {
 		{
 			name: "image", reason: "nothing else may change",
 			now: func(p *corev1.Pod) {
-				sized(quantities("cpu", "2"))(p)
+				sized(registrytest.Quantities("cpu", "2"))(p)
 				p.Spec.Containers[0].Image = "other"
 			},
 			want: []string{"spec: Forbidden: only cpu and memory resources are mutable"},
@@ -335,7 +306,7 @@ func TestPodResize(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.PodResize(podWith(tc.now), podWith(sized(quantities("cpu", "1")))), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.PodResize(podWith(tc.now), podWith(sized(registrytest.Quantities("cpu", "1")))), tc.want...)
 		})
 	}
 }
@@ -348,12 +319,12 @@ func TestPodEphemeralContainersUpdate(t *testing.T) {
 			defaults.Pod(p)
 		}
 	}
-	wantErrors(t, "a container can be added",
+	registrytest.WantErrors(t, "a container can be added",
 		validation.PodEphemeralContainersUpdate(podWith(debugging("a")), podWith(unchangedPod)))
-	wantErrors(t, "a container cannot go",
+	registrytest.WantErrors(t, "a container cannot go",
 		validation.PodEphemeralContainersUpdate(podWith(debugging("b")), podWith(debugging("a"))),
 		"spec.ephemeralContainers: Forbidden: existing ephemeral containers \"a\" may not be removed\n")
-	wantErrors(t, "names differ between containers of all types",
+	registrytest.WantErrors(t, "names differ between containers of all types",
 		validation.PodEphemeralContainersUpdate(podWith(debugging("web")), podWith(unchangedPod)),
 		`spec.ephemeralContainers[0].name: Duplicate value: "web"`)
 }

@@ -15,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
+
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -63,7 +67,7 @@ func TestClusterTrustBundle(t *testing.T) {
 	authority, other := certificatePEM(t, key, x509.Certificate{IsCA: true}), certificatePEM(t, key, x509.Certificate{IsCA: true})
 	leaf := certificatePEM(t, key, x509.Certificate{})
 	bundle := func(name, signer, anchors string) *certificatesv1.ClusterTrustBundle {
-		return &certificatesv1.ClusterTrustBundle{ObjectMeta: clusterStored(name),
+		return &certificatesv1.ClusterTrustBundle{ObjectMeta: registrytest.ClusterStored(name),
 			Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: anchors}}
 	}
 	for _, tc := range []struct {
@@ -118,14 +122,14 @@ func TestClusterTrustBundle(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }
 
 // podRequest is a valid request without a key.
 func podRequest(change func(*certificatesv1beta1.PodCertificateRequest)) *certificatesv1beta1.PodCertificateRequest {
-	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: stored("request"), Spec: certificatesv1beta1.PodCertificateRequestSpec{
+	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: registrytest.Stored("request"), Spec: certificatesv1beta1.PodCertificateRequestSpec{
 		SignerName: "e.com/s", PodName: "pod", PodUID: "1", ServiceAccountName: "account", ServiceAccountUID: "2",
 		NodeName: "node", NodeUID: "3", MaxExpirationSeconds: ptr.To[int32](7200),
 	}}
@@ -211,7 +215,7 @@ func TestPodCertificateRequestKeys(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.PodCertificateRequest(podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
+			registrytest.WantErrors(t, tc.reason, validation.PodCertificateRequest(podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
 				r.Spec.StubPKCS10Request, r.Spec.PKIXPublicKey, r.Spec.ProofOfPossession = tc.stub, tc.pkix, tc.proof
 			})), tc.want...)
 		})
@@ -253,7 +257,7 @@ func TestPodCertificateRequest(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.PodCertificateRequest(podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
+			registrytest.WantErrors(t, tc.reason, validation.PodCertificateRequest(podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
 				r.Spec.StubPKCS10Request = request
 				tc.change(&r.Spec)
 			})), tc.want...)
@@ -372,7 +376,7 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 			for _, err := range errs { // values are chains of certificates and times
 				err.BadValue = field.OmitValueType{}
 			}
-			wantErrors(t, tc.reason, errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, errs, tc.want...)
 		})
 	}
 }

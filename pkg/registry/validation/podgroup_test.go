@@ -3,6 +3,8 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -17,11 +19,11 @@ func gang(count int32) schedulingv1beta1.PodGroupSchedulingPolicy {
 var basic = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}
 
 func workload(templates ...schedulingv1beta1.PodGroupTemplate) *schedulingv1beta1.Workload {
-	return &schedulingv1beta1.Workload{ObjectMeta: stored("workload"), Spec: schedulingv1beta1.WorkloadSpec{PodGroupTemplates: templates}}
+	return &schedulingv1beta1.Workload{ObjectMeta: registrytest.Stored("workload"), Spec: schedulingv1beta1.WorkloadSpec{PodGroupTemplates: templates}}
 }
 
 func podGroup(change func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
-	g := &schedulingv1beta1.PodGroup{ObjectMeta: stored("group"), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2)}}
+	g := &schedulingv1beta1.PodGroup{ObjectMeta: registrytest.Stored("group"), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2)}}
 	change(g)
 	return g
 }
@@ -79,7 +81,7 @@ func TestWorkload(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }
@@ -136,7 +138,7 @@ func TestPodGroup(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }

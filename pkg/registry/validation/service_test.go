@@ -3,6 +3,8 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -13,7 +15,7 @@ import (
 
 // serviceWith is a service with one address and one port, changed and then defaulted.
 func serviceWith(change func(*corev1.ServiceSpec)) *corev1.Service {
-	s := &corev1.Service{ObjectMeta: stored("service"), Spec: corev1.ServiceSpec{
+	s := &corev1.Service{ObjectMeta: registrytest.Stored("service"), Spec: corev1.ServiceSpec{
 		Ports:     []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
 		ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"},
 		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
@@ -116,7 +118,7 @@ func TestService(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.Service(serviceWith(tc.change)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Service(serviceWith(tc.change)), tc.want...)
 		})
 	}
 }
@@ -173,7 +175,7 @@ func TestServiceUpdate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.ServiceUpdate(serviceWith(tc.to), serviceWith(tc.from)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.ServiceUpdate(serviceWith(tc.to), serviceWith(tc.from)), tc.want...)
 		})
 	}
 }

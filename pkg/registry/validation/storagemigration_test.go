@@ -3,7 +3,10 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,7 +16,7 @@ import (
 func TestStorageVersionMigration(t *testing.T) {
 	t.Parallel()
 	migration := func(resource, version string, conditions ...string) *storagemigrationv1.StorageVersionMigration {
-		m := &storagemigrationv1.StorageVersionMigration{ObjectMeta: clusterStored("migration"),
+		m := &storagemigrationv1.StorageVersionMigration{ObjectMeta: registrytest.ClusterStored("migration"),
 			Spec:   storagemigrationv1.StorageVersionMigrationSpec{Resource: metav1.GroupResource{Resource: resource}},
 			Status: storagemigrationv1.StorageVersionMigrationStatus{ResourceVersion: version}}
 		for _, c := range conditions {
@@ -41,7 +44,7 @@ func TestStorageVersionMigration(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 	for _, tc := range []struct {

@@ -3,7 +3,10 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -25,7 +28,7 @@ func TestVolumes(t *testing.T) {
 		},
 		{
 			name: "empty dir", reason: "its limit is a size",
-			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(quantities("", "-1")[""])}},
+			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(registrytest.Quantities("", "-1")[""])}},
 			want:   []string{"spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"},
 		},
 		{
@@ -77,7 +80,7 @@ func TestVolumes(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "mine"},
 				Spec: corev1.PersistentVolumeClaimSpec{
 					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-					Resources:   corev1.VolumeResourceRequirements{Requests: quantities("storage", "1Gi")},
+					Resources:   corev1.VolumeResourceRequirements{Requests: registrytest.Quantities("storage", "1Gi")},
 				},
 			}}},
 			want: []string{"spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"},
@@ -116,7 +119,7 @@ func TestVolumes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			pod := podWith(func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: tc.source}} })
-			wantErrors(t, tc.reason, validation.Pod(pod), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Pod(pod), tc.want...)
 		})
 	}
 }
@@ -127,7 +130,7 @@ func TestVolumeNames(t *testing.T) {
 	pod := podWith(func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "a", VolumeSource: empty}, {Name: "a", VolumeSource: empty}, {VolumeSource: empty}}
 	})
-	wantErrors(t, "volumes have names, which differ", validation.Pod(pod),
+	registrytest.WantErrors(t, "volumes have names, which differ", validation.Pod(pod),
 		`spec.volumes[1].name: Duplicate value: "a"`,
 		"spec.volumes[2].name: Required value")
 }

@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -166,7 +169,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.MutatingWebhookConfiguration(hooksWith(tc.change)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.MutatingWebhookConfiguration(hooksWith(tc.change)), tc.want...)
 		})
 	}
 }
@@ -229,7 +232,7 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }
@@ -245,7 +248,7 @@ func TestValidatingWebhookConfiguration(t *testing.T) {
 			MatchConditions: []admissionv1.MatchCondition{{Name: "a b", Expression: "true"}},
 		}},
 	}
-	wantErrors(t, "every field of a validating webhook is looked at", validation.ValidatingWebhookConfiguration(o),
+	registrytest.WantErrors(t, "every field of a validating webhook is looked at", validation.ValidatingWebhookConfiguration(o),
 		"webhooks[0].rules[0].operations: Required value",
 		"webhooks[0].rules[0].apiGroups: Required value",
 		"webhooks[0].rules[0].apiVersions: Required value",

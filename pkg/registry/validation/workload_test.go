@@ -3,8 +3,12 @@ package validation_test
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+
 	appsv1 "k8s.io/api/apps/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -19,11 +23,11 @@ var appLabels = map[string]string{"app": "web"}
 func appSelector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: appLabels} }
 
 func appTemplate() corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: appLabels}, Spec: validSpec()}
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: appLabels}, Spec: registrytest.ValidPodSpec()}
 }
 
 func deploymentWith(change func(*appsv1.Deployment)) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: stored("d"), Spec: appsv1.DeploymentSpec{Selector: appSelector(), Template: appTemplate()}}
+	d := &appsv1.Deployment{ObjectMeta: registrytest.Stored("d"), Spec: appsv1.DeploymentSpec{Selector: appSelector(), Template: appTemplate()}}
 	defaults.Deployment(d)
 	change(d)
 	return d
@@ -87,7 +91,7 @@ func TestDeployment(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.Deployment(deploymentWith(tc.change)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.Deployment(deploymentWith(tc.change)), tc.want...)
 		})
 	}
 }
@@ -98,14 +102,14 @@ func TestDeploymentUpdate(t *testing.T) {
 	moved := deploymentWith(func(d *appsv1.Deployment) {
 		d.Spec.Selector, d.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: other}, other
 	})
-	wantErrors(t, "a deployment keeps its pods", validation.DeploymentUpdate(moved, deploymentWith(func(*appsv1.Deployment) {})),
+	registrytest.WantErrors(t, "a deployment keeps its pods", validation.DeploymentUpdate(moved, deploymentWith(func(*appsv1.Deployment) {})),
 		`spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable`)
 
 	counted := deploymentWith(func(d *appsv1.Deployment) {
 		d.Status = appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 2, AvailableReplicas: -1}
 	})
 	before := deploymentWith(func(d *appsv1.Deployment) { d.Status.CollisionCount = ptr.To[int32](1) })
-	wantErrors(t, "counts are of the same pods", validation.DeploymentStatusUpdate(counted, before),
+	registrytest.WantErrors(t, "counts are of the same pods", validation.DeploymentStatusUpdate(counted, before),
 		"status.availableReplicas: Invalid value: -1: must be greater than or equal to 0",
 		"status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
 		"status.collisionCount: Invalid value: 0: cannot be decremented")
@@ -114,47 +118,47 @@ func TestDeploymentUpdate(t *testing.T) {
 func TestReplicaSet(t *testing.T) {
 	t.Parallel()
 	build := func(replicas int32) *appsv1.ReplicaSet {
-		r := &appsv1.ReplicaSet{ObjectMeta: stored("r"), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: appSelector(), Template: appTemplate()}}
+		r := &appsv1.ReplicaSet{ObjectMeta: registrytest.Stored("r"), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: appSelector(), Template: appTemplate()}}
 		defaults.ReplicaSet(r)
 		return r
 	}
 	const negative = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
-	wantErrors(t, "replicas are counted", validation.ReplicaSet(build(-1)), negative)
-	wantErrors(t, "kube-apiserver checks a changed spec twice", validation.ReplicaSetUpdate(build(-1), build(1)), negative, negative)
+	registrytest.WantErrors(t, "replicas are counted", validation.ReplicaSet(build(-1)), negative)
+	registrytest.WantErrors(t, "kube-apiserver checks a changed spec twice", validation.ReplicaSetUpdate(build(-1), build(1)), negative, negative)
 }
 
 func TestReplicationController(t *testing.T) {
 	t.Parallel()
-	rc := &corev1.ReplicationController{ObjectMeta: stored("r")}
+	rc := &corev1.ReplicationController{ObjectMeta: registrytest.Stored("r")}
 	defaults.ReplicationController(rc)
-	wantErrors(t, "nothing is derived without a template", validation.ReplicationController(rc),
+	registrytest.WantErrors(t, "nothing is derived without a template", validation.ReplicationController(rc),
 		"spec.selector: Required value", "spec.template: Required value")
 }
 
 func TestDaemonSet(t *testing.T) {
 	t.Parallel()
 	build := func(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
-		d := &appsv1.DaemonSet{ObjectMeta: stored("d"), Spec: appsv1.DaemonSetSpec{Selector: appSelector(), Template: appTemplate()}}
+		d := &appsv1.DaemonSet{ObjectMeta: registrytest.Stored("d"), Spec: appsv1.DaemonSetSpec{Selector: appSelector(), Template: appTemplate()}}
 		defaults.DaemonSet(d)
 		change(d)
 		return d
 	}
-	wantErrors(t, "defaults make the least daemon set whole", validation.DaemonSet(build(func(*appsv1.DaemonSet) {})))
-	wantErrors(t, "a daemon is replaced before or after, not both",
+	registrytest.WantErrors(t, "defaults make the least daemon set whole", validation.DaemonSet(build(func(*appsv1.DaemonSet) {})))
+	registrytest.WantErrors(t, "a daemon is replaced before or after, not both",
 		validation.DaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1)) })),
 		"spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero")
-	wantErrors(t, "the type of a strategy is known",
+	registrytest.WantErrors(t, "the type of a strategy is known",
 		validation.DaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: "Never"} })),
 		`spec.updateStrategy: Unsupported value: {"Type":"Never","RollingUpdate":null}: supported values: "RollingUpdate", "OnDelete"`)
 }
 
 func statefulSetWith(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-	s := &appsv1.StatefulSet{ObjectMeta: stored("s"), Spec: appsv1.StatefulSetSpec{Selector: appSelector(), Template: appTemplate()}}
+	s := &appsv1.StatefulSet{ObjectMeta: registrytest.Stored("s"), Spec: appsv1.StatefulSetSpec{Selector: appSelector(), Template: appTemplate()}}
 	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: quantities("storage", "1Gi")},
+			Resources:   corev1.VolumeResourceRequirements{Requests: registrytest.Quantities("storage", "1Gi")},
 		},
 	}}
 	s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
@@ -184,7 +188,7 @@ func TestStatefulSet(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, validation.StatefulSet(statefulSetWith(tc.change)), tc.want...)
+			registrytest.WantErrors(t, tc.reason, validation.StatefulSet(statefulSetWith(tc.change)), tc.want...)
 		})
 	}
 }
@@ -192,10 +196,10 @@ func TestStatefulSet(t *testing.T) {
 func TestStatefulSetUpdate(t *testing.T) {
 	t.Parallel()
 	scaled := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To[int32](3) })
-	wantErrors(t, "it scales", validation.StatefulSetUpdate(scaled, statefulSetWith(func(*appsv1.StatefulSet) {})))
+	registrytest.WantErrors(t, "it scales", validation.StatefulSetUpdate(scaled, statefulSetWith(func(*appsv1.StatefulSet) {})))
 
 	renamed := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" })
-	wantErrors(t, "what its pods are known by stays", validation.StatefulSetUpdate(renamed, statefulSetWith(func(*appsv1.StatefulSet) {})),
+	registrytest.WantErrors(t, "what its pods are known by stays", validation.StatefulSetUpdate(renamed, statefulSetWith(func(*appsv1.StatefulSet) {})),
 		"spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
 			"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
 }
@@ -203,10 +207,10 @@ func TestStatefulSetUpdate(t *testing.T) {
 func TestControllerRevision(t *testing.T) {
 	t.Parallel()
 	revision := func(raw string) *appsv1.ControllerRevision {
-		return &appsv1.ControllerRevision{ObjectMeta: stored("r"), Revision: 1, Data: runtime.RawExtension{Raw: []byte(raw)}}
+		return &appsv1.ControllerRevision{ObjectMeta: registrytest.Stored("r"), Revision: 1, Data: runtime.RawExtension{Raw: []byte(raw)}}
 	}
-	wantErrors(t, "a revision may move", validation.ControllerRevisionUpdate(
-		&appsv1.ControllerRevision{ObjectMeta: stored("r"), Revision: 2, Data: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, revision(`{"a":1}`)))
+	registrytest.WantErrors(t, "a revision may move", validation.ControllerRevisionUpdate(
+		&appsv1.ControllerRevision{ObjectMeta: registrytest.Stored("r"), Revision: 2, Data: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, revision(`{"a":1}`)))
 	if errs := validation.ControllerRevisionUpdate(revision(`{"a":2}`), revision(`{"a":1}`)); len(errs) != 1 || errs[0].Field != "data" {
 		t.Errorf("what a revision keeps never changes: want an error for data, got %v", errs)
 	}

@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"testing"
@@ -7,21 +7,25 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 // TestListItems checks that the items of a list leave their kinds to it, as those of
 // kube-apiserver do.
 func TestListItems(t *testing.T) {
 	t.Parallel()
-	s := newStored(t)
-	store := s.store(corev1.Resource("configmaps"))
+	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})
+	store := s.Store(corev1.Resource("configmaps"))
 	for _, name := range []string{"a", "b"} {
 		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
-		if _, err := store.Create(s.ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+		if _, err := store.Create(s.Context, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := store.List(s.ctx, &metainternalversion.ListOptions{})
+	list, err := store.List(s.Context, &metainternalversion.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

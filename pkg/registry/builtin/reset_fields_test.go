@@ -1,10 +1,10 @@
-package registry
+package builtin_test
 
 import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // endpoints are those of a row, by the path below the resource.
-func endpoints(main Strategy) map[string]UpdateStrategy {
-	all := map[string]UpdateStrategy{"": main}
+func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
+	all := map[string]registry.UpdateStrategy{"": main}
 	if main.Kind.Status {
-		all["/status"] = StatusStrategy{main}
+		all["/status"] = registry.StatusStrategy{Strategy: main}
 	}
 	for _, s := range main.Kind.Subresources {
 		// The parts of a pod name the fields that are their own (see TestPodPartsOwnTheirFields).
@@ -50,14 +53,14 @@ var toldUnkept = map[string]string{
 // it had set the field, and would have others conflict with it.
 func TestResetFields(t *testing.T) {
 	t.Parallel()
-	table := Builtin().Groups()
+	table := builtin.Table().Groups()
 	for i := range table {
 		for j := range table[i].Kinds {
 			k := &table[i].Kinds[j]
 			if k.List == nil {
 				continue
 			}
-			s := Builtin().Strategy(k, Dependencies{})
+			s := builtin.Table().Strategy(k, registry.Dependencies{})
 			for path, e := range endpoints(s) {
 				t.Run(k.Resource+path, func(t *testing.T) {
 					t.Parallel()
@@ -94,7 +97,7 @@ var userMetadata = []string{"annotations", "finalizers", "labels", "ownerReferen
 
 // whatIsKept updates objects at random, and returns the fields of metadata, spec and status that always stay as they
 // were, and those that change at least once.
-func whatIsKept(t *testing.T, k *Kind, e UpdateStrategy) (kept, changed []string) {
+func whatIsKept(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (kept, changed []string) {
 	t.Helper()
 	seen := map[string]bool{} // whether it has changed
 	for seed := range int64(12) {
@@ -119,12 +122,12 @@ func whatIsKept(t *testing.T, k *Kind, e UpdateStrategy) (kept, changed []string
 }
 
 // filled is an object that has every field.
-func filled(t *testing.T, k *Kind, seed int64) runtime.Object {
+func filled(t *testing.T, k *registry.Kind, seed int64) runtime.Object {
 	t.Helper()
-	object := NewOf(k.Object)()
-	fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), rand.NewSource(seed), Builtin().Codecs()).
+	object := registry.NewOf(k.Object)()
+	fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), rand.NewSource(seed), builtin.Table().Codecs()).
 		NilChance(0).NumElements(1, 2).MaxDepth(20).Fill(object)
-	m, value := MetaOf(object), fmt.Sprint("v", seed)
+	m, value := registry.MetaOf(object), fmt.Sprint("v", seed)
 	m.SetName("a")
 	m.SetLabels(map[string]string{"k": value})
 	m.SetAnnotations(map[string]string{"k": value})

@@ -1,10 +1,10 @@
-package registry
+package builtin_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand"
 	"runtime/debug"
 	"testing"
 
@@ -19,9 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/klog/v2"
+	klog "k8s.io/klog/v2"
 	"sigs.k8s.io/randfill"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
@@ -36,13 +38,13 @@ func FuzzObjects(f *testing.F) {
 		if !(unset >= 0 && unset <= 1) {
 			t.Skip("it is no probability")
 		}
-		table := Builtin().Groups()
+		table := builtin.Table().Groups()
 		for i := range table {
 			for j := range table[i].Kinds {
 				k := &table[i].Kinds[j]
 				for n, gvk := range served(k) {
 					source := rand.NewSource(seed + int64(1000*n))
-					fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), source, Builtin().Codecs()).
+					fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, anyValues), source, builtin.Table().Codecs()).
 						NilChance(unset).NumElements(0, 2).MaxDepth(20)
 					if err := send(t, k, gvk, fill); err != nil {
 						t.Errorf("%s: %v", gvk, err)
@@ -54,21 +56,21 @@ func FuzzObjects(f *testing.F) {
 }
 
 // send creates, updates and shows objects of a kind. Its error is a panic.
-func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Filler) (err error) {
+func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *randfill.Filler) (err error) {
 	t.Helper()
 	object := func() runtime.Object {
-		sent, err := Builtin().Scheme().New(gvk)
+		sent, err := builtin.Table().Scheme().New(gvk)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fill.Fill(sent)
-		Builtin().Scheme().Default(sent)
-		hub := NewOf(k.Object)()
-		if err := Builtin().Scheme().Convert(sent, hub, nil); err != nil {
+		builtin.Table().Scheme().Default(sent)
+		hub := registry.NewOf(k.Object)()
+		if err := builtin.Table().Scheme().Convert(sent, hub, nil); err != nil {
 			t.Logf("%s: %v", gvk, err)
 			return k.Object.DeepCopyObject()
 		}
-		m := MetaOf(hub)
+		m := registry.MetaOf(hub)
 		m.SetName("a")
 		m.SetUID("u")
 		m.SetResourceVersion("1")
@@ -80,8 +82,12 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 		return hub
 	}
 	ctx := klog.NewContext(through(gvk.GroupVersion()), logr.Discard()) // validation logs each error that it finds twice
+	table := printers.TableConvertor(printers.Default)
+	if k.Printer != nil {
+		table = printers.TableConvertor(*k.Printer)
+	}
 	show := func(o runtime.Object) {
-		if _, err := printers.TableConvertor(k.printer()).ConvertToTable(ctx, o, nil); err != nil {
+		if _, err := table.ConvertToTable(ctx, o, nil); err != nil {
 			t.Errorf("%s: %v", gvk, err)
 		}
 		if _, _, err := k.Attributes(o); err != nil {
@@ -97,16 +103,16 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 	if k.List == nil {
 		return nil
 	}
-	main := Builtin().Strategy(k, Dependencies{
+	main := builtin.Table().Strategy(k, registry.Dependencies{
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
-		StoreOf:    func(schema.GroupResource) (*Storage, error) { return nil, errors.New("there is no other row") },
+		StoreOf:    func(schema.GroupResource) (*registry.Storage, error) { return nil, errors.New("there is no other row") },
 		ResourceOf: func(schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 			return schema.GroupVersionResource{}, false
 		},
 	})
 	strategies := []rest.RESTUpdateStrategy{main}
 	if k.Status {
-		strategies = append(strategies, StatusStrategy{main})
+		strategies = append(strategies, registry.StatusStrategy{Strategy: main})
 	}
 	for _, sub := range k.Subresources {
 		if sub.Update != nil {
@@ -120,8 +126,8 @@ func send(t *testing.T, k *Kind, gvk schema.GroupVersionKind, fill *randfill.Fil
 		show(updated)
 		_ = rest.BeforeUpdate(s, ctx, old.DeepCopyObject(), old)
 	}
-	MetaOf(created).SetResourceVersion("")
-	rest.FillObjectMetaSystemFields(MetaOf(created))
+	registry.MetaOf(created).SetResourceVersion("")
+	rest.FillObjectMetaSystemFields(registry.MetaOf(created))
 	_ = rest.BeforeCreate(main, ctx, created)
 	main.CheckGracefulDelete(context.Background(), created, &metav1.DeleteOptions{})
 	show(created)

@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // TestDecodedWithoutKind checks that an object of the hub is the same, whatever it comes from.
@@ -40,7 +42,7 @@ func TestDecodedWithoutKind(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			serializer := Builtin().Serializer()
+			serializer := builtin.Table().Serializer()
 			for _, info := range serializer.SupportedMediaTypes() {
 				var data bytes.Buffer
 				if err := serializer.EncoderForVersion(info.Serializer, tc.version).Encode(tc.sent.DeepCopyObject(), &data); err != nil {
@@ -71,7 +73,7 @@ func TestUnsafeConversionKeepsOriginal(t *testing.T) {
 	t.Parallel()
 	original := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Data: map[string]string{"key": "value"}}
 	was := original.DeepCopy()
-	got, err := Builtin().UnsafeConvertor().ConvertToVersion(original, corev1.SchemeGroupVersion)
+	got, err := builtin.Table().UnsafeConvertor().ConvertToVersion(original, corev1.SchemeGroupVersion)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"testing"
@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 func TestFieldLabels(t *testing.T) {
@@ -61,7 +64,7 @@ func TestFieldLabels(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, value, err := Builtin().Scheme().ConvertFieldLabel(test.gvk, test.label, "v")
+			got, value, err := builtin.Table().Scheme().ConvertFieldLabel(test.gvk, test.label, "v")
 			if test.err != "" {
 				if err == nil || err.Error() != test.err {
 					t.Errorf("error %v, want %s (%s)", err, test.err, test.reason)
@@ -100,9 +103,9 @@ func TestAttributes(t *testing.T) {
 }
 
 // row is a row of the table.
-func row(t *testing.T, group, resource string) *Kind {
+func row(t *testing.T, group, resource string) *registry.Kind {
 	t.Helper()
-	if k := Builtin().Row(schema.GroupResource{Group: group, Resource: resource}); k != nil {
+	if k := builtin.Table().Row(schema.GroupResource{Group: group, Resource: resource}); k != nil {
 		return k
 	}
 	t.Fatalf("there is no row for %s.%s", resource, group)

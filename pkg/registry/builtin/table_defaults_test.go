@@ -1,24 +1,27 @@
-package registry
+package builtin_test
 
 import (
 	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // TestDefaultsAreOfTheKind proves that each default of a row is of the row's kind, in one of the versions
 // that serve it. The rest could go.
 func TestDefaultsAreOfTheKind(t *testing.T) {
 	t.Parallel()
-	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		kinds := served(k)
 		if k.Resource == "serviceaccounts" {
 			// The subresource token takes this kind, which no row has.
 			kinds = append(kinds, schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"})
 		}
 		for _, d := range k.Defaults {
-			gvks, _, err := Builtin().Scheme().ObjectKinds(d.Object)
+			gvks, _, err := builtin.Table().Scheme().ObjectKinds(d.Object)
 			if err != nil || !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return slices.Contains(kinds, gvk) }) {
 				t.Errorf("the row has defaults of %T, and no version serves it", d.Object)
 			}

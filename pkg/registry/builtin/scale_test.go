@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"context"
@@ -13,12 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 // kubectl get --subresource=scale shows how many replicas there are to be, and are.
 func TestScaleAsTable(t *testing.T) {
 	t.Parallel()
-	s := newStored(t)
+	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})
 	scale := &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: 3}, Status: autoscalingv1.ScaleStatus{Replicas: 2},
@@ -28,7 +32,7 @@ func TestScaleAsTable(t *testing.T) {
 		{Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "statefulsets"},
 	} {
 		t.Run(resource.String(), func(t *testing.T) {
-			table, err := s.scale(resource).ConvertToTable(s.ctx, scale, nil)
+			table, err := s.Storage(resource, resource.Resource+"/scale").(rest.TableConvertor).ConvertToTable(s.Context, scale, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +54,7 @@ func TestScaleAsTable(t *testing.T) {
 // when it is read.
 func TestScaleManagedFields(t *testing.T) {
 	t.Parallel()
-	s := newStored(t)
+	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})
 	replicas := metav1.ManagedFieldsEntry{
 		Manager: "scaler", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
@@ -65,23 +69,23 @@ func TestScaleManagedFields(t *testing.T) {
 			},
 		},
 	}
-	Builtin().Scheme().Default(deployment)
-	main := s.store(appsv1.Resource("deployments"))
-	if _, err := main.Create(s.ctx, deployment, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+	builtin.Table().Scheme().Default(deployment)
+	main := s.Store(appsv1.Resource("deployments"))
+	if _, err := main.Create(s.Context, deployment, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	scale := s.scale(appsv1.Resource("deployments"))
-	read, err := scale.Get(s.ctx, "web", &metav1.GetOptions{})
+	scale := s.Storage(appsv1.Resource("deployments"), "deployments/scale").(rest.Patcher)
+	read, err := scale.Get(s.Context, "web", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if managed := MetaOf(read).GetManagedFields(); managed != nil {
+	if managed := registry.MetaOf(read).GetManagedFields(); managed != nil {
 		t.Errorf("a scale that is read has managed fields: %v", managed)
 	}
 	var updating []metav1.ManagedFieldsEntry
-	ctx := genericapirequest.WithRequestInfo(s.ctx, &genericapirequest.RequestInfo{APIGroup: "apps", APIVersion: "v1"})
+	ctx := genericapirequest.WithRequestInfo(s.Context, &genericapirequest.RequestInfo{APIGroup: "apps", APIVersion: "v1"})
 	updated, _, err := scale.Update(ctx, "web", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-		updating = MetaOf(old).GetManagedFields()
+		updating = registry.MetaOf(old).GetManagedFields()
 		return old, nil
 	}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
@@ -92,13 +96,7 @@ func TestScaleManagedFields(t *testing.T) {
 	if diff := cmp.Diff([]metav1.ManagedFieldsEntry{want}, updating); diff != "" {
 		t.Errorf("managed fields while it is updated (-want +got):\n%s", diff)
 	}
-	if managed := MetaOf(updated).GetManagedFields(); managed != nil {
+	if managed := registry.MetaOf(updated).GetManagedFields(); managed != nil {
 		t.Errorf("a scale that was updated has managed fields: %v", managed)
 	}
-}
-
-// scale is what serves the scale of a row.
-func (s stored) scale(resource schema.GroupResource) *scaleREST {
-	s.t.Helper()
-	return s.served(resource, resource.Resource+"/scale").(*scaleREST)
 }

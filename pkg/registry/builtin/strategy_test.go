@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"context"
@@ -23,6 +23,9 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // generation is metadata with that generation, and nothing else.
@@ -221,7 +224,7 @@ func TestPrepareForCreate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).PrepareForCreate(ctx, test.obj)
+			builtin.Table().Strategy(row(t, test.group, test.resource), registry.Dependencies{}).PrepareForCreate(ctx, test.obj)
 			if diff := cmp.Diff(test.want, test.obj, cmpopts.IgnoreTypes(metav1.Time{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
@@ -316,8 +319,8 @@ func TestGeneration(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).PrepareForUpdate(through(schema.GroupVersion{}), test.obj, test.old)
-			m := MetaOf(test.obj)
+			builtin.Table().Strategy(row(t, test.group, test.resource), registry.Dependencies{}).PrepareForUpdate(through(schema.GroupVersion{}), test.obj, test.old)
+			m := registry.MetaOf(test.obj)
 			if got := m.GetGeneration(); got != test.want {
 				t.Errorf("generation %d, want %d: %s", got, test.want, test.reason)
 			}
@@ -403,7 +406,7 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			StatusStrategy{Builtin().Strategy(row(t, test.group, test.resource), Dependencies{})}.PrepareForUpdate(context.Background(), test.obj, test.old)
+			registry.StatusStrategy{Strategy: builtin.Table().Strategy(row(t, test.group, test.resource), registry.Dependencies{})}.PrepareForUpdate(context.Background(), test.obj, test.old)
 			if diff := cmp.Diff(test.want, test.obj); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
@@ -414,7 +417,7 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 // TestVolumePhase is apart from the others because it sets the time.
 func TestVolumePhase(t *testing.T) {
 	t.Parallel()
-	s := Builtin().Strategy(row(t, "", "persistentvolumes"), Dependencies{})
+	s := builtin.Table().Strategy(row(t, "", "persistentvolumes"), registry.Dependencies{})
 	volume := &corev1.PersistentVolume{Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}
 	s.PrepareForCreate(context.Background(), volume)
 	if volume.Status.Phase != corev1.VolumePending || volume.Status.LastPhaseTransitionTime == nil {
@@ -424,7 +427,7 @@ func TestVolumePhase(t *testing.T) {
 	volume.Status.LastPhaseTransitionTime = &long
 	bound := volume.DeepCopy()
 	bound.Status.Phase = corev1.VolumeBound
-	StatusStrategy{s}.PrepareForUpdate(context.Background(), bound, volume)
+	registry.StatusStrategy{Strategy: s}.PrepareForUpdate(context.Background(), bound, volume)
 	if bound.Status.LastPhaseTransitionTime.Equal(&long) {
 		t.Error("a change of phase keeps the time of the last one")
 	}
@@ -452,7 +455,7 @@ func TestGracefulPodDelete(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			options := &metav1.DeleteOptions{GracePeriodSeconds: test.asked}
-			s := Builtin().Strategy(row(t, "", "pods"), Dependencies{})
+			s := builtin.Table().Strategy(row(t, "", "pods"), registry.Dependencies{})
 			if !s.CheckGracefulDelete(context.Background(), &test.pod, options) || *options.GracePeriodSeconds != test.want {
 				t.Errorf("%d seconds, want %d: %s", *options.GracePeriodSeconds, test.want, test.reason)
 			}
@@ -491,7 +494,7 @@ func TestDefaultGarbageCollectionPolicy(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := Builtin().Strategy(row(t, test.group, test.resource), Dependencies{}).DefaultGarbageCollectionPolicy(through(test.through))
+			got := builtin.Table().Strategy(row(t, test.group, test.resource), registry.Dependencies{}).DefaultGarbageCollectionPolicy(through(test.through))
 			if got != test.want {
 				t.Errorf("%v, want %v: %s", got, test.want, test.reason)
 			}

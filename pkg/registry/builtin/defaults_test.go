@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"testing"
@@ -7,12 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // defaulted decodes a manifest, sets its defaults, and returns it as a map.
 func defaulted(t *testing.T, manifest string) map[string]any {
 	t.Helper()
-	s := Builtin().Scheme()
+	s := builtin.Table().Scheme()
 	obj, _, err := json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{Yaml: true, Strict: true}).
 		Decode([]byte(manifest), nil, nil)
 	if err != nil {

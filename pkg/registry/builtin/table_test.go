@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"context"
@@ -10,20 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 // served are the group versions that serve a row, as kinds.
-func served(k *Kind) []schema.GroupVersionKind {
+func served(k *registry.Kind) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
-	table := Builtin().Groups()
+	table := builtin.Table().Groups()
 	for i := range table {
 		g := &table[i]
-		if !slices.Contains(Builtin().Rows(g), k) {
+		if !slices.Contains(builtin.Table().Rows(g), k) {
 			continue
 		}
 		for _, v := range g.Versions {
 			gvk := schema.GroupVersionKind{Group: g.Name, Version: v.Name, Kind: k.KindName()}
-			if Builtin().Scheme().Recognizes(gvk) {
+			if builtin.Table().Scheme().Recognizes(gvk) {
 				gvks = append(gvks, gvk)
 			}
 		}
@@ -32,9 +35,9 @@ func served(k *Kind) []schema.GroupVersionKind {
 }
 
 // eachRow runs a test for each row of the table.
-func eachRow(t *testing.T, test func(*testing.T, *Group, *Kind)) {
+func eachRow(t *testing.T, test func(*testing.T, *registry.Group, *registry.Kind)) {
 	t.Helper()
-	table := Builtin().Groups()
+	table := builtin.Table().Groups()
 	for i := range table {
 		g := &table[i]
 		for j := range g.Kinds {
@@ -54,7 +57,7 @@ func through(gv schema.GroupVersion) context.Context {
 
 func TestTableTypes(t *testing.T) {
 	t.Parallel()
-	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		if _, err := meta.Accessor(k.Object); err != nil {
 			t.Errorf("%T has no metadata: %v", k.Object, err)
 		}
@@ -77,7 +80,7 @@ func TestTableTypes(t *testing.T) {
 		for _, gvk := range gvks {
 			list := gvk
 			list.Kind += "List"
-			if k.List != nil && !Builtin().Scheme().Recognizes(list) {
+			if k.List != nil && !builtin.Table().Scheme().Recognizes(list) {
 				t.Errorf("%v has no list", gvk)
 			}
 		}
@@ -97,11 +100,11 @@ func TestTableNames(t *testing.T) {
 		}
 		owners[what][name] = owner
 	}
-	table := Builtin().Groups()
+	table := builtin.Table().Groups()
 	for i := range table {
 		g := &table[i]
 		claim("group", g.Name, g.Name)
-		for _, k := range Builtin().Rows(g) {
+		for _, k := range builtin.Table().Rows(g) {
 			owner := schema.GroupResource{Group: g.Name, Resource: k.Resource}.String()
 			claim("resource of "+g.Name, k.Resource, owner)
 			claim("singular of "+g.Name, k.SingularName(), owner)
@@ -111,7 +114,7 @@ func TestTableNames(t *testing.T) {
 			k := &g.Kinds[j]
 			owner := schema.GroupResource{Group: g.Name, Resource: k.Resource}.String()
 			if k.List != nil {
-				claim("storage prefix", k.storagePrefix(), owner)
+				claim("storage prefix", builtin.Table().StoragePrefixes()[schema.GroupResource{Group: g.Name, Resource: k.Resource}], owner)
 			}
 			for _, name := range k.ShortNames {
 				claim("short name", name, owner)
@@ -128,7 +131,7 @@ func TestTableNames(t *testing.T) {
 			}
 		}
 		for _, b := range g.Borrowed {
-			if !slices.ContainsFunc(Builtin().Rows(g), func(k *Kind) bool { return k.Resource == b.Resource }) {
+			if !slices.ContainsFunc(builtin.Table().Rows(g), func(k *registry.Kind) bool { return k.Resource == b.Resource }) {
 				t.Errorf("%q borrows %v, which no group has", g.Name, b)
 			}
 		}
@@ -139,15 +142,15 @@ func TestTableNames(t *testing.T) {
 // and that what the row says of versions is of ones that serve it.
 func TestTableVersions(t *testing.T) {
 	t.Parallel()
-	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		gvks := served(k)
 		for _, gvk := range gvks {
-			obj, err := Builtin().Scheme().New(gvk)
+			obj, err := builtin.Table().Scheme().New(gvk)
 			if err != nil {
 				t.Fatal(err)
 			}
-			Builtin().Scheme().Default(obj)
-			hub, err := Builtin().Scheme().ConvertToVersion(obj, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
+			builtin.Table().Scheme().Default(obj)
+			hub, err := builtin.Table().Scheme().ConvertToVersion(obj, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
 			if err != nil {
 				t.Errorf("%v to the hub: %v", gvk, err)
 				continue
@@ -155,7 +158,7 @@ func TestTableVersions(t *testing.T) {
 			if reflect.TypeOf(hub) != reflect.TypeOf(k.Object) {
 				t.Errorf("the hub of %v is %T, want %T", gvk, hub, k.Object)
 			}
-			if _, err := Builtin().Scheme().ConvertToVersion(hub, gvk.GroupVersion()); err != nil {
+			if _, err := builtin.Table().Scheme().ConvertToVersion(hub, gvk.GroupVersion()); err != nil {
 				t.Errorf("%v from the hub: %v", gvk, err)
 			}
 		}
@@ -171,16 +174,16 @@ func TestTableVersions(t *testing.T) {
 // they stand an object with nothing in it but defaults.
 func TestTableHooks(t *testing.T) {
 	t.Parallel()
-	eachRow(t, func(t *testing.T, _ *Group, k *Kind) {
+	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		if k.List == nil {
 			t.Skip("never stored")
 		}
 		for _, gvk := range served(k) {
 			ctx := through(gvk.GroupVersion())
-			s := Builtin().Strategy(k, Dependencies{})
-			obj, old := NewOf(k.Object)(), NewOf(k.Object)()
-			Builtin().Scheme().Default(obj)
-			Builtin().Scheme().Default(old)
+			s := builtin.Table().Strategy(k, registry.Dependencies{})
+			obj, old := registry.NewOf(k.Object)(), registry.NewOf(k.Object)()
+			builtin.Table().Scheme().Default(obj)
+			builtin.Table().Scheme().Default(old)
 			s.PrepareForCreate(ctx, obj)
 			s.PrepareForCreate(ctx, old)
 			s.Validate(ctx, obj)
@@ -189,12 +192,12 @@ func TestTableHooks(t *testing.T) {
 			s.ValidateUpdate(ctx, obj, old)
 			s.WarningsOnUpdate(ctx, obj, old)
 			if k.Status {
-				status := StatusStrategy{s}
+				status := registry.StatusStrategy{Strategy: s}
 				status.PrepareForUpdate(ctx, obj, old)
 				status.ValidateUpdate(ctx, obj, old)
 				status.WarningsOnUpdate(ctx, obj, old)
 			}
-			if got, want := MetaOf(obj).GetGeneration(), MetaOf(old).GetGeneration(); got != want {
+			if got, want := registry.MetaOf(obj).GetGeneration(), registry.MetaOf(old).GetGeneration(); got != want {
 				t.Errorf("%v: an update that changes nothing makes generation %d of %d", gvk, got, want)
 			}
 			if _, _, err := k.Attributes(obj); err != nil {

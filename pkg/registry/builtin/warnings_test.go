@@ -1,4 +1,4 @@
-package warnings
+package builtin_test
 
 import (
 	"context"
@@ -15,13 +15,36 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// on puts off asking f for the warnings of obj, which replaces old if there is one.
-func on[T any](f func(context.Context, *T, *T) []string, obj, old *T) func() []string {
-	return func() []string { return f(context.Background(), obj, old) }
+// on puts off asking for the warnings of obj, which replaces old if there is one.
+func on[T any, O interface {
+	*T
+	runtime.Object
+}](t *testing.T, obj, old O) func() []string {
+	return func() []string {
+		t.Helper()
+		if old == nil {
+			return strategyOf(t, obj).WarningsOnCreate(context.Background(), obj)
+		}
+		return strategyOf(t, obj).WarningsOnUpdate(context.Background(), obj, old)
+	}
 }
+
+// onStatus is the same for an update of the status.
+func onStatus(t *testing.T, obj, old runtime.Object) func() []string {
+	return func() []string {
+		t.Helper()
+		return registry.StatusStrategy{Strategy: strategyOf(t, obj)}.WarningsOnUpdate(context.Background(), obj, old)
+	}
+}
+
+// enforceMountableSecrets is an annotation of service accounts.
+const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
@@ -51,23 +74,23 @@ func TestWarnings(t *testing.T) {
 	}{
 		{
 			name: "new deployment", reason: "pods are named after it, and made of its template",
-			warnings: on(Deployment, &appsv1.Deployment{ObjectMeta: named("a.b", 1), Spec: appsv1.DeploymentSpec{Template: old}}, nil),
+			warnings: on(t, &appsv1.Deployment{ObjectMeta: named("a.b", 1), Spec: appsv1.DeploymentSpec{Template: old}}, nil),
 			want:     []string{dotted, "spec.template.spec.nodeSelector[beta.kubernetes.io/os]" + oldLabel},
 		},
 		{
 			name: "deployment with new annotations", reason: "what was said of the template is not said again",
-			warnings: on(Deployment, &appsv1.Deployment{ObjectMeta: named("a.b", 1), Spec: appsv1.DeploymentSpec{Template: old}},
+			warnings: on(t, &appsv1.Deployment{ObjectMeta: named("a.b", 1), Spec: appsv1.DeploymentSpec{Template: old}},
 				&appsv1.Deployment{ObjectMeta: named("a.b", 1)}),
 		},
 		{
 			name: "deployment with a new spec", reason: "the name is what it was",
-			warnings: on(Deployment, &appsv1.Deployment{ObjectMeta: named("a.b", 2), Spec: appsv1.DeploymentSpec{Template: old}},
+			warnings: on(t, &appsv1.Deployment{ObjectMeta: named("a.b", 2), Spec: appsv1.DeploymentSpec{Template: old}},
 				&appsv1.Deployment{ObjectMeta: named("a.b", 1)}),
 			want: []string{"spec.template.spec.nodeSelector[beta.kubernetes.io/os]" + oldLabel},
 		},
 		{
 			name: "AppArmor in a template", reason: "unlike a pod's, a template's annotation is never copied to the field",
-			warnings: on(DaemonSet, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+			warnings: on(t, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
 				ObjectMeta: annotated("container.apparmor.security.beta.kubernetes.io/c"),
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
 			}}}, nil),
@@ -75,17 +98,17 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			name: "pod template", reason: "it has no spec around it",
-			warnings: on(PodTemplate, &corev1.PodTemplate{Template: old}, nil),
+			warnings: on(t, &corev1.PodTemplate{Template: old}, nil),
 			want:     []string{"template.spec.nodeSelector[beta.kubernetes.io/os]" + oldLabel},
 		},
 		{
 			name: "controller without a template", reason: "it is a pointer, for once",
-			warnings: on(ReplicationController, &corev1.ReplicationController{ObjectMeta: named("a.b", 1)}, nil),
+			warnings: on(t, &corev1.ReplicationController{ObjectMeta: named("a.b", 1)}, nil),
 			want:     []string{dotted},
 		},
 		{
 			name: "new stateful set", reason: "its names are labels by validation",
-			warnings: on(StatefulSet, &appsv1.StatefulSet{ObjectMeta: named("a.b", 1), Spec: appsv1.StatefulSetSpec{
+			warnings: on(t, &appsv1.StatefulSet{ObjectMeta: named("a.b", 1), Spec: appsv1.StatefulSetSpec{
 				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{fraction}, RevisionHistoryLimit: ptr.To[int32](-1),
 			}}, nil),
 			want: []string{
@@ -95,28 +118,28 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			name: "updated stateful set", reason: "the path of the claims differs",
-			warnings: on(StatefulSet, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+			warnings: on(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
 				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{fraction},
 			}}, &appsv1.StatefulSet{}),
 			want: []string{`spec.volumeClaimTemplates[0].Spec.resources.limits[storage]: fractional byte value "1m" is invalid, must be an integer`},
 		},
 		{
 			name: "huge indexed job", reason: "completions and parallelism must both be large",
-			warnings: on(Job, &batchv1.Job{ObjectMeta: named("j", 1), Spec: batchv1.JobSpec{
+			warnings: on(t, &batchv1.Job{ObjectMeta: named("j", 1), Spec: batchv1.JobSpec{
 				CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](100_001), Parallelism: ptr.To[int32](10_001),
 			}}, nil),
 			want: []string{"spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"},
 		},
 		{
 			name: "cron job with a time zone in its schedule", reason: "an old one may keep it",
-			warnings: on(CronJob, &batchv1.CronJob{Spec: batchv1.CronJobSpec{
+			warnings: on(t, &batchv1.CronJob{Spec: batchv1.CronJobSpec{
 				Schedule: "TZ=UTC * * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: old}},
 			}}, &batchv1.CronJob{}),
 			want: []string{"cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"},
 		},
 		{
 			name: "headless service", reason: "what needs an address is ignored; no affinity is none",
-			warnings: on(Service, &corev1.Service{Spec: corev1.ServiceSpec{
+			warnings: on(t, &corev1.Service{Spec: corev1.ServiceSpec{
 				Type: corev1.ServiceTypeClusterIP, ClusterIP: "None", ClusterIPs: []string{"None"},
 				SessionAffinity: corev1.ServiceAffinityClientIP, LoadBalancerIP: "192.0.2.1",
 			}}, nil),
@@ -127,13 +150,13 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			name: "plain headless service", reason: "the default affinity was not asked for",
-			warnings: on(Service, &corev1.Service{Spec: corev1.ServiceSpec{
+			warnings: on(t, &corev1.Service{Spec: corev1.ServiceSpec{
 				Type: corev1.ServiceTypeClusterIP, ClusterIP: "None", SessionAffinity: corev1.ServiceAffinityNone,
 			}}, nil),
 		},
 		{
 			name: "addresses of a service", reason: "there is one way to write an address, and it is looked at everywhere",
-			warnings: on(Service, &corev1.Service{
+			warnings: on(t, &corev1.Service{
 				ObjectMeta: annotated("service.kubernetes.io/topology-aware-hints"),
 				Spec: corev1.ServiceSpec{
 					Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "2001:DB8::1", ClusterIPs: []string{"2001:DB8::1"},
@@ -152,33 +175,33 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			name: "status of a service", reason: "the path is that of the entry",
-			warnings: on(ServiceStatus, &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{
+			warnings: onStatus(t, &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{
 				Ingress: []corev1.LoadBalancerIngress{{Hostname: "h"}, {IP: "::A"}},
-			}}}, nil),
+			}}}, &corev1.Service{}),
 			want: []string{`status.loadBalancer.ingress[1]: IPv6 address "::A" should be in RFC 5952 canonical format ("::a")`},
 		},
 		{
 			name: "endpoints", reason: "addresses are looked at unless the controller wrote them",
-			warnings: on(Endpoints, &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{NotReadyAddresses: []corev1.EndpointAddress{{IP: "::A"}}}}}, nil),
+			warnings: on(t, &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{NotReadyAddresses: []corev1.EndpointAddress{{IP: "::A"}}}}}, nil),
 			want:     []string{`subsets[0].notReadyAddresses[0].ip: IPv6 address "::A" should be in RFC 5952 canonical format ("::a")`},
 		},
 		{
 			name: "endpoint slice of names", reason: "the address type can't change: an update doesn't say it again",
-			warnings: on(EndpointSlice, &discoveryv1.EndpointSlice{
+			warnings: on(t, &discoveryv1.EndpointSlice{
 				AddressType: discoveryv1.AddressTypeFQDN, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"example.com"}}},
 			}, nil),
 			want: []string{"spec.addressType: FQDN endpoints are deprecated"},
 		},
 		{
 			name: "endpoint slice of a controller", reason: "its addresses are known to be well-formed",
-			warnings: on(EndpointSlice, &discoveryv1.EndpointSlice{
+			warnings: on(t, &discoveryv1.EndpointSlice{
 				ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}},
 				AddressType: discoveryv1.AddressTypeIPv6, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"::A"}}},
 			}, nil),
 		},
 		{
 			name: "node", reason: "a range of pods' addresses begins with its first address",
-			warnings: on(Node, &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.8/24"}, DoNotUseExternalID: "x"}}, nil),
+			warnings: on(t, &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.8/24"}, DoNotUseExternalID: "x"}}, nil),
 			want: []string{
 				"spec.externalID: this field is deprecated, and is unused by Kubernetes",
 				`spec.podCIDRs[0]: CIDR value "10.0.0.8/24" is ambiguous in this context (should be "10.0.0.0/24" or "10.0.0.8/32"?)`,
@@ -186,22 +209,22 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			name: "TLS secret", reason: "it may be stored, and can't be used",
-			warnings: on(Secret, &corev1.Secret{Type: corev1.SecretTypeTLS}, nil),
+			warnings: on(t, &corev1.Secret{Type: corev1.SecretTypeTLS}, nil),
 			want:     []string{"tls: failed to find any PEM data in certificate input"},
 		},
 		{
 			name: "service account", reason: "the annotation is new",
-			warnings: on(ServiceAccount, &corev1.ServiceAccount{ObjectMeta: annotated(enforceMountableSecrets)}, &corev1.ServiceAccount{}),
+			warnings: on(t, &corev1.ServiceAccount{ObjectMeta: annotated(enforceMountableSecrets)}, &corev1.ServiceAccount{}),
 			want:     []string{"metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"},
 		},
 		{
 			name: "same service account", reason: "the annotation was there",
-			warnings: on(ServiceAccount, &corev1.ServiceAccount{ObjectMeta: annotated(enforceMountableSecrets)},
+			warnings: on(t, &corev1.ServiceAccount{ObjectMeta: annotated(enforceMountableSecrets)},
 				&corev1.ServiceAccount{ObjectMeta: annotated(enforceMountableSecrets)}),
 		},
 		{
 			name: "volume", reason: "annotations, policy and plugin are each old",
-			warnings: on(PersistentVolume, &corev1.PersistentVolume{
+			warnings: on(t, &corev1.PersistentVolume{
 				ObjectMeta: annotated(corev1.BetaStorageClassAnnotation, corev1.MountOptionAnnotation),
 				Spec: corev1.PersistentVolumeSpec{
 					PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRecycle,
@@ -217,52 +240,52 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			name: "claim", reason: "storage is counted in bytes",
-			warnings: on(PersistentVolumeClaim, &fraction, nil),
+			warnings: on(t, &fraction, nil),
 			want:     []string{`spec.resources.limits[storage]: fractional byte value "1m" is invalid, must be an integer`},
 		},
 		{
 			name: "ingress class as an annotation", reason: "the field was left out",
-			warnings: on(Ingress, &networkingv1.Ingress{ObjectMeta: annotated("kubernetes.io/ingress.class")}, nil),
+			warnings: on(t, &networkingv1.Ingress{ObjectMeta: annotated("kubernetes.io/ingress.class")}, nil),
 			want:     []string{`annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead`},
 		},
 		{
 			name: "ingress class as both", reason: "the field is there",
-			warnings: on(Ingress, &networkingv1.Ingress{
+			warnings: on(t, &networkingv1.Ingress{
 				ObjectMeta: annotated("kubernetes.io/ingress.class"), Spec: networkingv1.IngressSpec{IngressClassName: ptr.To("c")},
 			}, nil),
 		},
 		{
 			name: "network policy", reason: "exceptions are ranges, too",
-			warnings: on(NetworkPolicy, &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{
+			warnings: on(t, &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{
 				{To: []networkingv1.NetworkPolicyPeer{{}, {IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8", Except: []string{"10.1.0.1/16"}}}}},
 			}}}, nil),
 			want: []string{`spec.egress[0].to[1].ipBlock.except[0]: CIDR value "10.1.0.1/16" is ambiguous in this context (should be "10.1.0.0/16" or "10.1.0.1/32"?)`},
 		},
 		{
 			name: "storage class", reason: "its topologies are labels of nodes; the label isn't repeated",
-			warnings: on(StorageClass, &storagev1.StorageClass{AllowedTopologies: []corev1.TopologySelectorTerm{
+			warnings: on(t, &storagev1.StorageClass{AllowedTopologies: []corev1.TopologySelectorTerm{
 				{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "beta.kubernetes.io/os"}}},
 			}}, nil),
 			want: []string{"allowedTopologies[0].matchLabelExpressions[0].key" + oldLabel},
 		},
 		{
 			name: "storage capacity", reason: "its topology is a selector",
-			warnings: on(CSIStorageCapacity, &storagev1.CSIStorageCapacity{NodeTopology: topology}, nil),
+			warnings: on(t, &storagev1.CSIStorageCapacity{NodeTopology: topology}, nil),
 			want:     []string{"nodeTopology.matchLabels.beta.kubernetes.io/os" + oldLabel},
 		},
 		{
 			name: "driver that asks for tokens", reason: "tokens belong into the secrets, which it doesn't say",
-			warnings: on(CSIDriver, &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{}}}}, nil),
+			warnings: on(t, &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{}}}}, nil),
 			want:     []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"},
 		},
 		{
 			name: "runtime class", reason: "the path ends before the label",
-			warnings: on(RuntimeClass, &nodev1.RuntimeClass{Scheduling: &nodev1.Scheduling{NodeSelector: topology.MatchLabels}}, nil),
+			warnings: on(t, &nodev1.RuntimeClass{Scheduling: &nodev1.Scheduling{NodeSelector: topology.MatchLabels}}, nil),
 			want:     []string{"scheduling.nodeSelector" + oldLabel},
 		},
 		{
 			name: "resource slice", reason: "names of drivers are compared as they are",
-			warnings: on(ResourceSlice, &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: "GPU.example.com"}}, nil),
+			warnings: on(t, &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: "GPU.example.com"}}, nil),
 			want:     []string{`spec.driver: driver names should be lowercase; "GPU.example.com" contains uppercase characters`},
 		},
 	} {

@@ -1,4 +1,4 @@
-package printers
+package builtin_test
 
 import (
 	"testing"
@@ -25,6 +25,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// aMonthAgo is when the objects were created.
+func aMonthAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-30 * 24 * time.Hour)) }
+
 func quantity(s string) *resource.Quantity { return ptr.To(resource.MustParse(s)) }
 
 func TestCells(t *testing.T) {
@@ -41,13 +44,11 @@ func TestCells(t *testing.T) {
 
 	for _, test := range []struct {
 		name, reason string
-		printer      Printer
 		object       runtime.Object
 		want         []any
 	}{
 		{
 			name: "node", reason: "roles come from two labels, once each; the last Ready condition counts",
-			printer: Node,
 			object: &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: aMonthAgo(), Labels: map[string]string{
 					"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/control-plane": "x", "kubernetes.io/role": "worker",
@@ -66,7 +67,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "headless service", reason: "None is an address like any other; no port is no port",
-			printer: Service,
 			object: &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 				Type: corev1.ServiceTypeClusterIP, ClusterIP: "None", ClusterIPs: []string{"None"},
 			}},
@@ -74,7 +74,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "load balancer", reason: "its own addresses are sorted and come before external ones",
-			printer: Service,
 			object: &corev1.Service{
 				ObjectMeta: meta,
 				Spec: corev1.ServiceSpec{
@@ -92,13 +91,11 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "pending load balancer", reason: "it has no address yet",
-			printer: Service,
-			object:  &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
-			want:    []any{"x", "LoadBalancer", "<none>", "<pending>", "<none>", "30d", "<none>"},
+			object: &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
+			want:   []any{"x", "LoadBalancer", "<none>", "<pending>", "<none>", "30d", "<none>"},
 		},
 		{
 			name: "external name", reason: "the name stands where the address would",
-			printer: Service,
 			object: &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 				Type: corev1.ServiceTypeExternalName, ExternalName: "example.com",
 			}},
@@ -106,7 +103,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "endpoints", reason: "each address counts once for each port, and IPv6 is bracketed",
-			printer: Endpoints,
 			object: &corev1.Endpoints{ObjectMeta: meta, Subsets: []corev1.EndpointSubset{
 				{Addresses: []corev1.EndpointAddress{{IP: "fd00::1"}, {IP: "192.0.2.2"}}, Ports: []corev1.EndpointPort{{Port: 80}, {Port: 443}}},
 				{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}},
@@ -115,7 +111,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "endpoint slice", reason: "a port that isn't fixed is shown by its name; addresses of all endpoints count",
-			printer: EndpointSlice,
 			object: &discoveryv1.EndpointSlice{
 				ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
 				Ports:     []discoveryv1.EndpointPort{{Port: ptr.To[int32](80)}, {Name: ptr.To("dns")}, {}},
@@ -125,7 +120,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "bound claim", reason: "capacity and access modes are those of the volume, in their fixed order",
-			printer: PersistentVolumeClaim,
 			object: &corev1.PersistentVolumeClaim{
 				ObjectMeta: in(map[string]string{corev1.BetaStorageClassAnnotation: "old"}),
 				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: ptr.To("new")},
@@ -139,7 +133,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "pending claim", reason: "what it asks for isn't what it has",
-			printer: PersistentVolumeClaim,
 			object: &corev1.PersistentVolumeClaim{
 				ObjectMeta: meta,
 				Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
@@ -149,7 +142,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "volume", reason: "a deleted volume terminates, whatever its phase",
-			printer: PersistentVolume,
 			object: &corev1.PersistentVolume{
 				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: aMonthAgo(), DeletionTimestamp: ptr.To(aMonthAgo())},
 				Spec: corev1.PersistentVolumeSpec{
@@ -163,7 +155,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "quota", reason: "limits have their own column, both sorted by resource",
-			printer: ResourceQuota,
 			object: &corev1.ResourceQuota{ObjectMeta: meta, Status: corev1.ResourceQuotaStatus{
 				Hard: corev1.ResourceList{
 					"pods": *quantity("10"), "limits.cpu": *quantity("4"), "limits": *quantity("1"), "limits.memory": *quantity("2Gi"), "cpu": *quantity("1"),
@@ -174,7 +165,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "core event", reason: "it counts itself",
-			printer: Event,
 			object: &corev1.Event{
 				ObjectMeta: meta, Type: "Warning", Reason: "BackOff", Message: " text\n", Count: 4,
 				FirstTimestamp: aMonthAgo(), LastTimestamp: metav1.NewTime(time.Now().Add(-48 * 24 * time.Hour)),
@@ -185,7 +175,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "event of events.k8s.io", reason: "one without a series happened once, when it says; its controller is its source",
-			printer: Event,
 			object: &corev1.Event{
 				ObjectMeta: meta, EventTime: metav1.MicroTime(aMonthAgo()), ReportingController: "c",
 				InvolvedObject: corev1.ObjectReference{Kind: "Node"},
@@ -194,7 +183,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "deployment", reason: "an empty selector is shown as nothing, unlike other workloads'",
-			printer: Deployment,
 			object: &appsv1.Deployment{
 				ObjectMeta: meta,
 				Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{}, Template: template},
@@ -204,7 +192,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "replica set", reason: "an empty selector is shown as <none>",
-			printer: ReplicaSet,
 			object: &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
 				Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{}, Template: template,
 			}},
@@ -212,11 +199,10 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "bundle of nobody", reason: "a signer is optional",
-			printer: ClusterTrustBundle, object: &certificatesv1.ClusterTrustBundle{ObjectMeta: meta}, want: []any{"x", "<none>"},
+			object: &certificatesv1.ClusterTrustBundle{ObjectMeta: meta}, want: []any{"x", "<none>"},
 		},
 		{
 			name: "denied request of a pod", reason: "the only condition is the answer",
-			printer: PodCertificateRequest,
 			object: &certificatesv1beta1.PodCertificateRequest{
 				ObjectMeta: meta,
 				Spec:       certificatesv1beta1.PodCertificateRequestSpec{PodName: "p", ServiceAccountName: "a", NodeName: "n", SignerName: "e.com/s"},
@@ -226,7 +212,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "revision", reason: "its controller is shown with its group",
-			printer: ControllerRevision,
 			object: &appsv1.ControllerRevision{
 				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: aMonthAgo(), OwnerReferences: []metav1.OwnerReference{
 					{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: ptr.To(true)},
@@ -237,7 +222,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "work queue", reason: "without completions, one success is wanted of many pods",
-			printer: Job,
 			object: &batchv1.Job{
 				ObjectMeta: meta,
 				Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](4), Selector: selector, Template: template},
@@ -247,7 +231,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "completed job", reason: "the duration ends with the job; a condition that is false says nothing",
-			printer: Job,
 			object: &batchv1.Job{
 				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: aMonthAgo()},
 				Spec:       batchv1.JobSpec{Completions: ptr.To[int32](2)},
@@ -262,7 +245,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "suspended cron job", reason: "what isn't set is shown as such",
-			printer: CronJob,
 			object: &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{
 				Schedule: "* * * * *", Suspend: ptr.To(true), JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
 			}},
@@ -270,7 +252,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "API of the server", reason: "it has no service to name",
-			printer: APIService,
 			object: &apiregistrationv1.APIService{ObjectMeta: meta, Status: apiregistrationv1.APIServiceStatus{
 				Conditions: []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, Reason: "Local"}},
 			}},
@@ -278,7 +259,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "API of another server", reason: "why it isn't available is what one looks for",
-			printer: APIService,
 			object: &apiregistrationv1.APIService{
 				ObjectMeta: meta,
 				Spec:       apiregistrationv1.APIServiceSpec{Service: &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}},
@@ -290,7 +270,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "API nobody has looked at", reason: "nothing is known of it",
-			printer: APIService,
 			object: &apiregistrationv1.APIService{
 				ObjectMeta: meta,
 				Spec:       apiregistrationv1.APIServiceSpec{Service: &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}},
@@ -299,7 +278,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "autoscaler", reason: "metrics are shown as value/target, two of them",
-			printer: HorizontalPodAutoscaler,
 			object: &autoscalingv2.HorizontalPodAutoscaler{
 				ObjectMeta: meta,
 				Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
@@ -324,7 +302,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "ingress", reason: "what is more counts rules, also those without a host",
-			printer: Ingress,
 			object: &networkingv1.Ingress{ObjectMeta: meta, Spec: networkingv1.IngressSpec{
 				TLS: []networkingv1.IngressTLS{{}}, Rules: []networkingv1.IngressRule{{Host: "a"}, {}, {Host: "b"}, {Host: "c"}, {Host: "d"}},
 			}},
@@ -332,7 +309,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "ingress class", reason: "parameters are shown with their group",
-			printer: IngressClass,
 			object: &networkingv1.IngressClass{ObjectMeta: meta, Spec: networkingv1.IngressClassSpec{
 				Controller: "c", Parameters: &networkingv1.IngressClassParametersReference{APIGroup: ptr.To("g.io"), Kind: "K", Name: "p"},
 			}},
@@ -340,7 +316,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "address", reason: "a resource of the core group has no dot; there is a cell too many",
-			printer: IPAddress,
 			object: &networkingv1.IPAddress{ObjectMeta: meta, Spec: networkingv1.IPAddressSpec{
 				ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: "ns", Name: "s"},
 			}},
@@ -348,13 +323,11 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "default storage class", reason: "the mark is in the name; the rest are the API's defaults",
-			printer: StorageClass,
-			object:  &storagev1.StorageClass{ObjectMeta: in(map[string]string{betaDefaultStorageClass: "true"}), Provisioner: "p"},
-			want:    []any{"x (default)", "p", "Delete", "Immediate", false, "30d"},
+			object: &storagev1.StorageClass{ObjectMeta: in(map[string]string{"storageclass.beta.kubernetes.io/is-default-class": "true"}), Provisioner: "p"},
+			want:   []any{"x (default)", "p", "Delete", "Immediate", false, "30d"},
 		},
 		{
 			name: "CSI driver", reason: "an attachment is required unless it says otherwise",
-			printer: CSIDriver,
 			object: &storagev1.CSIDriver{ObjectMeta: meta, Spec: storagev1.CSIDriverSpec{
 				TokenRequests: []storagev1.TokenRequest{{Audience: "a"}, {Audience: "b"}},
 			}},
@@ -362,7 +335,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "policy binding by selector", reason: "a selector stands for the name",
-			printer: ValidatingAdmissionPolicyBinding,
 			object: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 				ObjectMeta: meta,
 				Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
@@ -373,7 +345,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "role binding", reason: "subjects are told apart by kind, accounts have a namespace",
-			printer: RoleBinding,
 			object: &rbacv1.RoleBinding{
 				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"},
 				Subjects: []rbacv1.Subject{
@@ -384,7 +355,6 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "certificate request", reason: "denial wins; what came of it is added",
-			printer: CertificateSigningRequest,
 			object: &certificatesv1.CertificateSigningRequest{
 				ObjectMeta: meta,
 				Spec:       certificatesv1.CertificateSigningRequestSpec{Username: "u", ExpirationSeconds: ptr.To[int32](3600)},
@@ -399,13 +369,11 @@ func TestCells(t *testing.T) {
 		},
 		{
 			name: "flow schema", reason: "whether its level is missing isn't known yet",
-			printer: FlowSchema,
-			object:  &flowcontrolv1.FlowSchema{ObjectMeta: meta, Spec: flowcontrolv1.FlowSchemaSpec{MatchingPrecedence: 5}},
-			want:    []any{"x", "", int64(5), "<none>", "30d", "?"},
+			object: &flowcontrolv1.FlowSchema{ObjectMeta: meta, Spec: flowcontrolv1.FlowSchemaSpec{MatchingPrecedence: 5}},
+			want:   []any{"x", "", int64(5), "<none>", "30d", "?"},
 		},
 		{
 			name: "claim in use", reason: "states add up",
-			printer: ResourceClaim,
 			object: &resourcev1.ResourceClaim{
 				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: aMonthAgo(), DeletionTimestamp: ptr.To(aMonthAgo())},
 				Status: resourcev1.ResourceClaimStatus{
@@ -417,7 +385,7 @@ func TestCells(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, test.printer.Cells(test.object)); diff != "" {
+			if diff := cmp.Diff(test.want, rowOf(t, test.object).Printer.Cells(test.object)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})

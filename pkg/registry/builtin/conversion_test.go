@@ -1,4 +1,4 @@
-package registry
+package builtin_test
 
 import (
 	"strings"
@@ -24,11 +24,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 func TestConvert(t *testing.T) {
 	t.Parallel()
-	s := Builtin().Scheme()
+	s := builtin.Table().Scheme()
 	for _, c := range []struct {
 		name, reason string
 		manifest     string
@@ -240,7 +242,7 @@ status: {currentMetrics: null, desiredReplicas: 0}
 // admission chain converts a webhook's object back into the one that it had.
 func TestConvertOverwrites(t *testing.T) {
 	t.Parallel()
-	s := Builtin().Scheme()
+	s := builtin.Table().Scheme()
 	for _, c := range []struct {
 		name, reason string
 		in, out      runtime.Object

@@ -1,12 +1,18 @@
-package registry
+package builtin_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
 func TestPrivileged(t *testing.T) {
@@ -30,7 +36,8 @@ func TestPrivileged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			errs := Strategy{Kind: row(t, test.group, test.resource), deps: Dependencies{AllowPrivileged: test.allow}}.privileged(test.obj)
+			s := builtin.Table().Strategy(row(t, test.group, test.resource), registry.Dependencies{AllowPrivileged: test.allow})
+			errs := slices.DeleteFunc(s.Validate(t.Context(), test.obj), func(err *field.Error) bool { return !strings.HasSuffix(err.Field, ".privileged") })
 			var got string
 			if len(errs) > 0 {
 				got = errs[0].Field

@@ -1,10 +1,9 @@
-package validation_test
+package builtin_test
 
 import (
 	"slices"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -20,19 +19,14 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// clusterStored is stored for what has no namespace.
-func clusterStored(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, ResourceVersion: "1"}
-}
-
 func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-	o := &corev1.PersistentVolumeClaim{ObjectMeta: stored("claim"), Spec: corev1.PersistentVolumeClaimSpec{
+	o := &corev1.PersistentVolumeClaim{ObjectMeta: registrytest.Stored("claim"), Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		StorageClassName: ptr.To("fast"),
-		Resources:        corev1.VolumeResourceRequirements{Requests: quantities("storage", size)},
+		Resources:        corev1.VolumeResourceRequirements{Requests: registrytest.Quantities("storage", size)},
 	}}
 	change(o)
 	return o
@@ -40,7 +34,7 @@ func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.Pe
 
 // claimWithDevices is a claim to which device a is allocated, and of which devices report.
 func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.ResourceClaim {
-	return &resourcev1.ResourceClaim{ObjectMeta: stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
+	return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
 		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
 			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a"}},
 		}},
@@ -58,7 +52,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	bound := func(o *corev1.PersistentVolumeClaim) {
 		o.Status.Phase = corev1.ClaimBound
-		o.Status.Capacity = quantities("storage", "2Gi")
+		o.Status.Capacity = registrytest.Quantities("storage", "2Gi")
 	}
 	for _, tc := range []struct {
 		name, reason string
@@ -67,7 +61,7 @@ func TestKinds(t *testing.T) {
 	}{
 		{
 			name: "node that avoids pods", reason: "they are those of a controller",
-			errs: validation.Node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{
+			errs: created(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{
 				corev1.PreferAvoidPodsAnnotationKey: `{"preferAvoidPods":[{},{"podSignature":{"podController":{"kind":"Pod","controller":false}}}]}`}}}),
 			want: []string{
 				"metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value",
@@ -76,23 +70,23 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "node that avoids nothing legible", reason: "the annotation is JSON",
-			errs: validation.NodeStatusUpdate(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1", Annotations: map[string]string{
-				corev1.PreferAvoidPodsAnnotationKey: "x"}}}, &corev1.Node{ObjectMeta: clusterStored("n")}),
+			errs: statusUpdated(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1", Annotations: map[string]string{
+				corev1.PreferAvoidPodsAnnotationKey: "x"}}}, &corev1.Node{ObjectMeta: registrytest.ClusterStored("n")}),
 			want: []string{`metadata.annotations.AvoidPods: Invalid value: "scheduler.alpha.kubernetes.io/preferAvoidPods": invalid character 'x' looking for beginning of value`},
 		},
 		{
 			name: "node with preemption", reason: "the gate for it is off",
-			errs: validation.Node(&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
+			errs: created(t, &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
 			want: []string{"spec.podPreemptionPolicy: Forbidden"},
 		},
 		{
 			name: "stored node with preemption", reason: "it is from where the gate was on, and can still be labelled",
-			errs: validation.NodeUpdate(&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
-				&corev1.Node{ObjectMeta: clusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
+			errs: updated(t, &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
+				&corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
 		},
 		{
 			name: "config map keys", reason: "keys are file names, and in one of the two maps",
-			errs: validation.ConfigMap(&corev1.ConfigMap{ObjectMeta: stored("c"),
+			errs: created(t, &corev1.ConfigMap{ObjectMeta: registrytest.Stored("c"),
 				Data: map[string]string{"a": "", "..": ""}, BinaryData: map[string][]byte{"a": nil}}),
 			want: []string{
 				`data[..]: Invalid value: "..": must not be '..'`,
@@ -101,7 +95,7 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "API service", reason: "its name says which version of which group it is, and a service is reached in one way",
-			errs: validation.APIService(&apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1"}, Spec: apiregistrationv1.APIServiceSpec{
+			errs: created(t, &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1"}, Spec: apiregistrationv1.APIServiceSpec{
 				Group: "example.com", Version: "v1", GroupPriorityMinimum: 20001, VersionPriority: 1, InsecureSkipTLSVerify: true,
 				CABundle: []byte("ca"), Service: &apiregistrationv1.ServiceReference{Name: "s", Port: ptr.To[int32](443)},
 			}}),
@@ -114,14 +108,14 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "status of an API service", reason: "a condition is known, or isn't",
-			errs: validation.APIServiceStatusUpdate(&apiregistrationv1.APIService{ObjectMeta: clusterStored("v1.a"), Status: apiregistrationv1.APIServiceStatus{
+			errs: statusUpdated(t, &apiregistrationv1.APIService{ObjectMeta: registrytest.ClusterStored("v1.a"), Status: apiregistrationv1.APIServiceStatus{
 				Conditions: []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: "Perhaps"}},
-			}}, &apiregistrationv1.APIService{ObjectMeta: clusterStored("v1.a")}),
+			}}, &apiregistrationv1.APIService{ObjectMeta: registrytest.ClusterStored("v1.a")}),
 			want: []string{`status.conditions[0].status: Unsupported value: "Perhaps": supported values: "True", "False", "Unknown"`},
 		},
 		{
 			name: "devices of a claim", reason: "a driver reports devices that are allocated, each once, and addresses with the subnet's length",
-			errs: validation.ResourceClaimStatusUpdate(claimWithDevices(
+			errs: statusUpdated(t, claimWithDevices(
 				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", NetworkData: &resourcev1.NetworkDeviceData{IPs: []string{"10.0.0.5/24", "10.0.0.6"}}},
 				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", Data: &runtime.RawExtension{Raw: []byte("[]")}},
 				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "b"}), claimWithDevices()),
@@ -134,8 +128,8 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "allocation of a claim", reason: "a share of a device has an identifier, and what binding waits for are types of conditions",
-			errs: validation.ResourceClaimStatusUpdate(
-				&resourcev1.ResourceClaim{ObjectMeta: stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			errs: statusUpdated(t,
+				&resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 					Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
 					Devices: []resourcev1.AllocatedDeviceStatus{{Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To("one")}},
 					Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
@@ -145,7 +139,7 @@ func TestKinds(t *testing.T) {
 						Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To(types.UID("one")),
 							BindingConditions: []string{"a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
 							Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}}}}},
-				&resourcev1.ResourceClaim{ObjectMeta: stored("claim")}),
+				&resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")}),
 			want: []string{
 				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
@@ -159,14 +153,14 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "allocated claim", reason: "devices are allocated until they are given back",
-			errs: validation.ResourceClaimStatusUpdate(
-				&resourcev1.ResourceClaim{ObjectMeta: stored("claim"), Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
+			errs: statusUpdated(t,
+				&resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
 				claimWithDevices()),
 			want: []string{"status.allocation: Invalid value: null: field cannot be modified once set"},
 		},
 		{
 			name: "counters of a device", reason: "a device takes once from each set of counters",
-			errs: validation.ResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
+			errs: created(t, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 				Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 				Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"a/b/c": {BoolValue: ptr.To(true)}},
 					BindingConditions: []string{"Ready", "a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
@@ -181,7 +175,7 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "devices of a slice", reason: "versions are compared, and a device is reached by some nodes or by all",
-			errs: validation.ResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
+			errs: created(t, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 				Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, PerDeviceNodeSelection: ptr.To(true),
 				Devices: []resourcev1.Device{
 					{Name: "a", NodeName: ptr.To("n"), Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
@@ -199,7 +193,7 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "device class", reason: "what stands for an extended resource is named as one",
-			errs: validation.DeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: resourcev1.DeviceClassSpec{
+			errs: created(t, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: resourcev1.DeviceClassSpec{
 				ExtendedResourceName: ptr.To("gpu"), Selectors: []resourcev1.DeviceSelector{{}},
 			}}),
 			want: []string{
@@ -209,8 +203,8 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "config map sealed", reason: "what is immutable stays, and stays immutable",
-			errs: validation.ConfigMapUpdate(&corev1.ConfigMap{ObjectMeta: stored("c"), Data: map[string]string{"a": "b"}},
-				&corev1.ConfigMap{ObjectMeta: stored("c"), Immutable: ptr.To(true)}),
+			errs: updated(t, &corev1.ConfigMap{ObjectMeta: registrytest.Stored("c"), Data: map[string]string{"a": "b"}},
+				&corev1.ConfigMap{ObjectMeta: registrytest.Stored("c"), Immutable: ptr.To(true)}),
 			want: []string{
 				"immutable: Forbidden: field is immutable when `immutable` is set",
 				"data: Forbidden: field is immutable when `immutable` is set",
@@ -218,30 +212,30 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "finalizer", reason: "a finalizer has a domain",
-			errs: validation.ConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default",
+			errs: created(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default",
 				Finalizers: []string{"mine", "orphan", "example.com/mine"}}}),
 			want: []string{`metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified`},
 		},
 		{
 			name: "TLS secret", reason: "a type promises keys",
-			errs: validation.Secret(&corev1.Secret{ObjectMeta: stored("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": nil}}),
+			errs: created(t, &corev1.Secret{ObjectMeta: registrytest.Stored("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": nil}}),
 			want: []string{"data[tls.key]: Required value"},
 		},
 		{
 			name: "secret type", reason: "a secret's type is part of what it is",
-			errs: validation.SecretUpdate(&corev1.Secret{ObjectMeta: stored("s"), Type: "a"}, &corev1.Secret{ObjectMeta: stored("s"), Type: "b"}),
+			errs: updated(t, &corev1.Secret{ObjectMeta: registrytest.Stored("s"), Type: "a"}, &corev1.Secret{ObjectMeta: registrytest.Stored("s"), Type: "b"}),
 			want: []string{`type: Invalid value: "a": field is immutable`},
 		},
 		{
 			name: "namespace phase", reason: "a namespace terminates by being deleted",
-			errs: validation.NamespaceStatusUpdate(
-				&corev1.Namespace{ObjectMeta: clusterStored("n"), Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}},
-				&corev1.Namespace{ObjectMeta: clusterStored("n")}),
+			errs: statusUpdated(t,
+				&corev1.Namespace{ObjectMeta: registrytest.ClusterStored("n"), Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}},
+				&corev1.Namespace{ObjectMeta: registrytest.ClusterStored("n")}),
 			want: []string{"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"},
 		},
 		{
 			name: "role", reason: "a role speaks of verbs and of resources in its namespace",
-			errs: validation.Role(&rbacv1.Role{ObjectMeta: stored("r"), Rules: []rbacv1.PolicyRule{
+			errs: created(t, &rbacv1.Role{ObjectMeta: registrytest.Stored("r"), Rules: []rbacv1.PolicyRule{
 				{NonResourceURLs: []string{"/healthz"}}, {Verbs: []string{"get"}}}}),
 			want: []string{
 				"rules[0].verbs: Required value: verbs must contain at least one value",
@@ -252,10 +246,10 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "cluster role binding", reason: "it binds a cluster role, for good, and names namespaces",
-			errs: validation.ClusterRoleBindingUpdate(
-				&rbacv1.ClusterRoleBinding{ObjectMeta: clusterStored("b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "r"},
+			errs: updated(t,
+				&rbacv1.ClusterRoleBinding{ObjectMeta: registrytest.ClusterStored("b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "r"},
 					Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "a"}}},
-				&rbacv1.ClusterRoleBinding{ObjectMeta: clusterStored("b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "r"}}),
+				&rbacv1.ClusterRoleBinding{ObjectMeta: registrytest.ClusterStored("b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "r"}}),
 			want: []string{
 				`roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"`,
 				"subjects[0].namespace: Required value",
@@ -264,8 +258,8 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "limit range", reason: "limits are in order",
-			errs: validation.LimitRange(&corev1.LimitRange{ObjectMeta: stored("l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-				Type: corev1.LimitTypeContainer, Min: quantities("cpu", "2"), Max: quantities("cpu", "1"), Default: quantities("cpu", "3")}}}}),
+			errs: created(t, &corev1.LimitRange{ObjectMeta: registrytest.Stored("l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, Min: registrytest.Quantities("cpu", "2"), Max: registrytest.Quantities("cpu", "1"), Default: registrytest.Quantities("cpu", "3")}}}}),
 			want: []string{
 				`spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1`,
 				`spec.limits[0].default[cpu]: Invalid value: "1": default value 3 is greater than max value 1`,
@@ -273,8 +267,8 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "quota", reason: "a scope limits what it is about",
-			errs: validation.ResourceQuota(&corev1.ResourceQuota{ObjectMeta: stored("q"), Spec: corev1.ResourceQuotaSpec{
-				Hard:   quantities("services", "1", "bananas", "1"),
+			errs: created(t, &corev1.ResourceQuota{ObjectMeta: registrytest.Stored("q"), Spec: corev1.ResourceQuotaSpec{
+				Hard:   registrytest.Quantities("services", "1", "bananas", "1"),
 				Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}}}),
 			want: []string{
 				`spec.hard[bananas]: Invalid value: "bananas": must be a standard resource type or fully qualified`,
@@ -284,16 +278,16 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "claim grows", reason: "a bound claim may grow",
-			errs: validation.PersistentVolumeClaimUpdate(claimOf("3Gi", bound), claimOf("2Gi", bound)),
+			errs: updated(t, claimOf("3Gi", bound), claimOf("2Gi", bound)),
 		},
 		{
 			name: "claim shrinks", reason: "but not below what it has",
-			errs: validation.PersistentVolumeClaimUpdate(claimOf("1Gi", bound), claimOf("3Gi", bound)),
+			errs: updated(t, claimOf("1Gi", bound), claimOf("3Gi", bound)),
 			want: []string{"spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"},
 		},
 		{
 			name: "ingress", reason: "a path is absolute and leads to one backend",
-			errs: validation.Ingress(&networkingv1.Ingress{ObjectMeta: stored("i"), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
+			errs: created(t, &networkingv1.Ingress{ObjectMeta: registrytest.Stored("i"), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
 				Host: "10.0.0.1", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
 					Paths: []networkingv1.HTTPIngressPath{{Path: "a//b", PathType: ptr.To(networkingv1.PathTypePrefix)}, {}}}}}}}}),
 			want: []string{
@@ -306,7 +300,7 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "tolerated devices", reason: "what is compared with a taint's value can be one",
-			errs: validation.ResourceClaim(&resourcev1.ResourceClaim{ObjectMeta: stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			errs: created(t, &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
 					DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Tolerations: []resourcev1.DeviceToleration{
 						{Key: "a", Operator: resourcev1.DeviceTolerationOpEqual, Value: "-"}, {Key: "a", Operator: resourcev1.DeviceTolerationOpEqual}}}}}}}}),
@@ -318,13 +312,13 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "IP address", reason: "an address is always somebody's, and the same one's",
-			errs: validation.IPAddressUpdate(&networkingv1.IPAddress{ObjectMeta: clusterStored("10.0.0.1")}, &networkingv1.IPAddress{
-				ObjectMeta: clusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}}),
+			errs: updated(t, &networkingv1.IPAddress{ObjectMeta: registrytest.ClusterStored("10.0.0.1")}, &networkingv1.IPAddress{
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}}),
 			want: []string{"spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
 		},
 		{
 			name: "network policy", reason: "an exception lies within its block",
-			errs: validation.NetworkPolicy(&networkingv1.NetworkPolicy{ObjectMeta: stored("p"), Spec: networkingv1.NetworkPolicySpec{
+			errs: created(t, &networkingv1.NetworkPolicy{ObjectMeta: registrytest.Stored("p"), Spec: networkingv1.NetworkPolicySpec{
 				Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{
 					{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8", Except: []string{"11.0.0.0/16"}}}, {}}}}}}),
 			want: []string{
@@ -334,7 +328,7 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "autoscaler", reason: "a metric has the source that its type names",
-			errs: validation.HorizontalPodAutoscaler(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			errs: created(t, &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"}, MinReplicas: ptr.To[int32](3), MaxReplicas: 2,
 				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.PodsMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
 					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}}}}),
@@ -346,9 +340,9 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "storage class", reason: "a class makes the same volumes as long as it lives",
-			errs: validation.StorageClassUpdate(
-				&storagev1.StorageClass{ObjectMeta: clusterStored("c"), Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate)},
-				&storagev1.StorageClass{ObjectMeta: clusterStored("c"), Provisioner: "b", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}),
+			errs: updated(t,
+				&storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "a", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate)},
+				&storagev1.StorageClass{ObjectMeta: registrytest.ClusterStored("c"), Provisioner: "b", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}),
 			want: []string{
 				"provisioner: Forbidden: updates to provisioner are forbidden.",
 				`volumeBindingMode: Invalid value: "Immediate": field is immutable`,
@@ -356,12 +350,12 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			name: "priority", reason: "the system keeps the highest priorities and its prefix",
-			errs: validation.PriorityClass(&schedulingv1.PriorityClass{ObjectMeta: clusterStored("system-mine"), Value: 1}),
+			errs: created(t, &schedulingv1.PriorityClass{ObjectMeta: registrytest.ClusterStored("system-mine"), Value: 1}),
 			want: []string{"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known system priority class"},
 		},
 		{
 			name: "flow schema", reason: "a rule says of whom and of what it speaks",
-			errs: validation.FlowSchema(&flowcontrolv1.FlowSchema{ObjectMeta: clusterStored("f"), Spec: flowcontrolv1.FlowSchemaSpec{
+			errs: created(t, &flowcontrolv1.FlowSchema{ObjectMeta: registrytest.ClusterStored("f"), Spec: flowcontrolv1.FlowSchemaSpec{
 				MatchingPrecedence: 1, Rules: []flowcontrolv1.PolicyRulesWithSubjects{{Subjects: []flowcontrolv1.Subject{
 					{Kind: flowcontrolv1.SubjectKindUser, Group: &flowcontrolv1.GroupSubject{Name: "g"}}}}}}}),
 			want: []string{
@@ -373,24 +367,15 @@ func TestKinds(t *testing.T) {
 			},
 		},
 		{
-			name: "access review", reason: "a question is about someone and something",
-			errs: validation.SubjectAccessReview(&authorizationv1.SubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}),
-			want: []string{
-				"spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
-				`spec.user: Invalid value: "": at least one of user or group must be specified`,
-				`metadata: Invalid value: {"labels":{"a":"b"}}: must be empty`,
-			},
-		},
-		{
 			name: "loopback endpoint", reason: "a webhook under development listens on the loopback address",
-			errs: validation.Endpoints(&corev1.Endpoints{ObjectMeta: stored("e"), Subsets: []corev1.EndpointSubset{{
+			errs: created(t, &corev1.Endpoints{ObjectMeta: registrytest.Stored("e"), Subsets: []corev1.EndpointSubset{{
 				Addresses: []corev1.EndpointAddress{{IP: "127.0.0.1"}, {IP: "169.254.0.1"}}}}}),
 			want: []string{`subsets[0].addresses[1].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wantErrors(t, tc.reason, tc.errs, tc.want...)
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
 		})
 	}
 }

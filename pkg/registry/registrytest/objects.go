@@ -1,0 +1,47 @@
+package registrytest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ClusterStored is Stored for objects of cluster-scoped kinds.
+func ClusterStored(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, ResourceVersion: "1"}
+}
+
+// WantErrors compares errors with their texts.
+func WantErrors(t *testing.T, reason string, errs field.ErrorList, want ...string) {
+	t.Helper()
+	var got []string
+	for _, err := range errs {
+		got = append(got, err.Error())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: errors (-want +got):\n%s", reason, diff)
+	}
+}
+
+// Stored is the metadata of a stored object.
+func Stored(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: "default", ResourceVersion: "1"}
+}
+
+// ValidPodSpec is the least that a pod needs before defaulting.
+func ValidPodSpec() corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}
+}
+
+// Quantities are resources and their quantities by turns.
+func Quantities(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
