@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// callers are the plugins that call the webhooks of each kind of configuration.
+// callers are the admission plugins that call the webhooks of a kind of configuration.
 var callers = map[string]string{
 	"MutatingWebhookConfiguration":   "MutatingAdmissionWebhook",
 	"ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
 }
 
-// checkCalled says which webhooks could be reached and would not be called.
+// checkCalled returns an error for webhooks whose admission plugin is off: they could be reached, but would not be
+// called.
 func (o *options) checkCalled() error {
 	for _, object := range slices.Concat(o.objects, o.configurations) {
 		if len(object.webhooks) == 0 || !configurationKinds.has(object.GroupVersionKind()) {
@@ -26,13 +27,13 @@ func (o *options) checkCalled() error {
 	return nil
 }
 
-// checkReplaced says which configuration would take the place of another. Those of several operators
-// may well have one name: kubebuilder has it the same in all of them.
+// checkReplaced returns an error if two different configurations have one name: the second would replace the first.
+// Projects made by kubebuilder all have the same names.
 func (o *options) checkReplaced() error {
 	for i, object := range o.configurations {
 		for _, earlier := range o.configurations[:i] {
 			if object.GetKind() == earlier.GetKind() && object.GetName() == earlier.GetName() && !equality.Semantic.DeepEqual(object.Object.Object, earlier.Object.Object) {
-				return fmt.Errorf("%s: %s %s: it would take the place of that in %s, which has the same name: give it another",
+				return fmt.Errorf("%s: %s %s: it would replace the one in %s, which has the same name: rename one of them",
 					object.Source, object.GetKind(), object.GetName(), earlier.Source)
 			}
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// A webhook that Start has installed is called, or Start says why none would be.
+// If a webhook that Start has installed would not be called, Start fails.
 func TestWebhooksThatWouldNotBeCalled(t *testing.T) {
 	t.Parallel()
 	files := t.TempDir()
-	// configuration is a manifest of one webhook that refuses config maps.
+	// configuration returns the manifest of one webhook that refuses config maps.
 	configuration := func(file, kind, webhook string) string {
 		path := filepath.Join(files, file)
 		if err := os.WriteFile(path, []byte(fmt.Sprintf(`
@@ -44,7 +44,7 @@ webhooks:
 	for _, test := range []struct {
 		name, reason string
 		options      []miniapitest.Option
-		want         string // or none
+		want         string // in the error; if empty, there is none
 	}{
 		{"validating", "its plugin is off", []miniapitest.Option{without("ValidatingAdmissionWebhook"), miniapitest.WithWebhookManifests(validating)},
 			`validating.yaml, document 1: ValidatingWebhookConfiguration refuse: its webhooks would not be called: admission plugin "ValidatingAdmissionWebhook" is off`},
@@ -57,9 +57,9 @@ webhooks:
 			miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.Only = []string{"NamespaceLifecycle"} })},
 			`admission plugin "ValidatingAdmissionWebhook" is off`},
 		{"two of a name", "the second takes the place of the first", []miniapitest.Option{miniapitest.WithWebhookManifests(validating, replacing)},
-			"replacing.yaml, document 1: ValidatingWebhookConfiguration refuse: it would take the place of"},
+			"replacing.yaml, document 1: ValidatingWebhookConfiguration refuse: it would replace the one in"},
 		{"two of a name, in two options", "it is the same", []miniapitest.Option{miniapitest.WithWebhookManifests(validating), miniapitest.WithWebhookManifests(replacing)},
-			"it would take the place of"},
+			"it would replace the one in"},
 		{"two of a name and kinds", "they are two objects", []miniapitest.Option{miniapitest.WithWebhookManifests(validating, mutating)}, ""},
 		{"the same again", "a folder and a file of it may both be named", []miniapitest.Option{miniapitest.WithWebhookManifests(validating, validating)}, ""},
 	} {

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdmissionHandler serves an admission webhook: it reads an AdmissionReview, of v1 or
-// v1beta1, and answers in that version with the response, whose UID it sets. Of a nil
-// function it makes a nil handler, which WithWebhook refuses.
+// AdmissionHandler makes an admission webhook from a function. The webhook reads an AdmissionReview of v1 or v1beta1,
+// and answers in the same version with the function's response and the request's UID. If the function is nil, so is the
+// handler, which WithWebhook refuses.
 func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
 	if review == nil {
 		return nil
@@ -32,12 +32,12 @@ func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest
 		answer := admissionv1.AdmissionReview{TypeMeta: asked.TypeMeta, Response: response.DeepCopy()}
 		answer.Response.UID = asked.Request.UID
 		w.Header().Set("Content-Type", "application/json")
-		// Who doesn't read the answer doesn't want it.
+		// An error means that the caller is gone.
 		_ = json.NewEncoder(w).Encode(answer)
 	})
 }
 
-// readReview reads the request's AdmissionReview. In JSON, v1beta1 is v1.
+// readReview reads the request's AdmissionReview. In JSON, v1beta1 has the fields of v1.
 func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
@@ -55,7 +55,7 @@ func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 	return review, nil
 }
 
-// Allowed admits the request as it is, with warnings for the client, if any.
+// Allowed admits the request, with warnings for the client.
 func Allowed(warnings ...string) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: warnings}
 }
@@ -65,7 +65,7 @@ func Denied(message string) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}
 }
 
-// Patched admits the request with the object changed.
+// Patched admits the request with changes of the object.
 func Patched(operations ...PatchOperation) *admissionv1.AdmissionResponse {
 	patch, err := json.Marshal(operations)
 	if err != nil {
@@ -82,7 +82,7 @@ type PatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	From  string `json:"from,omitempty"`
-	Value any    `json:"value"` // ignored by operations that take none
+	Value any    `json:"value"` // null for operations without a value, which ignore it
 }
 
 // Add sets a member of an object, or inserts an element into an array.
@@ -90,10 +90,10 @@ func Add(path string, value any) PatchOperation {
 	return PatchOperation{Op: "add", Path: path, Value: value}
 }
 
-// Replace changes what is there.
+// Replace changes the value at the path.
 func Replace(path string, value any) PatchOperation {
 	return PatchOperation{Op: "replace", Path: path, Value: value}
 }
 
-// Remove takes away what is there.
+// Remove removes the value at the path.
 func Remove(path string) PatchOperation { return PatchOperation{Op: "remove", Path: path} }

@@ -11,22 +11,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// WithAudit calls a function with each audit event that the policy asks for, which is
-// every one with requests and responses if the policy is nil. Events come from any
-// goroutine, before or after the answer to their request as their stage says.
+// WithAudit calls sink with each audit event that the policy selects. If the policy is nil, these are the events of all
+// requests, with request and response. Many goroutines call sink, before or after the response, according to the
+// event's stage.
 func WithAudit(policy *auditv1.Policy, sink func(*auditv1.Event)) Option {
 	return func(o *options) error {
 		if sink == nil {
 			return errors.New("audit: the function that takes the events is nil")
 		}
 		if o.auditSink != nil {
-			return errors.New("audit: WithAudit is given twice, and a server has one policy: call both functions from one")
+			return errors.New("audit: WithAudit is given twice, and a server has one policy: let one function call both")
 		}
 		o.auditSink = auditSink(sink)
 		if policy == nil {
 			return nil
 		}
-		if len(policy.Rules) == 0 { // as a file of --audit-policy-file without any is refused
+		if len(policy.Rules) == 0 { // --audit-policy-file refuses a policy without rules too
 			return errors.New("audit policy: rules must be set, or nothing is recorded; a nil policy records everything")
 		}
 		rules := policy.DeepCopy()
@@ -49,7 +49,7 @@ type auditSink func(*auditv1.Event)
 func (s auditSink) ProcessEvents(events ...*auditinternal.Event) bool {
 	for _, event := range events {
 		public := &auditv1.Event{}
-		// The server goes on with the event, whose parts the conversion would share.
+		// The conversion shares parts of the event, and the server goes on using the event.
 		if err := audit.Scheme.Convert(event.DeepCopy(), public, nil); err != nil {
 			klog.ErrorS(err, "an audit event is lost", "auditID", event.AuditID)
 			return false

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-// webhooksOf reads how the webhooks of a configuration or a definition are called.
+// webhooksOf returns how the server calls the webhooks of a configuration or definition.
 func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	find := func(manifests.Object) ([]utilwebhook.ClientConfig, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
@@ -31,14 +31,14 @@ func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	return webhooks, nil
 }
 
-// clientConfig is what all versions of the API say alike.
+// clientConfig has the fields that are alike in all versions of the API.
 type clientConfig struct {
 	URL      string                                    `json:"url"`
 	Service  *admissionregistrationv1.ServiceReference `json:"service"`
-	CABundle any                                       `json:"caBundle"` // for an error that names it
+	CABundle any                                       `json:"caBundle"` // any, so that an error can name the field
 }
 
-// configured are the webhooks of a configuration.
+// configured returns the webhooks of a configuration.
 func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	configuration := struct {
 		Webhooks []struct {
@@ -60,7 +60,7 @@ func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	return webhooks, nil
 }
 
-// converting is the webhook of a definition, if it has one.
+// converting returns the conversion webhook of a definition, if there is one.
 func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	definition := struct {
 		Spec struct {
@@ -85,7 +85,8 @@ func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	return []utilwebhook.ClientConfig{webhook}, nil
 }
 
-// read takes what there are fields for. An error names the field, which the library's converter doesn't.
+// read decodes an object into a struct with some of its fields. Unlike that of the library's converter, the error names
+// the field.
 func read(object manifests.Object, into any) error {
 	data, err := object.MarshalJSON()
 	if err != nil {
@@ -93,17 +94,17 @@ func read(object manifests.Object, into any) error {
 	}
 	err = json.Unmarshal(data, into)
 	if wrong := (&gojson.UnmarshalTypeError{}); errors.As(err, &wrong) {
-		return fmt.Errorf("%s must be %s, and is read as %s", wrong.Field, kinds[wrong.Type.Kind()], wrong.Value)
+		return fmt.Errorf("%s must be %s, but is %s", wrong.Field, kinds[wrong.Type.Kind()], wrong.Value)
 	}
 	return err
 }
 
-// kinds are the types of fields in the words of JSON.
+// kinds are the types of fields in words of JSON.
 var kinds = map[reflect.Kind]string{
-	reflect.String: "a string, in quotes if YAML makes something else of it", reflect.Int32: "a number", reflect.Slice: "an array", reflect.Struct: "an object",
+	reflect.String: "a string, in quotes if YAML reads another type", reflect.Int32: "a number", reflect.Slice: "an array", reflect.Struct: "an object",
 }
 
-// called is how the server calls a webhook.
+// called returns how the server calls a webhook.
 func called(name string, c clientConfig) (utilwebhook.ClientConfig, error) {
 	webhook := utilwebhook.ClientConfig{Name: name, URL: c.URL}
 	if service := c.Service; service != nil {
@@ -122,7 +123,7 @@ func called(name string, c clientConfig) (utilwebhook.ClientConfig, error) {
 	return webhook, nil
 }
 
-// authorities reads a caBundle.
+// authorities decodes a caBundle.
 func authorities(caBundle any) ([]byte, error) {
 	if caBundle == nil {
 		return nil, nil

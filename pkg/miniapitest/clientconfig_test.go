@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A field that isn't of its type is named before the server starts.
+// A field of the wrong type is an error that names the field, before the server starts.
 func TestClientConfigTypes(t *testing.T) {
 	t.Parallel()
 	const (
@@ -17,12 +17,12 @@ func TestClientConfigTypes(t *testing.T) {
 	)
 	for _, test := range []struct{ name, reason, manifest, want string }{
 		{"namespace", "n is a boolean in YAML 1.1", configuration + "[{name: b.example.com, clientConfig: {service: {namespace: n, name: c}}}]",
-			"ValidatingWebhookConfiguration a: webhooks.clientConfig.service.namespace must be a string, in quotes if YAML makes something else of it, and is read as bool"},
+			"ValidatingWebhookConfiguration a: webhooks.clientConfig.service.namespace must be a string, in quotes if YAML reads another type, but is bool"},
 		{"port", "a name is for a Service's", configuration + "[{name: b.example.com, clientConfig: {service: {namespace: d, name: c, port: https}}}]",
-			"webhooks.clientConfig.service.port must be a number, and is read as string"},
+			"webhooks.clientConfig.service.port must be a number, but is string"},
 		{"service", "it has a namespace and a name", configuration + "[{name: b.example.com, clientConfig: {service: c}}]",
-			"webhooks.clientConfig.service must be an object, and is read as string"},
-		{"webhooks", "there may be several", configuration + "b", "webhooks must be an array, and is read as string"},
+			"webhooks.clientConfig.service must be an object, but is string"},
+		{"webhooks", "there may be several", configuration + "b", "webhooks must be an array, but is string"},
 		{"conversion", "a definition may have a webhook", strings.Replace(definition, "CONVERSION", "{webhook: {clientConfig: {url: 7}}}", 1),
 			"CustomResourceDefinition as.example.com: spec.conversion.webhook.clientConfig.url must be a string"},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Of options that contradict each other, none is passed over.
+// Options that contradict each other are an error.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	webhook := func(path string) miniapitest.Option { return miniapitest.WithWebhook(path, http.NotFoundHandler()) }
@@ -23,24 +23,24 @@ func TestContradictions(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		options      []miniapitest.Option
-		want         string // or none
+		want         string // in the error; if empty, there is none
 	}{
-		{"user", "one certificate has the groups of one", []miniapitest.Option{miniapitest.WithUser("alice", "readers"), miniapitest.WithUser("alice", "writers")},
+		{"user", "a certificate has one set of groups", []miniapitest.Option{miniapitest.WithUser("alice", "readers"), miniapitest.WithUser("alice", "writers")},
 			`user "alice" is given with groups ["readers"] and with groups ["writers"]`},
 		{"user, the same", "a suite's options and a test's may both name it", []miniapitest.Option{miniapitest.WithUser("alice", "readers"), miniapitest.WithUser("alice", "readers")}, ""},
-		{"webhook", "one of the handlers would never be asked", []miniapitest.Option{webhook("/validate"), webhook("/validate")}, "webhook /validate: it has a handler already"},
-		{"webhook, below", "it is another path", []miniapitest.Option{webhook("/"), webhook("/validate"), webhook("/validate/")}, ""},
-		{"gate", "it is on or off", []miniapitest.Option{gate(true), gate(false)}, "feature gate AllowUnsafeMalformedObjectDeletion is given as true and as false"},
-		{"plugin", "it is on or off", []miniapitest.Option{miniapitest.WithoutAdmissionPlugins("AlwaysPullImages"), miniapitest.WithAdmissionPlugins("AlwaysPullImages")},
+		{"webhook", "one of the handlers would never be called", []miniapitest.Option{webhook("/validate"), webhook("/validate")}, "webhook /validate: it has a handler already"},
+		{"webhook, below", "the paths differ", []miniapitest.Option{webhook("/"), webhook("/validate"), webhook("/validate/")}, ""},
+		{"gate", "there are two values", []miniapitest.Option{gate(true), gate(false)}, "feature gate AllowUnsafeMalformedObjectDeletion is given as true and as false"},
+		{"plugin", "there are two values", []miniapitest.Option{miniapitest.WithoutAdmissionPlugins("AlwaysPullImages"), miniapitest.WithAdmissionPlugins("AlwaysPullImages")},
 			`admission plugin "AlwaysPullImages" is in both WithAdmissionPlugins and WithoutAdmissionPlugins`},
-		{"version", "it is served or it isn't", []miniapitest.Option{miniapitest.WithAPIs("apps/v1=false"), miniapitest.WithAPIs("apps/v1")},
+		{"version", "a version is served or not", []miniapitest.Option{miniapitest.WithAPIs("apps/v1=false"), miniapitest.WithAPIs("apps/v1")},
 			`"apps/v1" is given as false and as true`},
-		{"legacy", "it is a name for versions that are served", []miniapitest.Option{miniapitest.Legacy(), miniapitest.WithAPIs("api/legacy=false")},
+		{"legacy", "api/legacy stands for versions that are served", []miniapitest.Option{miniapitest.Legacy(), miniapitest.WithAPIs("api/legacy=false")},
 			`"api/legacy" is given as true and as false`},
 		{"legacy, twice", "a suite's options and a test's may both have it", []miniapitest.Option{miniapitest.Legacy(), miniapitest.Legacy()}, ""},
 		{"audit", "one of the functions would never be called", []miniapitest.Option{audit(), audit()}, "WithAudit is given twice"},
 		{"data folder", "one would stay empty", []miniapitest.Option{miniapitest.WithDataDir(folder), miniapitest.WithDataDir(another)},
-			fmt.Sprintf("in folder %q and in folder %q", folder, another)},
+			fmt.Sprintf("WithDataDir is given as %q and as %q", folder, another)},
 		{"data folder, the same", "a suite's options and a test's may both name it", []miniapitest.Option{miniapitest.WithDataDir(folder), miniapitest.WithDataDir(folder)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

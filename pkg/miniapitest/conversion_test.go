@@ -14,8 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The webhook that converts between the versions of a definition is the fixture's, as the
-// definition names it, from the first object on.
+// The conversion webhook that a definition names is the fixture's, from the first object on.
 func TestConversion(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t,
@@ -37,7 +36,7 @@ func TestConversion(t *testing.T) {
 	}
 }
 
-// convert says in the objects from what they are converted.
+// convert adds the version from which an object is converted to the object.
 func convert(w http.ResponseWriter, r *http.Request) {
 	review := apiextensionsv1.ConversionReview{}
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// gadgets is a definition of a resource with a short name.
+// gadgets returns a definition of a resource with a short name.
 func gadgets(plural, kind, shortName string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
@@ -27,8 +27,7 @@ func gadgets(plural, kind, shortName string) *apiextensionsv1.CustomResourceDefi
 	}
 }
 
-// Definitions are installed at once, and everything that is wrong with them is said in the
-// order in which they are given.
+// Definitions are installed together. The error has the errors of all of them, in their order.
 func TestRefusedDefinitions(t *testing.T) {
 	t.Parallel()
 	_, err := miniapitest.New(t.Context(), miniapitest.WithObjects(
@@ -39,7 +38,7 @@ func TestRefusedDefinitions(t *testing.T) {
 	}
 }
 
-// A definition that is given again replaces itself.
+// A definition that is given twice replaces itself.
 func TestDefinitionGivenAgain(t *testing.T) {
 	t.Parallel()
 	var given []runtime.Object

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The programs in docs/fixture.md are the examples, which are compiled and run.
+// The programs in docs/fixture.md are the examples, which other tests compile and run.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")

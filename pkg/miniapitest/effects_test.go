@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What a test has configured has no effect on the first request after Reset.
+// Configuration of a test has no effect on the first request after Reset.
 func TestResetEffects(t *testing.T) {
 	t.Parallel()
 	const rounds = 4
@@ -34,7 +34,7 @@ func TestResetEffects(t *testing.T) {
 		name, reason string
 		configure    func(context.Context) error
 		request      func(context.Context) error
-		// before and after say whether the request fails as it should.
+		// before and after check the error of the request.
 		before, after func(error) bool
 	}{{
 		name: "role binding", reason: "the authorizer reads its cache",
@@ -74,7 +74,7 @@ func TestResetEffects(t *testing.T) {
 			return err
 		},
 		request: func(ctx context.Context) error { return newMap(ctx, admin, "default") },
-		before:  func(error) bool { return true }, after: isNil, // without a controller, a quota takes its time
+		before:  func(error) bool { return true }, after: isNil, // without a controller, a quota takes effect later
 	}, {
 		name: "policy", reason: "policies are compiled into a cache",
 		configure: func(ctx context.Context) error {

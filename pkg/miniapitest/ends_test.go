@@ -12,11 +12,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// endsBy tells the test binary that it is the one to end, and how.
+// endsBy tells a child process how to end.
 const endsBy = "MINIAPITEST_ENDS_BY"
 
-// A test that doesn't end well leaves no file, but for temporary ones if it has no time for
-// them, which the next server removes.
+// A test process that doesn't end normally leaves no files, except temporary ones that the next server removes.
 func TestEnds(t *testing.T) {
 	switch os.Getenv(endsBy) {
 	case "panic":
@@ -53,8 +52,8 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// runToEnd runs a test with a server to its end. One that doesn't end is killed once running
-// has been called with its kubeconfig.
+// runToEnd runs a test with a server to its end. A test that doesn't end is killed after running has been called with
+// its kubeconfig.
 func runToEnd(t *testing.T, by, home, temporary string, running func(kubeconfig string)) (pid int) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEnds$")
@@ -100,7 +99,7 @@ func filesIn(t *testing.T, folders ...string) []string {
 	return files
 }
 
-// inMemory are the folders of a process in /dev/shm.
+// inMemory returns the folders of a process in /dev/shm.
 func inMemory(t *testing.T, pid int) []string {
 	t.Helper()
 	locks, err := filepath.Glob("/dev/shm/miniapi-*/miniapi.lock")

@@ -16,8 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A manager of controller-runtime takes the server's Config, and its webhooks are
-// handlers as any others.
+// A manager of controller-runtime uses the server's Config. Its webhooks are handlers like any other.
 func Example_controllerRuntime() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -39,7 +38,7 @@ func Example_controllerRuntime() {
 	mgr, err := ctrl.NewManager(srv.Config(), ctrl.Options{
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{"default": {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // the names are of the process
+		Controller: config.Controller{SkipNameValidation: new(true)}, // names are unique in the process
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Examples have no testing.TB, so they call New and Stop where tests call Start.
+// Examples have no testing.TB, so they call New and Stop instead of Start.
 func ExampleNew() {
 	ctx := context.Background()
 	srv, err := miniapitest.New(ctx)
@@ -37,7 +37,7 @@ func ExampleNew() {
 	// kube-system
 }
 
-// A webhook in a few lines: the service that the configuration names is the handler.
+// The service in the configuration is the handler.
 func ExampleWithWebhookManifests() {
 	ctx := context.Background()
 	srv, err := miniapitest.New(ctx,

@@ -2,7 +2,7 @@ package miniapitest
 
 import "time"
 
-// WithReachTimeout lets webhooks take as long to listen, in place of ten seconds.
+// WithReachTimeout changes the time that Start waits for a webhook.
 func WithReachTimeout(timeout time.Duration) Option {
 	return func(o *options) error {
 		o.reachTimeout = timeout
@@ -10,5 +10,5 @@ func WithReachTimeout(timeout time.Duration) Option {
 	}
 }
 
-// WaitForHandlers makes Stop leave webhook handlers to calls for as long, in place of a second.
+// WaitForHandlers changes the time that Stop leaves to webhook handlers.
 func (s *Server) WaitForHandlers(patience time.Duration) { s.webhooks.patience = patience }

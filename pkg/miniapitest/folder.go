@@ -13,20 +13,20 @@ const (
 	folderPrefix   = "miniapitest-"
 	folderLock     = "lock"
 	kubeconfigName = "kubeconfig"
-	// folderOrigin is what is to be reported of the server if it wasn't stopped.
+	// folderOrigin is the file with the report about a server that wasn't stopped.
 	folderOrigin = "origin"
 )
 
-// folder is where a server's files are. The lock tells other processes that it is in use.
+// folder holds the files of one server. The lock tells other processes that the folder is in use.
 type folder struct {
 	path string
-	lock *os.File // nil where there are no locks
+	lock *os.File // nil on systems without such locks
 }
 
-// removeOnce removes what others have left, once a process: they die with theirs.
+// removeOnce removes abandoned folders, once in a process: a folder is abandoned when its process has ended.
 var removeOnce sync.Once
 
-// newFolder makes a folder. Without an origin, nothing is reported of what is left of it.
+// newFolder makes a folder. With an origin, the next process reports the server if it wasn't stopped.
 func newFolder(origin *origin) (*folder, error) {
 	removeOnce.Do(removeAbandoned)
 	path, err := os.MkdirTemp("", folderPrefix)
@@ -39,7 +39,7 @@ func newFolder(origin *origin) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 	}
 	if !tryLock(lock) {
-		// Without the file, nobody takes the folder for abandoned.
+		// Without a lock file, other processes don't take the folder for abandoned.
 		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 		}
@@ -56,7 +56,7 @@ func newFolder(origin *origin) (*folder, error) {
 
 func (f *folder) kubeconfig() string { return filepath.Join(f.path, kubeconfigName) }
 
-// remove removes the folder while it is locked.
+// remove removes the folder, and unlocks it afterwards.
 func (f *folder) remove() error {
 	err := os.RemoveAll(f.path)
 	if f.lock != nil {
@@ -65,8 +65,8 @@ func (f *folder) remove() error {
 	return err
 }
 
-// removeAbandoned removes the folders of processes that died without Stop. One without a
-// kubeconfig is just being made.
+// removeAbandoned removes the folders of processes that ended without Stop. A folder without a kubeconfig is being
+// made.
 func removeAbandoned() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, entry := range entries {

@@ -4,5 +4,5 @@ package miniapitest
 
 import "os"
 
-// tryLock locks nothing: package syscall has no locks here that end with the process.
+// tryLock returns false: on this system, package syscall has no locks that end with the process.
 func tryLock(*os.File) bool { return false }

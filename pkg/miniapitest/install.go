@@ -22,7 +22,7 @@ type installed struct {
 	webhooks []utilwebhook.ClientConfig
 }
 
-// add appends objects to those that Start installs.
+// add appends objects to a list of Start.
 func add(to *[]installed, objects []manifests.Object) error {
 	for _, object := range objects {
 		webhooks, err := webhooksOf(object)
@@ -34,15 +34,15 @@ func add(to *[]installed, objects []manifests.Object) error {
 	return nil
 }
 
-// step is what is applied together, and the webhooks that are reached then.
+// step is a set of objects that are applied together, and of webhooks that are reached afterwards.
 type step struct {
 	objects  []manifests.Object
 	webhooks []utilwebhook.ClientConfig
 }
 
-// steps are definitions before anything that may need them, objects, and configurations
-// when nothing that Start writes is in their way. A webhook among the objects is reached
-// before the next object is written, which it may be asked about.
+// steps returns the order of a start: definitions, because objects need them; objects; then configurations, whose
+// webhooks would otherwise see the objects. A webhook among the objects is reached before the next object is applied,
+// which the server may ask it about.
 func (o *options) steps() []step {
 	var late []utilwebhook.ClientConfig
 	steps := []step{together(o.definitions), {}}
@@ -72,8 +72,8 @@ func together(objects []installed) step {
 	return s
 }
 
-// isLate says that the objects have an address of a webhook's service, which can't be
-// reached before all of them are there.
+// isLate reports whether the objects include an address of the webhook's service. Such a webhook can be reached only
+// after all objects are applied.
 func (o *options) isLate(webhook utilwebhook.ClientConfig) bool {
 	service := webhook.Service
 	return service != nil && !o.placed(service) && slices.ContainsFunc(o.objects, func(object installed) bool {
@@ -97,7 +97,7 @@ func (o *options) isLate(webhook utilwebhook.ClientConfig) bool {
 	})
 }
 
-// install applies what the options have, and reaches each webhook once.
+// install applies the objects of the options and reaches each webhook once.
 func (s *Server) install(ctx context.Context, o *options) error {
 	reached := map[string]bool{}
 	for _, step := range o.steps() {
@@ -118,7 +118,7 @@ func (s *Server) install(ctx context.Context, o *options) error {
 	return nil
 }
 
-// addressOf tells webhooks apart that are called differently.
+// addressOf returns a key that differs for webhooks that are called differently.
 func addressOf(webhook utilwebhook.ClientConfig) string {
 	service := utilwebhook.ClientConfigService{}
 	if webhook.Service != nil {
@@ -127,20 +127,20 @@ func addressOf(webhook utilwebhook.ClientConfig) string {
 	return fmt.Sprintf("%q %q %q", webhook.URL, service, webhook.CABundle)
 }
 
-// explainUnreached says what makes the service of a webhook somebody's, if it is nobody's,
-// and what is in the way of the fixture's being trusted.
+// explainUnreached adds to an error how to give the webhook's service an address, or why the server doesn't trust the
+// fixture.
 func (o *options) explainUnreached(webhook utilwebhook.ClientConfig, fixture string, err error) error {
-	const later = "; one that is not to be reached, or not yet, is configured after the start, by Apply or a client"
+	const later = "; configure a webhook that is meant to be unreachable, or that listens later, after the start, by Apply or a client"
 	service := webhook.Service
 	if service == nil {
 		return fmt.Errorf("%w%s", err, later)
 	}
 	if !o.placed(service) {
-		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with those that they find, and WithServerOptions says where else it is, in o.Admission.Services%s",
+		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with the services in their files, and WithServerOptions gives the service another address, in o.Admission.Services%s",
 			err, service.Namespace, service.Name, later)
 	}
 	if unknown := (x509.UnknownAuthorityError{}); o.placeOf(service) == fixture && len(webhook.CABundle) > 0 && errors.As(err, &unknown) {
-		return fmt.Errorf("%w: the service %s/%s is the fixture's, and clientConfig.caBundle is of another authority: leave it out, the server trusts the fixture without",
+		return fmt.Errorf("%w: the service %s/%s is the fixture's, and clientConfig.caBundle is of another authority: leave the caBundle out, because the server trusts the fixture",
 			err, service.Namespace, service.Name)
 	}
 	return err

@@ -32,7 +32,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// parse reads the one object of a file into its Go type.
+// parse reads the single object of a file into its Go type.
 func parse[T any](t *testing.T, file string) *T {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -52,7 +52,7 @@ func refusingBy(namespace, name string, port int32) *admissionregistrationv1.Val
 	}})
 }
 
-// Definitions and webhook configurations come from a file system as from the machine's.
+// Definitions and webhook configurations can come from an fs.FS.
 func TestFileSystems(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t,
@@ -74,7 +74,8 @@ func TestFileSystems(t *testing.T) {
 	}
 }
 
-// Whichever way a webhook comes, Start reaches it or fails. TestWebhookNotReached has the other ways to fail.
+// Start reaches each webhook or fails, whichever option the webhook comes by. TestWebhookNotReached has the other
+// failures.
 func TestInstalledWebhooks(t *testing.T) {
 	t.Parallel()
 	definition := parse[apiextensionsv1.CustomResourceDefinition](t, "testdata/conversion/gears.yaml")
@@ -123,7 +124,7 @@ func TestInstalledWebhooks(t *testing.T) {
 	})
 }
 
-// A webhook is called where its service is, and once for all that name it.
+// A webhook is called at its service's address. Webhooks of one service are reached once.
 func TestWebhookPlaces(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -141,7 +142,7 @@ func TestWebhookPlaces(t *testing.T) {
 		t.Errorf("want one request to the one webhook of three configurations, got %d", got)
 	}
 
-	// Another server's webhooks have certificates for any service.
+	// The webhooks of any fixture have certificates for all services.
 	other := miniapitest.Start(t).Webhook("/validate", miniapitest.AdmissionHandler(refuseBad))
 	place, err := url.Parse(other.URL())
 	if err != nil {
@@ -182,7 +183,7 @@ func TestWebhookPlaces(t *testing.T) {
 	}
 }
 
-// A caBundle that verifies nobody is refused with its place.
+// An invalid caBundle is an error that names the field.
 func TestCABundles(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -226,10 +227,10 @@ func TestCABundles(t *testing.T) {
 	}
 }
 
-// A caBundle counts alone, for the fixture too, which then isn't trusted.
+// If a configuration has a caBundle, only that counts, also for the fixture, which isn't trusted then.
 func TestOtherAuthorities(t *testing.T) {
 	t.Parallel()
-	// Another server's webhooks have certificates for any service.
+	// The webhooks of any fixture have certificates for all services.
 	elsewhere := miniapitest.Start(t).Webhook("/", http.NotFoundHandler())
 	place, err := url.Parse(elsewhere.URL())
 	if err != nil {
@@ -244,7 +245,7 @@ func TestOtherAuthorities(t *testing.T) {
 	byURL := refusing(admissionregistrationv1.WebhookClientConfig{URL: new(elsewhere.URL()), CABundle: stranger})
 	const (
 		unknown = "certificate signed by unknown authority"
-		advice  = "clientConfig.caBundle is of another authority: leave it out"
+		advice  = "clientConfig.caBundle is of another authority: leave the caBundle out"
 	)
 	for _, test := range []struct {
 		name, reason string
@@ -280,10 +281,10 @@ func TestOtherAuthorities(t *testing.T) {
 	}
 }
 
-// A start that waits for a webhook doesn't keep others from starting, however many wait.
+// Starts that wait for webhooks don't keep other servers from starting.
 func TestWaitingStarts(t *testing.T) {
 	t.Parallel()
-	many := 2*runtime.GOMAXPROCS(0) + 1 // more than start at a time
+	many := 2*runtime.GOMAXPROCS(0) + 1 // more than can start at a time
 	waiting, answer := make(chan struct{}, many), make(chan struct{})
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		waiting <- struct{}{}

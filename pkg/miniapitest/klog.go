@@ -13,12 +13,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// processKlog gives the logs of the servers that run what Kubernetes' libraries log by klog, in place of standard
-// error. It is a variable of the package because klog is one of the process.
+// processKlog passes klog's output to the logs of the running servers, in place of standard error. It is a variable of
+// the package because klog has one output for the process.
 var processKlog = &klogTap{logs: map[*serverLog]struct{}{}}
 
-// klogTap is klog's output, unless the process has set one. What isn't logged by the server's libraries, or while no
-// server runs, goes to standard error as before.
+// klogTap is klog's output, unless the process has set another. Entries of other packages than the server's, and
+// entries while no server runs, go to standard error as before.
 type klogTap struct {
 	once sync.Once
 
@@ -26,7 +26,8 @@ type klogTap struct {
 	logs map[*serverLog]struct{}
 }
 
-// attach adds the log of a server that starts. It is told of what other servers log, too: klog doesn't tell them apart.
+// attach adds the log of a server that starts. The log also gets the entries of other servers: klog can't tell servers
+// apart.
 func (k *klogTap) attach(l *serverLog) {
 	k.once.Do(k.replaceStderr)
 	k.mu.Lock()
@@ -34,25 +35,25 @@ func (k *klogTap) attach(l *serverLog) {
 	k.logs[l] = struct{}{}
 }
 
-// detach takes off the log of a server that has stopped.
+// detach removes the log of a server that has stopped.
 func (k *klogTap) detach(l *serverLog) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.logs, l)
 }
 
-// replaceStderr makes it klog's output, if that is standard error. Later settings of the process replace it.
+// replaceStderr makes k klog's output, if klog's output is standard error. The process can set another output later.
 func (k *klogTap) replaceStderr() {
 	settings := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(settings)
 	if settings.Lookup("logtostderr").Value.String() != "true" {
 		return
 	}
-	// An entry goes to the outputs of its severity and of all below it.
+	// klog writes an entry to the outputs of its severity and of all lower ones.
 	for severity, to := range map[string]io.Writer{"INFO": k, "WARNING": io.Discard, "ERROR": io.Discard, "FATAL": io.Discard} {
 		klog.SetOutputBySeverity(severity, to)
 	}
-	// Errors would go to standard error all the same. FATAL is a value of the flag: the error can't occur.
+	// Otherwise errors go to standard error too. Set fails for unknown flags and severities alone.
 	_ = settings.Set("stderrthreshold", "FATAL")
 	klog.LogToStderr(false)
 }
@@ -73,20 +74,20 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 }
 
 var (
-	// serving are the packages that servers are made of, but also clients.
+	// serving are the packages of a server. Clients use some of them too.
 	serving = []string{
 		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/miniapitest.", "github.com/miniapi-dev/miniapi/pkg/registry",
 		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
 		"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "k8s.io/apiserver/", "k8s.io/client-go/", "k8s.io/component-base/",
 		"k8s.io/kube-aggregator/", "k8s.io/kube-openapi/",
 	}
-	// logging are those by which they log.
+	// logging are the packages through which they log.
 	logging = []string{
 		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/", "github.com/miniapi-dev/miniapi/pkg/miniapitest.(*klogTap)",
 	}
 )
 
-// byServer says whether what is being logged is logged by a package of the server.
+// byServer reports whether a package of the server wrote the current entry.
 func byServer() bool {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])

@@ -11,18 +11,17 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// adminContext is the cluster of a kubeconfig, and the context and user of the admin.
+// adminContext is the name of the cluster, and of the admin's context and user, in a kubeconfig.
 const adminContext = "miniapi"
 
-// KubeconfigFile is a kubeconfig, for kubectl and other programs. Its current context is
-// the admin's; each user of WithUser has a context of that name. The file is gone when
-// the server has stopped.
+// KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. The current context is the admin's;
+// each user of WithUser has a context with the user's name. Stop removes the file.
 func (s *Server) KubeconfigFile() string { return s.folder.kubeconfig() }
 
-// Kubeconfig is a kubeconfig for a configuration of this server, such as that of AddUser.
+// Kubeconfig returns the content of a kubeconfig for a client configuration of this server, such as that of AddUser.
 func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 	if config == nil {
-		return nil, errors.New("the configuration of a kubeconfig is nil: Config, AddUser and User give one")
+		return nil, errors.New("the client configuration is nil: Config, AddUser and User return one")
 	}
 	if failed, ok := config.Transport.(failedTransport); ok {
 		return nil, failed.err
@@ -30,7 +29,7 @@ func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 	return clientcmd.Write(*kubeconfig(adminContext, map[string]*rest.Config{adminContext: config}))
 }
 
-// writeKubeconfig makes the folder of the server's files.
+// writeKubeconfig makes the folder of the server's files and writes the kubeconfig.
 func (s *Server) writeKubeconfig() error {
 	folder, err := newFolder(s.origin)
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *Server) writeKubeconfig() error {
 	defer s.mu.Unlock()
 	contexts, admin := maps.Clone(s.users), adminContext
 	for contexts[admin] != nil {
-		admin += "-admin" // a user has the name, and so the context
+		admin += "-admin" // a user has that name, and so a context
 	}
 	contexts[admin] = s.config
 	if err := clientcmd.WriteToFile(*kubeconfig(admin, contexts), s.KubeconfigFile()); err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Definitions and webhook configurations are found among kustomize's files, as
-// kubebuilder lays them out.
+// Definitions and webhook configurations are found among kustomize's files in the layout of kubebuilder.
 func TestKubebuilderLayout(t *testing.T) {
 	t.Parallel()
 	const root = "testdata/kubebuilder/config"
@@ -49,14 +48,14 @@ func TestKubebuilderLayout(t *testing.T) {
 	}
 }
 
-// A patch of a definition whose file is named is applied to it.
+// A patch whose file is named is applied to its definition.
 func TestPatchOfDefinition(t *testing.T) {
 	t.Parallel()
 	const crds = "testdata/kubebuilder/config/crd"
 	for _, test := range []struct {
 		name, reason string
 		paths        []string
-		want         string // the version that is converted from, if any
+		want         string // the version from which is converted, if any
 	}{
 		{"named", "it says which webhook converts", []string{crds + "/bases", crds + "/patches/webhook_in_sprockets.yaml"}, "v1"},
 		{"named before", "it says the same", []string{crds + "/patches/webhook_in_sprockets.yaml", crds}, "v1"},
@@ -80,7 +79,7 @@ func TestPatchOfDefinition(t *testing.T) {
 	}
 }
 
-// What can't be told from a mistake is an error.
+// Files that may be mistakes are errors.
 func TestKustomizeFiles(t *testing.T) {
 	t.Parallel()
 	const (
@@ -97,7 +96,7 @@ func TestKustomizeFiles(t *testing.T) {
 		want         []string
 	}{
 		{"patch of a definition that isn't there", "nobody names a file to have it passed over", miniapitest.WithCRDs("testdata/conversion", root+"/crd/patches/webhook_in_sprockets.yaml"),
-			[]string{"webhook_in_sprockets.yaml, document 1: CustomResourceDefinition sprockets.example.com: spec.group must be set", "name its definition with it"}},
+			[]string{"webhook_in_sprockets.yaml, document 1: CustomResourceDefinition sprockets.example.com: spec.group must be set", "name the definition's file too"}},
 		{"patch of a configuration by name", "so it is here", miniapitest.WithWebhookManifests(root+"/webhook", root+"/webhook/patches/cainjection.yaml"),
 			[]string{"cainjection.yaml, document 1: ValidatingWebhookConfiguration validating-webhook-configuration: webhooks must be set", build}},
 		{"patches of definitions alone", "nothing found is a mistake in the path", miniapitest.WithCRDs(root + "/crd/patches"), []string{"no CustomResourceDefinition in"}},

@@ -15,10 +15,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// When the servers of all tests have stopped, no goroutine of theirs is left.
+// After the servers of all tests have stopped, none of their goroutines is left.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Fifty servers run at the same time in one process, each alone.
+// Fifty servers run at the same time in one process, isolated from each other.
 func TestManyServers(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -45,7 +45,7 @@ func TestManyServers(t *testing.T) {
 	running.Wait()
 }
 
-// Configuration files aren't followed after the end, nor is an issuer asked that has never answered.
+// After the stop, the server neither follows configuration files nor asks an issuer that has never answered.
 func TestFollowedFiles(t *testing.T) {
 	t.Parallel()
 	issuer := httptest.NewTLSServer(http.NotFoundHandler())

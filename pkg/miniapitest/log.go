@@ -13,21 +13,21 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// logLines is how much of a server's log is kept: the end, which says why.
+// logLines is the number of lines that are kept of a server's log. An error is at the end of the log.
 const logLines = 100
 
-// serverLog is what one server logs: by the context that it was given, and by klog, which all servers of the process
-// share.
+// serverLog is the log of one server: the entries logged by the logger of its context, and those logged by klog, which
+// all servers of the process share.
 type serverLog struct {
 	mu    sync.Mutex
 	lines []string
-	// before is how many lines came before those that are kept.
+	// before is the number of lines that were dropped.
 	before int
-	// to is where the lines go when they come, nil if they are only kept.
+	// to gets the lines as they come. It is nil if the lines are only kept.
 	to io.Writer
 }
 
-// context gives the server its logger.
+// context returns a context with the server's logger.
 func (l *serverLog) context(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l))))
 }
@@ -42,7 +42,7 @@ func (l *serverLog) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.to != nil {
-		_, _ = io.WriteString(l.to, line+"\n") // where nobody can be told
+		_, _ = io.WriteString(l.to, line+"\n") // an error of the log has no other place to go
 	}
 	if len(l.lines) == logLines {
 		l.lines = slices.Delete(l.lines, 0, 1)
@@ -59,7 +59,7 @@ func (l *serverLog) explain(err error) error {
 	return err
 }
 
-// String is the end of the log, "" if there is none.
+// String returns the end of the log, or "".
 func (l *serverLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *serverLog) String() string {
 	return text
 }
 
-// unread is the end of a log that went nowhere else.
+// unread returns the end of a log that is only kept, or "".
 func (l *serverLog) unread() string {
 	if l.to != nil {
 		return ""

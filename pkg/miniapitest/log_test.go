@@ -9,8 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// What a server has logged, the end of it at least, is in the error of its start, and in
-// no other server's.
+// The error of a start has the end of its server's log, and no other server's.
 func TestServerLog(t *testing.T) {
 	t.Parallel()
 	errFailed := errors.New("failed")

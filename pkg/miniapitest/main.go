@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Main runs the tests of a package with one server for all of them:
+// Main runs the tests of a package with one server:
 //
 //	var srv *miniapitest.Server
 //
@@ -14,13 +14,12 @@ import (
 //		os.Exit(miniapitest.Main(m, &srv, miniapitest.WithCRDs("config/crd")))
 //	}
 //
-// What the server has logged last goes to standard error if a test fails.
+// If a test fails, the end of the server's log goes to standard error.
 //
-// It saves tests that don't disturb each other the start of a server. Those that do
-// better Start their own, or call Reset, one after the other.
+// Main is for tests that don't disturb each other. Other tests call Start, or call Reset one after the other.
 func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 	if isNil(m) || srv == nil {
-		fmt.Fprintln(os.Stderr, "miniapitest: Main needs the tests and a variable for their server, as Main(m, &srv) has: one is nil")
+		fmt.Fprintln(os.Stderr, "miniapitest: Main(m, &srv): m or &srv is nil")
 		return 1
 	}
 	s, err := start(context.Background(), nil, opts)

@@ -27,7 +27,7 @@ func TestMainRuns(t *testing.T) {
 	}
 }
 
-// Main runs no test without its server.
+// Without its server, Main runs no test.
 func TestMainFails(t *testing.T) {
 	t.Parallel()
 	var srv *miniapitest.Server
@@ -40,7 +40,7 @@ func TestMainFails(t *testing.T) {
 	}
 }
 
-// Main says what it needs.
+// Main reports a missing argument.
 func TestMainNeeds(t *testing.T) {
 	t.Parallel()
 	var srv *miniapitest.Server

@@ -18,21 +18,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-// WithCRDs installs the CustomResourceDefinitions among the manifests of files, globs or
-// folders, before all other objects; what else is there is passed over. Kustomize's patches
-// of definitions are applied if their files are named, and passed over in folders and globs,
-// as not all that are there need be in use. Services that convert between versions are the
-// handlers of WithWebhook, as those of WithWebhookManifests are; Start fails unless each of
-// them is reached.
+// WithCRDs installs the CustomResourceDefinitions in files, globs or folders, before all other objects. Other objects
+// are skipped. Kustomize's patches of definitions are applied if their files are named, and skipped in folders and
+// globs, because a project needn't use all of them. Conversion services are the handlers of WithWebhook, like the
+// services of WithWebhookManifests. Start fails if it can't reach one of them.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) error { return o.addDefinitions(manifests.Reader{}, paths) }
 }
 
-// WithCRDsFS is WithCRDs for the files of fsys, such as an embed.FS.
+// WithCRDsFS is WithCRDs for files of fsys, such as an embed.FS.
 func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("the file system of definitions is nil: WithCRDs reads the machine's")
+			return errors.New("WithCRDsFS: the file system is nil: WithCRDs reads files of this machine")
 		}
 		return o.addDefinitions(manifests.Reader{FS: fsys}, paths)
 	}
@@ -58,19 +56,18 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 
 var errNoManifests = errors.New("manifests need a path: a file, a glob or a folder")
 
-// WithManifests applies the manifests of files, globs or folders, in order: custom
-// resources may follow their definitions. Start fails unless each webhook among them is
-// reached; services that they name are where the server finds them, or where
-// WithWebhookService says.
+// WithManifests applies the objects in files, globs or folders, in order: custom resources may follow their
+// definitions. Start fails if it can't reach a webhook among them. The server finds the services that such webhooks
+// name by their Service objects, or by WithWebhookService.
 func WithManifests(paths ...string) Option {
 	return func(o *options) error { return o.addManifests(manifests.Reader{}, paths) }
 }
 
-// WithManifestsFS is WithManifests for the files of fsys, such as an embed.FS.
+// WithManifestsFS is WithManifests for files of fsys, such as an embed.FS.
 func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("the file system of manifests is nil: WithManifests reads the machine's")
+			return errors.New("WithManifestsFS: the file system is nil: WithManifests reads files of this machine")
 		}
 		return o.addManifests(manifests.Reader{FS: fsys}, paths)
 	}
@@ -88,9 +85,8 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	return add(&o.objects, objects)
 }
 
-// WithObjects applies objects, in order with those of WithManifests and as these: of the
-// types of k8s.io/api and apiextensions/v1, or others that say their apiVersion and kind.
-// A list stands for its items.
+// WithObjects applies objects, in order with the objects of WithManifests. Their types are those of k8s.io/api and
+// apiextensions/v1, or any type whose apiVersion and kind are set. A list stands for its items.
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {
@@ -106,7 +102,7 @@ func WithObjects(objects ...runtime.Object) Option {
 	}
 }
 
-// Apply applies the manifests of files, globs or folders to a running server, in order.
+// Apply applies the objects in files, globs or folders to the running server, in order.
 func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	if len(paths) == 0 {
 		return errNoManifests
@@ -121,7 +117,7 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	return explainUnknown((manifests.Applier{Config: s.config}).Apply(ctx, objects))
 }
 
-// explainUnknown says what to do when a kind isn't served.
+// explainUnknown adds advice to an error about a kind that isn't served.
 func explainUnknown(err error) error {
 	if !meta.IsNoMatchError(err) {
 		return err
@@ -130,16 +126,16 @@ func explainUnknown(err error) error {
 	if errors.As(err, &unknown) && manifests.IsDefinition(unknown.GroupKind.WithVersion("")) {
 		return fmt.Errorf("%w: definitions are %s alone", err, apiextensionsv1.SchemeGroupVersion)
 	}
-	return fmt.Errorf("%w: the definition of a custom resource must be among what is applied with it or before it, and WithCRDs installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
+	return fmt.Errorf("%w: apply the definition of a custom resource together with it or before it, or use WithCRDs, which installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 
-// checkWholeDefinition tells a definition from kustomize's patch of one, as envtest does.
+// checkWholeDefinition returns an error for kustomize's patch of a definition, by the rule of envtest.
 func checkWholeDefinition(u *unstructured.Unstructured) error {
 	if !manifests.IsDefinition(u.GroupVersionKind()) {
 		return nil
 	}
 	for _, field := range []string{"group", "names"} {
-		// What isn't a map is the server's to refuse.
+		// The server refuses a field that isn't a map.
 		if _, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", field); !found && err == nil {
 			return fmt.Errorf("spec.%s must be set", field)
 		}
@@ -147,13 +143,13 @@ func checkWholeDefinition(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// patched are the definitions, with the patches among them applied.
+// patched applies the patches among the objects and returns the definitions.
 func patched(objects []manifests.Object) ([]manifests.Object, error) {
 	isPatch := func(o manifests.Object) bool { return checkWholeDefinition(o.Unstructured) != nil }
 	definitions := slices.DeleteFunc(slices.Clone(objects), isPatch)
 	for _, patch := range slices.DeleteFunc(objects, func(o manifests.Object) bool { return !isPatch(o) }) {
 		found := false
-		for _, definition := range definitions { // there may be several paths to the same one
+		for _, definition := range definitions { // several paths may give the same definition
 			if definition.GetName() != patch.GetName() {
 				continue
 			}
@@ -163,14 +159,14 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch of one, name its definition with it",
+			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch, name the definition's file too",
 				patch.Source, patch.GetName(), checkWholeDefinition(patch.Unstructured))
 		}
 	}
 	return definitions, nil
 }
 
-// merge changes an object as a JSON merge patch says (RFC 7386).
+// merge applies a JSON merge patch (RFC 7386) to an object.
 func merge(object, patch *unstructured.Unstructured) error {
 	before, err := object.MarshalJSON()
 	if err != nil {
@@ -187,13 +183,13 @@ func merge(object, patch *unstructured.Unstructured) error {
 	return object.UnmarshalJSON(after)
 }
 
-// asManifests are the object, or the items of a list.
+// asManifests returns the object, or the items of a list.
 func asManifests(object runtime.Object, source string) ([]manifests.Object, error) {
 	if isNil(object) {
 		return nil, fmt.Errorf("%s, %T, is nil", source, object)
 	}
 	switch o := object.(type) {
-	case *runtime.Unknown: // an item of a v1 List that nobody has read
+	case *runtime.Unknown: // an item of a v1 List that hasn't been decoded
 		return manifests.Reader{}.Decode(source, o.Raw)
 	case *unstructured.Unstructured:
 		if o.IsList() {
@@ -242,7 +238,7 @@ func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 		}
 		u.SetGroupVersionKind(gvk)
 	}
-	// What Go types can't leave out isn't meant.
+	// Go types have these fields even if they aren't set.
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	if status, ok := content["status"].(map[string]any); ok && len(status) == 0 {
 		delete(content, "status")

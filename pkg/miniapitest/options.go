@@ -27,7 +27,7 @@ type options struct {
 	server *server.Options
 	users  []user
 
-	// What is applied: see steps.
+	// Objects to apply: see steps.
 	definitions, objects, configurations []installed
 
 	emulated string          // of WithEmulatedVersion
@@ -35,7 +35,7 @@ type options struct {
 
 	handlers map[string]http.Handler
 	services []admission.ServicePort // of WithWebhookService
-	// reachTimeout bounds how long a webhook may take to listen.
+	// reachTimeout bounds the time until a webhook listens.
 	reachTimeout time.Duration
 
 	logTo       io.Writer
@@ -55,13 +55,13 @@ func newOptions() *options {
 	return o
 }
 
-// isNil also knows a nil pointer or function in an interface.
+// isNil is also true for an interface with a nil pointer or function.
 func isNil(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
 }
 
-// WithServerOptions changes what flags of "miniapi serve" would set.
+// WithServerOptions changes options that flags of "miniapi serve" set.
 func WithServerOptions(change func(*server.Options)) Option {
 	return func(o *options) error {
 		if change == nil {
@@ -72,13 +72,12 @@ func WithServerOptions(change func(*server.Options)) Option {
 	}
 }
 
-// Legacy serves the API versions that today's kube-apiserver no longer serves, such as
-// extensions/v1beta1 and admissionregistration.k8s.io/v1beta1. It doesn't serve
-// apiextensions.k8s.io/v1beta1: definitions are v1 alone.
+// Legacy serves API versions that kube-apiserver has removed, such as extensions/v1beta1 and
+// admissionregistration.k8s.io/v1beta1. It doesn't serve apiextensions.k8s.io/v1beta1: definitions have v1 alone.
 func Legacy() Option { return WithAPIs("api/legacy") }
 
-// WithAPIs serves further group versions, as --runtime-config does:
-// "resource.k8s.io/v1beta1", "api/beta". With "=false" behind it, one is not served.
+// WithAPIs serves further API versions, as --runtime-config does: "resource.k8s.io/v1beta1", "api/beta". With "=false"
+// after its name, a version is not served.
 func WithAPIs(groupVersions ...string) Option {
 	return func(o *options) error {
 		for _, gv := range groupVersions {
@@ -87,7 +86,7 @@ func WithAPIs(groupVersions ...string) Option {
 				value = "true"
 			}
 			if earlier, given := o.server.APIs.RuntimeConfig[key]; given && earlier != value {
-				return fmt.Errorf("WithAPIs: %q is given as %s and as %s: it is served or it isn't", key, earlier, value)
+				return fmt.Errorf("WithAPIs: %q is given as %s and as %s: give one of them", key, earlier, value)
 			}
 			o.server.APIs.RuntimeConfig[key] = value
 		}
@@ -95,7 +94,7 @@ func WithAPIs(groupVersions ...string) Option {
 	}
 }
 
-// WithAdmissionPlugins turns admission plugins on, by their names.
+// WithAdmissionPlugins turns admission plugins on.
 func WithAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
 		o.server.Admission.Enable = append(o.server.Admission.Enable, names...)
@@ -103,7 +102,7 @@ func WithAdmissionPlugins(names ...string) Option {
 	}
 }
 
-// WithoutAdmissionPlugins turns admission plugins off, by their names.
+// WithoutAdmissionPlugins turns admission plugins off.
 func WithoutAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
 		o.server.Admission.Disable = append(o.server.Admission.Disable, names...)
@@ -111,7 +110,7 @@ func WithoutAdmissionPlugins(names ...string) Option {
 	}
 }
 
-// checkPlugins says what the server would, by the name of the option rather than the flag.
+// checkPlugins validates names as the server does. The error has the name of the option instead of the flag.
 func (o *options) checkPlugins(option string, names []string) error {
 	for _, name := range names {
 		if slices.Contains(o.server.Admission.Enable, name) && slices.Contains(o.server.Admission.Disable, name) {
@@ -128,25 +127,24 @@ func (o *options) checkPlugins(option string, names []string) error {
 
 // WithFeatureGates turns feature gates on or off.
 //
-// Those of k8s.io/apiserver are of the process, not of a server: it asks one set of them
-// wherever it is. So servers that run at the same time must agree; Start fails for
-// one that doesn't, this option or not. When the last one has stopped, the gates are as
-// they were. Of the gates that kube-apiserver alone has, ServiceAccountNodeAudienceRestriction
-// is known, which is of a server.
+// The gates of k8s.io/apiserver are state of the process. So servers that run at the same time must agree: Start fails
+// for a server with other gates, whether it has this option or another server has. When the last server has stopped,
+// the gates are as before. ServiceAccountNodeAudienceRestriction, which only kube-apiserver has, is accepted too and
+// belongs to one server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		known := o.server.KnownFeatureGates()
 		for _, name := range slices.Sorted(maps.Keys(gates)) {
 			on := gates[name]
 			if earlier, given := o.gates[name]; given && earlier != on {
-				return fmt.Errorf("feature gate %s is given as %t and as %t: a server has it one way", name, earlier, on)
+				return fmt.Errorf("feature gate %s is given as %t and as %t: give one of them", name, earlier, on)
 			}
 			o.gates[name] = on
 			if o.server.Admission.SetGate(name, on) {
 				continue
 			}
 			if known[featuregate.Feature(name)] == nil {
-				return fmt.Errorf("WithFeatureGates: feature gate %s is unknown here, or would do nothing", name)
+				return fmt.Errorf("WithFeatureGates: feature gate %s is unknown, or has no effect in miniapi", name)
 			}
 			o.server.FeatureGates[name] = on
 		}
@@ -154,9 +152,9 @@ func WithFeatureGates(gates map[string]bool) Option {
 	}
 }
 
-// WithLog writes what the server logs as it comes, in place of the end of it when a test fails: to t.Output(), which
-// "go test -v" shows, to GinkgoWriter, or to os.Stderr. It is written to until the server has stopped. What servers that
-// run at the same time log by klog is among it.
+// WithLog writes the server's log as it comes: to t.Output(), which "go test -v" shows, to GinkgoWriter, or to
+// os.Stderr. Without the option, a test that fails shows the end of the log. Entries come until the server has stopped.
+// The log includes klog's entries of other servers that run at the same time.
 func WithLog(to io.Writer) Option {
 	return func(o *options) error {
 		if isNil(to) {
@@ -168,21 +166,21 @@ func WithLog(to io.Writer) Option {
 }
 
 // WithEmulatedVersion makes the server serve the kinds and versions of a version of Kubernetes, such as "1.35". The
-// feature gates of k8s.io/apiserver are those of that version. Fields and validation are those of today.
+// feature gates of k8s.io/apiserver are those of that version. Fields and validation are not emulated.
 //
-// The version is of the process, as feature gates are: see [WithFeatureGates].
+// The version is state of the process, like feature gates: see [WithFeatureGates].
 func WithEmulatedVersion(minor string) Option {
 	return func(o *options) error {
 		if o.emulated != "" && o.emulated != minor {
-			return fmt.Errorf("the server is to be as Kubernetes %s and as %s: it is as one of them", o.emulated, minor)
+			return fmt.Errorf("WithEmulatedVersion is given as %s and as %s: give one of them", o.emulated, minor)
 		}
 		o.emulated = minor
 		return o.server.EmulateVersion(minor)
 	}
 }
 
-// WithUser makes a user from the start, as Server.AddUser does later. Server.User gives
-// its configuration, and KubeconfigFile has a context of its name.
+// WithUser makes a user at the start, as Server.AddUser does later. Server.User returns its client configuration, and
+// KubeconfigFile has a context of its name.
 func WithUser(name string, groups ...string) Option {
 	return func(o *options) error {
 		if name == "" {
@@ -198,14 +196,14 @@ func WithUser(name string, groups ...string) Option {
 	}
 }
 
-// WithDataDir keeps the data in a folder, for a server that is started there again.
+// WithDataDir keeps the data in a folder. A later server with the same folder has the data.
 func WithDataDir(dir string) Option {
 	return func(o *options) error {
 		if dir == "" {
 			return errors.New("a data folder needs a path: without one, leave the option out")
 		}
 		if earlier := o.server.DataDir; earlier != "" && earlier != dir {
-			return fmt.Errorf("the data is in folder %q and in folder %q: a server has one", earlier, dir)
+			return fmt.Errorf("WithDataDir is given as %q and as %q: a server has one data folder", earlier, dir)
 		}
 		o.server.DataDir = dir
 		return nil

@@ -28,7 +28,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// Objects come from files, globs, file systems and Go values, definitions first.
+// Objects come from files, globs, file systems and Go values. Definitions are first.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t,
@@ -56,7 +56,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// A list among the objects stands for its items, in whatever type it comes.
+// A list of any type stands for its items.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	raw := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "raw"}}`)}
@@ -81,11 +81,11 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// What is applied later needs its definition, too, and a server that runs.
+// Apply needs the definition of a custom resource, and a running server.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
-	const want = "WithCRDs installs definitions before everything else"
+	const want = "WithCRDs, which installs definitions before everything else"
 	if err := srv.Apply(t.Context(), "testdata/widgets/widgets.yaml"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want %q, got %v", want, err)
 	}
@@ -103,7 +103,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Audit events come as the policy asks.
+// Audit events are those that the policy selects.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -134,7 +134,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// What can't work is said by Start, with where it comes from.
+// An option that can't work is an error of Start that names its source.
 func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -169,14 +169,14 @@ func TestFailedStart(t *testing.T) {
 		{"nil option", "it is one that wasn't made", nil, "option 1 is nil"},
 		{"nil audit sink", "every request would panic", miniapitest.WithAudit(nil, nil), "audit: the function that takes the events is nil"},
 		{"nil object", "there is nothing to apply", miniapitest.WithObjects(configMap("m"), (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
-		{"nil file system", "it isn't the machine's", miniapitest.WithManifestsFS(nil, "x.yaml"), "the file system of manifests is nil"},
-		{"nil pointer to a file system", "it is none either", miniapitest.WithManifestsFS((*embed.FS)(nil), "x.yaml"), "the file system of manifests is nil"},
-		{"nil file system of definitions", "nor this one", miniapitest.WithCRDsFS(nil, "x.yaml"), "the file system of definitions is nil"},
-		{"nil file system of webhooks", "nor this one", miniapitest.WithWebhookManifestsFS(nil, "x.yaml"), "the file system of webhook configurations is nil"},
+		{"nil file system", "it isn't the machine's", miniapitest.WithManifestsFS(nil, "x.yaml"), "WithManifestsFS: the file system is nil"},
+		{"nil pointer to a file system", "it is none either", miniapitest.WithManifestsFS((*embed.FS)(nil), "x.yaml"), "WithManifestsFS: the file system is nil"},
+		{"nil file system of definitions", "nor this one", miniapitest.WithCRDsFS(nil, "x.yaml"), "WithCRDsFS: the file system is nil"},
+		{"nil file system of webhooks", "nor this one", miniapitest.WithWebhookManifestsFS(nil, "x.yaml"), "WithWebhookManifestsFS: the file system is nil"},
 		{"no definition in a file system", "nothing found is a mistake there, too", miniapitest.WithCRDsFS(testdata, "testdata/webhooks"), "no CustomResourceDefinition in"},
 		{"no webhook in a file system", "so it is here", miniapitest.WithWebhookManifestsFS(testdata, "testdata/widgets"), "no webhook configuration in"},
 		{"no definition", "nothing that is applied defines the kind", miniapitest.WithManifests("testdata/widgets/widgets.yaml"), "widgets.yaml, document 1: Widget kept: no matches for kind"},
-		{"where definitions go", "the server doesn't know the options", miniapitest.WithObjects(widget("lost")), "WithCRDs installs definitions before everything else"},
+		{"where definitions go", "the server doesn't know the options", miniapitest.WithObjects(widget("lost")), "WithCRDs, which installs definitions before everything else"},
 		{"old definition", "no option would help", miniapitest.WithObjects(oldDefinition), "definitions are apiextensions.k8s.io/v1 alone"},
 		{"object without a name", "it is found before the server starts, as in files", miniapitest.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}), "object 1: ConfigMap: metadata.name must be set: what is applied needs one, and metadata.generateName"},
 		{"review", "it isn't stored", miniapitest.WithObjects(&authenticationv1.TokenReview{}), "object 1: TokenReview: it is answered and not stored"},
@@ -204,7 +204,7 @@ func TestFailedStart(t *testing.T) {
 	_ = holder
 }
 
-// What an option says counts for the one server, beside others.
+// Options of one server have no effect on others.
 func TestServersDiffer(t *testing.T) {
 	t.Parallel()
 	plain := miniapitest.Start(t)
@@ -253,10 +253,9 @@ func TestServersDiffer(t *testing.T) {
 	}
 }
 
-// Feature gates count while the servers that want them run. It isn't parallel: no other
-// server may run beside.
+// Feature gates are in force while servers with them run. The test isn't parallel: no other server may run meanwhile.
 func TestFeatureGates(t *testing.T) {
-	// Without the gate, the server doesn't know the option.
+	// Without the gate, the server refuses the option.
 	unsafe := func(srv *miniapitest.Server) error {
 		maps := srv.Client().CoreV1().ConfigMaps("default")
 		if _, err := maps.Create(t.Context(), configMap("m"), metav1.CreateOptions{}); err != nil {
@@ -283,7 +282,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// A start ends with its context, at whatever it is, and leaves nothing; see TestMain.
+// A start ends with its context at any stage and leaves nothing; see TestMain.
 func TestStartCancelled(t *testing.T) {
 	t.Parallel()
 	for patience := time.Duration(0); ; patience = patience*3/2 + time.Millisecond {
@@ -305,7 +304,7 @@ func TestStartCancelled(t *testing.T) {
 	}
 }
 
-// Data is kept where it is asked to be.
+// WithDataDir keeps the data in its folder.
 func TestDataDir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,10 +17,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// asUser tells the test binary which test of a user's it is.
+// asUser tells a child process which test of a user to run.
 const asUser = "MINIAPITEST_AS_USER"
 
-// usersTests are what users' tests may do with a server, and with the log of their own code.
+// usersTests are tests of a user, with a server and log entries of their own code.
 var usersTests = map[string]func(*testing.T){
 	"passes": func(t *testing.T) { use(t, miniapitest.Start(t)) },
 	"fails": func(t *testing.T) {
@@ -70,13 +70,13 @@ var usersTests = map[string]func(*testing.T){
 			}
 			use(t, srv)
 		}()
-		for range time.Tick(time.Millisecond) { // until the test that looks at it has seen enough
+		for range time.Tick(time.Millisecond) { // until the other test has read enough
 			runtime.GC()
 		}
 	},
 }
 
-// prefixed marks what is written to it.
+// prefixed marks the lines that are written to it.
 type prefixed struct{ io.Writer }
 
 func (p prefixed) Write(b []byte) (int, error) {
@@ -91,14 +91,15 @@ func use(t *testing.T, srv *miniapitest.Server) {
 	}
 }
 
-// TestAsUser is a user's test, in a process that another test has started.
+// TestAsUser runs a user's test in a child process of another test.
 func TestAsUser(t *testing.T) {
 	if test := usersTests[os.Getenv(asUser)]; test != nil {
 		test(t)
 	}
 }
 
-// runAsUser runs a user's test in a process of its own, until its output has a text or it ends, and returns the output.
+// runAsUser runs a user's test in a child process, until the output contains a text or the process ends. It returns the
+// output.
 func runAsUser(t *testing.T, test, temporary, until string, args ...string) string {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], append(args, "-test.run=^TestAsUser$")...)
@@ -127,12 +128,12 @@ func runAsUser(t *testing.T, test, temporary, until string, args ...string) stri
 			break
 		}
 	}
-	_ = child.Wait() // a test that fails is one of them
+	_ = child.Wait() // one of the tests fails
 	return output.String()
 }
 
-// The log of a server doesn't come between what a test says: it is in the test's output if the test fails, or if it is
-// asked for.
+// The server's log isn't mixed with a test's output. It follows the output of a test that fails, and comes at once with
+// WithLog.
 func TestLogIsQuiet(t *testing.T) {
 	t.Parallel()
 	const (
@@ -174,7 +175,8 @@ func TestLogIsQuiet(t *testing.T) {
 	}
 }
 
-// A server of New that nobody stops is reported: in its process when nothing refers to it, and else by the next one.
+// A server of New that isn't stopped is reported: in its process when nothing refers to it, otherwise by the next
+// process.
 func TestUnstoppedIsReported(t *testing.T) {
 	t.Parallel()
 	t.Run("lost", func(t *testing.T) {

@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// reachHeader marks the request by which Start reaches a webhook, and the answer of
-	// the fixture, which keeps it from the handler.
+	// reachHeader marks the request by which Start reaches a webhook, and the fixture's answer. The fixture doesn't
+	// pass the request to the handler.
 	reachHeader  = "Miniapi-Reach"
 	reachRequest = "request"
 	reachAnswer  = "answer"
 
-	// reachTimeout is that of the options.
+	// reachTimeout is the default of the options.
 	reachTimeout = 10 * time.Second
 	reachPeriod  = 10 * time.Millisecond
 )
 
-// reach makes a request to a webhook as the server will. Whatever HTTP status comes
-// back, the webhook is there and trusted; only the fixture itself knows that it has no
-// handler for it.
+// reach sends a request to a webhook as the server does. Any HTTP status means that the webhook listens and is trusted.
+// Only the fixture itself reports a missing handler.
 func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConfig, timeout time.Duration) error {
 	client, err := s.WebhookClient(webhook)
 	if err != nil {
@@ -41,12 +40,13 @@ func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConf
 	var last error
 	err = wait.PollUntilContextCancel(ctx, reachPeriod, true, func(ctx context.Context) (bool, error) {
 		err := request(ctx, client.Client, client.Get().URL().String())
-		// The end of the time is no reason if there was one. Who dials looks at the clock itself.
+		// The end of the context is the reason only if there was no other. A dialer compares the deadline with the
+		// clock itself.
 		if deadline, _ := ctx.Deadline(); last == nil || ctx.Err() == nil && time.Now().Before(deadline) {
 			last = err
 		}
 		if utilnet.IsConnectionRefused(err) {
-			return false, nil // it may be starting
+			return false, nil // the webhook may be starting
 		}
 		return true, err
 	})
@@ -64,10 +64,10 @@ func request(ctx context.Context, client *http.Client, url string) error {
 		return err
 	}
 	r.Header.Set(reachHeader, reachRequest)
-	r.Close = true // nobody has another request for this client
+	r.Close = true // the client makes no other request
 	response, err := client.Do(r)
 	if broken := (*net.OpError)(nil); err != nil && connected && !errors.As(err, &broken) {
-		return fmt.Errorf("%w: it is reached by a GET without a body, which its handler must answer, with whatever status", err)
+		return fmt.Errorf("%w: the webhook must answer a GET without a body, with any status", err)
 	}
 	if err != nil {
 		return err

@@ -11,28 +11,29 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// Recorder keeps the admission requests that handlers get, in the order in which they
-// come. The zero value is ready for use; one may record for several handlers.
+// Recorder keeps the admission requests of handlers, in order. The zero value is ready for use. A Recorder can serve
+// several handlers.
 type Recorder struct {
 	mu      sync.Mutex
 	reviews []Review
 }
 
-// Review is a request as a webhook was asked.
+// Review is a request to a webhook.
 type Review struct {
 	// Path is the path of the URL.
 	Path string
-	// Query has the timeout that the server gives.
+	// Query has the timeout of the server's call.
 	Query  url.Values
 	Header http.Header
-	// APIVersion is that of the AdmissionReview.
+	// APIVersion is the version of the AdmissionReview.
 	APIVersion string
 	Request    *admissionv1.AdmissionRequest
-	// Body is the AdmissionReview as it came.
+	// Body is the AdmissionReview in JSON.
 	Body []byte
 }
 
-// Handler records what comes, and passes it on. A nil handler stays nil, and WithWebhook refuses it.
+// Handler returns a handler that records requests and passes them to next. If next is nil, so is the handler, which
+// WithWebhook refuses.
 func (r *Recorder) Handler(next http.Handler) http.Handler {
 	if isNil(next) {
 		return nil
@@ -61,14 +62,14 @@ func (r *Recorder) add(review Review) {
 	r.reviews = append(r.reviews, review)
 }
 
-// Reviews are those so far.
+// Reviews returns the requests so far.
 func (r *Recorder) Reviews() []Review {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.reviews)
 }
 
-// Reset forgets them.
+// Reset forgets all requests.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

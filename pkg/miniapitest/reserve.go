@@ -8,22 +8,21 @@ import (
 	"sync/atomic"
 )
 
-// firstReserve is how much more than its objects the heap holds while a process's first server
-// starts, in bytes. Garbage would be collected three times meanwhile, of a heap that grows: a tenth of
-// the time that it takes.
+// firstReserve is added to the size of the heap at which Go collects garbage, in bytes, while a process's first server
+// starts. Without it, three collections of a growing heap would take a tenth of the start.
 const firstReserve = 64 << 20
 
-// firstReserved says that a server of this process has had the reserve: later ones find a heap that
-// is collected less often.
+// firstReserved is true when a server of this process has had the reserve. Later servers start with a heap that is
+// collected less often.
 var firstReserved atomic.Bool
 
-// reserveHeap makes the reserve, unless once says that it has been made, or the process limits its
-// memory. It is never touched, and so never resident, and free for the collector after release.
+// reserveHeap makes the reserve, unless once is set already or the process limits its memory. The reserve is never
+// touched, and so never resident. After release, the collector frees it.
 func reserveHeap(once *atomic.Bool) (release func()) {
-	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 { // -1 only asks
+	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 { // -1 returns the limit
 		return func() {}
 	}
-	var reserve strings.Builder // what make returns is cleared, and so touched, unless it is new to the process
+	var reserve strings.Builder // make would clear memory that the process has used before, and so touch it
 	reserve.Grow(firstReserve)
 	return func() { runtime.KeepAlive(&reserve) }
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What isn't touched costs neither memory nor the time to clear it, whatever the heap has been used for.
+// The reserve is never touched: it takes no resident memory, and isn't cleared, even if the heap was used before.
 func TestReserveIsNotTouched(t *testing.T) {
 	garbage := make([]byte, 2*firstReserve)
 	for i := 0; i < len(garbage); i += os.Getpagesize() {
@@ -26,7 +26,7 @@ func TestReserveIsNotTouched(t *testing.T) {
 	}
 }
 
-// resident returns how much memory the process has, in bytes.
+// resident returns the resident memory of the process, in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	statm, err := os.ReadFile("/proc/self/statm")

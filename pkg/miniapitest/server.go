@@ -32,18 +32,18 @@ type Server struct {
 	users map[string]*rest.Config
 }
 
-// run is the running of a server. It doesn't refer to the Server, which may be lost meanwhile.
+// run is the run of a server. It doesn't refer to the Server, so that the garbage collector can find a lost Server.
 type run struct {
-	ended chan struct{} // closed when the server has
+	ended chan struct{} // closed when the server has ended
 	err   error         // set before ended is closed
 }
 
-// Start starts a server for a test, and stops it when the test and its subtests have
-// ended. A server that can't start fails the test at once, with why. What the server has logged last is in the output
-// of a test that fails. Where there is no test, as in TestMain, it is Main, or New and Stop.
+// Start starts a server for a test, and stops it when the test and its subtests have ended. If the server can't start,
+// the test fails at once, with the reason. If the test fails, its output has the end of the server's log. Where there
+// is no test, as in TestMain, call Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	// Not t.Context(): that ends before cleanup, when clients may still be at work.
+	// t.Context() ends before the cleanup, while clients may still be at work.
 	s, err := start(context.WithoutCancel(t.Context()), nil, opts)
 	if err != nil {
 		t.Fatalf("miniapitest: %v", err)
@@ -59,14 +59,13 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// starts holds a place for each server that is starting. A start is work for the processors,
-// which are the process's: more starts at a time only take longer, all of them, until etcd
-// gives up on its requests.
+// starts has a place for each server that is starting. A start is work for the processors of the process: more starts
+// at a time only take longer, until etcd's requests time out.
 var starts = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 
-// New starts a server, which the caller must Stop: for Ginkgo's BeforeSuite, and wherever
-// else there is no testing.TB. The context bounds the start alone. A server that is not stopped is reported on standard
-// error: when nothing refers to it any more, or by the next process that starts one.
+// New starts a server. The caller must call Stop. New is for Ginkgo's BeforeSuite and other places without a
+// testing.TB. The context bounds the start alone. A server that isn't stopped is reported on standard error: when
+// nothing refers to it any more, or by the next process that starts a server.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o := newOrigin()
 	s, err := start(ctx, o, opts)
@@ -112,7 +111,7 @@ func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) 
 	return s, nil
 }
 
-// ended says that a start was ended by its context, if it was, which the error needn't.
+// ended adds to an error that the context of the start has ended, if it has.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -120,8 +119,8 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("the context of the start has ended (%w): %w", context.Cause(ctx), err)
 }
 
-// start starts a server, or leaves nothing. It calls ready when what is left to do may take time, as
-// waiting for a webhook does, but isn't work.
+// start starts a server. After an error, nothing is left. start calls ready when the rest takes time but no processor,
+// for example because a webhook doesn't listen yet.
 func (o *options) start(ctx context.Context, origin *origin, ready func()) (*Server, error) {
 	if err := errors.Join(o.checkCalled(), o.checkReplaced()); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func (o *options) start(ctx context.Context, origin *origin, ready func()) (*Ser
 		return nil, errors.Join(err, webhooks.close())
 	}
 	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), origin: origin, users: map[string]*rest.Config{}}
-	// A test's client shouldn't wait for its turn.
+	// A client with a rate limit would delay the test.
 	s.config.QPS = -1
 	s.begin(ctx)
 	if err := s.awaitReady(ctx); err != nil {
@@ -148,7 +147,7 @@ func (o *options) start(ctx context.Context, origin *origin, ready func()) (*Ser
 	return s, nil
 }
 
-// build takes the options to a server that can run, and webhooks that answer it.
+// build makes a server from the options, and starts to serve the webhooks.
 func (o *options) build(ctx context.Context, webhooks *webhookServer) (*server.Server, error) {
 	o.resolveServices(webhooks.address())
 	completed, err := o.server.Complete()
@@ -181,13 +180,13 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	case <-s.server.Ready():
 		return nil
 	case <-s.running.ended:
-		return errors.New("the server has ended before it was ready") // stopAll says why
+		return errors.New("the server has ended before it was ready") // the error of stopAll has the reason
 	case <-ctx.Done():
 		return errors.New("the server wasn't ready yet")
 	}
 }
 
-// prepare makes the server what the options want.
+// prepare adds the users, files and objects of the options to the running server.
 func (s *Server) prepare(ctx context.Context, o *options) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)
@@ -206,15 +205,14 @@ func (s *Server) prepare(ctx context.Context, o *options) error {
 	return err
 }
 
-// Stop stops the server and releases all that it holds. Further calls return what the
-// first returned.
+// Stop stops the server and releases all its resources. Further calls return the first result.
 func (s *Server) Stop() error { return s.stopOnce() }
 
-// stopAll goes from the outside in: the server calls webhooks until its last request is
-// answered, but the fixture's don't hold it up for as long as their configurations let them.
+// stopAll stops the server before the webhooks: the server calls webhooks until its last request is answered. The
+// fixture's own webhooks don't get the full timeouts of their configurations.
 func (s *Server) stopAll() error {
 	s.stop()
-	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close has the error
+	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close returns the error
 	<-s.running.ended
 	calls.Stop()
 	err := errors.Join(s.running.err, s.webhooks.close())

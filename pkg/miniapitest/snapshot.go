@@ -9,23 +9,21 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// restoreTimeout is far above what a restore takes.
+// restoreTimeout is much longer than a restore takes.
 const restoreTimeout = 30 * time.Second
 
-// Snapshot is what a Server stored at a moment.
+// Snapshot is everything that a Server stored at one moment.
 type Snapshot struct{ stored *server.Snapshot }
 
-// Reset puts the server back to what it was when Start returned, in milliseconds: what
-// was created since is gone, what was changed or deleted is as it was. Watches are told,
-// by events like any other. Nobody is asked, no finalizer and no webhook; but it takes half
-// a second where finalizers hold the resources of definitions that are being deleted.
+// Reset restores the objects of the moment when Start returned, in milliseconds: new objects are deleted, and changed
+// or deleted objects are restored. Watches get ordinary events. Reset ignores finalizers and webhooks, but takes half a
+// second if finalizers hold the resources of definitions that are being deleted.
 //
-// When Reset returns it is in effect: what was configured since the start, webhooks and
-// policies too, no longer counts. Handlers, users and clients stay. Who goes on writing
-// while it works, such as a controller of the test, should be stopped before.
+// When Reset returns, webhooks, policies and other configuration written since the start have no effect any more.
+// Handlers, users and clients stay. Stop the test's controllers before Reset: objects that they write meanwhile stay.
 func (s *Server) Reset() error { return s.Restore(s.started) }
 
-// Snapshot remembers what the server stores now, for Restore.
+// Snapshot records everything that the server stores now, for Restore.
 func (s *Server) Snapshot() (*Snapshot, error) {
 	if err := s.checkRunning(); err != nil {
 		return nil, err
@@ -39,10 +37,10 @@ func (s *Server) Snapshot() (*Snapshot, error) {
 	return &Snapshot{stored}, nil
 }
 
-// Restore is Reset to a snapshot of this server.
+// Restore restores the objects of a snapshot of this server, as Reset does with those of the start.
 func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.stored == nil {
-		return errors.New("there is nothing to restore: the snapshot isn't one that Server.Snapshot has taken, and a server with an external etcd takes none")
+		return errors.New("there is nothing to restore: the snapshot isn't from Server.Snapshot, or the server has an external etcd")
 	}
 	if err := s.checkRunning(); err != nil {
 		return err
@@ -52,7 +50,7 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 	return s.server.Restore(ctx, snapshot.stored)
 }
 
-// checkRunning is an error once the server has ended: etcd wouldn't answer.
+// checkRunning returns an error if the server has ended: etcd wouldn't answer.
 func (s *Server) checkRunning() error {
 	select {
 	case <-s.running.ended:

@@ -30,8 +30,7 @@ func widget(name string) *unstructured.Unstructured {
 	}}
 }
 
-// Reset takes back what is new, changed and deleted, custom resources too, and watches
-// are told of it.
+// Reset restores new, changed and deleted objects, including custom resources, and watches get events.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -80,7 +79,7 @@ func TestReset(t *testing.T) {
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("want the namespace to be gone, got %v", err)
 	}
-	// What Reset does comes in no particular order.
+	// The order of the events varies.
 	want := []string{"ADDED new", "MODIFIED kept 9", "DELETED doomed", "DELETED new", "MODIFIED kept 1", "ADDED doomed"}
 	got := events(t, w, len(want))
 	slices.Sort(got[3:])
@@ -113,7 +112,7 @@ func events(t *testing.T, w watch.Interface, n int) []string {
 	return got
 }
 
-// A definition that is new goes with its resources, one that is gone comes back with them.
+// Reset deletes a new definition with its objects, and restores a deleted definition with its objects.
 func TestResetDefinitions(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -146,14 +145,14 @@ func TestResetDefinitions(t *testing.T) {
 	}
 }
 
-// A definition that is being deleted comes back with its resources, and stays.
+// Reset restores a definition that is being deleted, with its objects.
 func TestResetOfDeletion(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"))
 	definitions := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
-	for range 2 { // what the controllers do came in between now and then
+	for range 2 { // an earlier version failed in some of the runs
 		list, err := dynamic.List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 2 {
 			t.Fatalf("want two widgets, got %v, error %v", list, err)
@@ -171,7 +170,7 @@ func TestResetOfDeletion(t *testing.T) {
 	}
 }
 
-// Definitions whose resources are held by finalizers don't hold a Reset up, however many they are.
+// Definitions whose objects finalizers hold don't delay a Reset, however many there are.
 func TestResetOfHeldDeletions(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -223,7 +222,7 @@ func TestResetOfHeldDeletions(t *testing.T) {
 	}
 }
 
-// All that is stored is found, whatever its keys begin with.
+// Reset finds all objects, with any prefix of the keys in etcd.
 func TestResetWithPrefix(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, prefix string }{
@@ -251,7 +250,7 @@ func TestResetWithPrefix(t *testing.T) {
 	}
 }
 
-// What a snapshot has of a policy's parameters is in force when it is restored, also of custom resources.
+// After Restore, the parameters of policies are in force, including custom resources.
 func TestRestoreOfParameters(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -264,7 +263,7 @@ func TestRestoreOfParameters(t *testing.T) {
 			t.Fatalf("%s: want a config map to be admitted: %t, got %v", when, admitted, err)
 		}
 	}
-	for range 3 { // the old ones were in force now and then
+	for range 3 { // an earlier version failed in some of the runs
 		check("at the start", false)
 		if _, err := parameters.Patch(ctx, "kept", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
@@ -276,8 +275,8 @@ func TestRestoreOfParameters(t *testing.T) {
 	}
 }
 
-// A definition that has changed is in force again as it was, although its generation goes back, or
-// stays what it is of another.
+// After Restore, a changed definition is in force in its old form, although its generation is lower than or equal to
+// the changed definition's.
 func TestRestoreChangedDefinition(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -313,7 +312,7 @@ func TestRestoreChangedDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // each was right most of the time
+	for range 3 { // an earlier version failed in some of the runs
 		check("with a minimum", true)
 		restore(start)
 		check("as it was at the start", false)
@@ -323,7 +322,7 @@ func TestRestoreChangedDefinition(t *testing.T) {
 	}
 }
 
-// What another server stored would make no sense here, and a server that is gone restores nothing.
+// Restore refuses a snapshot of another server. A stopped server restores nothing.
 func TestRestoreOfAnother(t *testing.T) {
 	t.Parallel()
 	other, err := miniapitest.Start(t).Snapshot()
@@ -342,7 +341,7 @@ func TestRestoreOfAnother(t *testing.T) {
 	}
 }
 
-// A webhook that the test has configured isn't called any more.
+// After Reset, a webhook of the test isn't called any more.
 func TestResetWebhooks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A server that can't start ends the test, which says why.
+// If the server can't start, the test fails with the reason.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	test := &failingTest{TB: t}
@@ -32,7 +32,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// failingTest is a test that may fail.
+// failingTest is a testing.TB that may fail.
 type failingTest struct {
 	testing.TB
 	said string
@@ -43,7 +43,7 @@ func (t *failingTest) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// Every server is alone: what one test writes, no other sees.
+// Servers are isolated: no test sees the objects of another.
 func TestServersAreIsolated(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a", "b"} {

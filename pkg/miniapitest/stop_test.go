@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// startAudited starts a server and gives what it makes of the config maps that are created.
+// startAudited starts a server and returns the results of creates of config maps.
 func startAudited(t *testing.T) (*miniapitest.Server, <-chan *metav1.Status) {
 	t.Helper()
 	policy := &auditv1.Policy{Rules: []auditv1.PolicyRule{{
@@ -33,7 +33,7 @@ func startAudited(t *testing.T) (*miniapitest.Server, <-chan *metav1.Status) {
 	), answers
 }
 
-// stopDuring stops a server while a webhook is asked, which closes isAsked when it is.
+// stopDuring stops a server during a call of a webhook. The webhook closes isAsked.
 func stopDuring(t *testing.T, srv *miniapitest.Server, handler http.Handler, isAsked <-chan struct{}) {
 	t.Helper()
 	srv.Webhook("/validate", handler)
@@ -46,7 +46,7 @@ func stopDuring(t *testing.T, srv *miniapitest.Server, handler http.Handler, isA
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The connection may end before the answer is there: the audit has it.
+		// The connection may end before the response: the audit has the result.
 		_, _ = client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("m"), metav1.CreateOptions{})
 	}()
 	select {
@@ -60,8 +60,7 @@ func stopDuring(t *testing.T, srv *miniapitest.Server, handler http.Handler, isA
 	<-ended
 }
 
-// A handler that waits for the end of its request ends with the server: the call fails
-// before its time is over.
+// A handler that waits for the end of its request ends with the server: the call fails before its timeout.
 func TestStopEndsHandlers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -93,7 +92,7 @@ func TestStopEndsHandlers(t *testing.T) {
 	}
 }
 
-// A handler that is at work when the server is stopped may answer.
+// A handler that is running during a stop may answer.
 func TestStopLetsHandlersAnswer(t *testing.T) {
 	t.Parallel()
 	srv, answers := startAudited(t)
@@ -122,7 +121,7 @@ func TestStopLetsHandlersAnswer(t *testing.T) {
 	}
 }
 
-// A request that waits for a resource version that there isn't is told so before the server ends.
+// A request that waits for a future resource version gets an answer before the server ends.
 func TestStopEndsWaitsForResourceVersions(t *testing.T) {
 	t.Parallel()
 	const future = "9999999"
@@ -153,7 +152,7 @@ func TestStopEndsWaitsForResourceVersions(t *testing.T) {
 			}))
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
-			go func() { // the client asks again, of nobody
+			go func() { // the client retries against a server that is gone
 				defer close(ended)
 				test.read(ctx, srv.Client().CoreV1().ConfigMaps("default"))
 			}()

@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// origin is where New was called for a server, which the caller must stop.
+// origin is the place of a call of New, whose server the caller must stop.
 type origin struct {
 	place   string
 	stopped atomic.Bool
 }
 
-// newOrigin is where the function that calls it was called.
+// newOrigin returns the place where the caller of newOrigin was called.
 func newOrigin() *origin {
 	place := "an unknown place"
 	if _, file, line, ok := runtime.Caller(2); ok {
@@ -23,21 +23,21 @@ func newOrigin() *origin {
 	return &origin{place: place}
 }
 
-// watch reports a server that nothing refers to any more, so that nothing can stop it. Its clients may still be in
-// use, so it goes on.
+// watch reports a server that nothing refers to any more, so that nothing can stop it. The server runs on: its clients
+// may still be in use.
 func (o *origin) watch(s *Server) {
 	runtime.AddCleanup(s, func(o *origin) {
 		if !o.stopped.Load() {
-			reportUnstopped("nothing refers any more to the server that New started at " + o.place + ", and it was not stopped")
+			reportUnstopped("nothing refers any more to the server that New started at " + o.place + ", and the server was not stopped")
 		}
 	}, o)
 }
 
-// last is what the next process reports, if it finds files of the server.
+// last returns the report of the next process that finds files of the server.
 func (o *origin) last() string {
 	return fmt.Sprintf("process %d (%s) has ended, and the server that New started at %s was not stopped", os.Getpid(), filepath.Base(os.Args[0]), o.place)
 }
 
 func reportUnstopped(what string) {
-	fmt.Fprintf(os.Stderr, "miniapitest: %s: call Stop when the tests have ended, or have Start or Main do it\n", what)
+	fmt.Fprintf(os.Stderr, "miniapitest: %s: call Stop after the tests, or use Start or Main, which do\n", what)
 }

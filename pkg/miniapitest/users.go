@@ -10,35 +10,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config is a client configuration for the admin, without a rate limit. Each call
-// returns a copy.
+// Config returns a client configuration for the admin, without a rate limit. Each call returns a copy.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// Client is a typed client of the admin.
+// Client returns a typed client for the admin.
 func (s *Server) Client() kubernetes.Interface {
-	// The configuration is our own: it can't be refused.
+	// NewForConfig accepts the fixture's own configuration.
 	return kubernetes.NewForConfigOrDie(s.Config())
 }
 
-// DynamicClient is a dynamic client of the admin.
+// DynamicClient returns a dynamic client for the admin.
 func (s *Server) DynamicClient() dynamic.Interface { return dynamic.NewForConfigOrDie(s.Config()) }
 
-// errNoUserName is of a certificate that nobody would be known by.
+// errNoUserName is the error for a user without a name: a certificate without a name identifies no user.
 var errNoUserName = errors.New("a user needs a name")
 
-// AddUser makes a user and returns its client configuration, with a certificate. What
-// the user may do is for RBAC objects to say; members of system:masters may do all. One
-// whom there is already is made anew, with these groups: tests that share a server ask
-// for the users they need.
+// AddUser makes a user and returns its client configuration, with a certificate. RBAC decides what the user may do;
+// members of system:masters may do everything. A user that exists already gets the new groups, so tests that share a
+// server can each add the users they need.
 //
-// Requests of a user without a name fail, and say why.
+// Requests of a user without a name fail with the reason.
 func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	if name == "" {
 		return failing(errNoUserName)
 	}
 	config, err := s.server.UserConfig(name, groups...)
 	if err != nil {
-		// It takes a machine without randomness.
+		// Only a machine without randomness causes this error.
 		return failing(fmt.Errorf("user %s: %w", name, err))
 	}
 	config.QPS = s.config.QPS
@@ -48,17 +46,17 @@ func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	return rest.CopyConfig(config)
 }
 
-// User is the client configuration of a user whom AddUser or WithUser has made.
+// User returns the client configuration of a user made by AddUser or WithUser.
 func (s *Server) User(name string) *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if config, ok := s.users[name]; ok {
 		return rest.CopyConfig(config)
 	}
-	return failing(fmt.Errorf("there is no user %q: AddUser and WithUser make users", name))
+	return failing(fmt.Errorf("there is no user %q: make one by AddUser or WithUser", name))
 }
 
-// failing is a configuration whose requests fail, for those who can't return an error.
+// failing returns a configuration whose requests fail, for functions that can't return an error.
 func failing(err error) *rest.Config {
 	return &rest.Config{Transport: failedTransport{err}}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Users are who they say they are, and may do what RBAC lets them.
+// Users have their names and groups, and the permissions that RBAC gives them.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t,
@@ -76,7 +76,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// A user may be called as the admin's context is.
+// A user may have the name of the admin's context.
 func TestUserNames(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithUser("miniapi"), miniapitest.WithUser("miniapi-admin"))
@@ -92,7 +92,7 @@ func TestUserNames(t *testing.T) {
 	}
 }
 
-// A user who is added again has the groups of the last time.
+// A user that is added again has the new groups.
 func TestUserAgain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithUser("alice", "readers"))
@@ -115,7 +115,7 @@ func whoAmI(t *testing.T, config *rest.Config) authenticationv1.UserInfo {
 	return review.Status.UserInfo
 }
 
-// What can't be a user is said by what is made of it.
+// Functions of an invalid user return its error.
 func TestNoUser(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -126,7 +126,7 @@ func TestNoUser(t *testing.T) {
 	}{
 		{"unknown", "its name may be misspelt", srv.User("nobody"), `there is no user "nobody"`},
 		{"no name", "a certificate without one is nobody's", srv.AddUser(""), "a user needs a name"},
-		{"nil", "it would be the kubeconfig of no server", nil, "the configuration of a kubeconfig is nil"},
+		{"nil", "it would be the kubeconfig of no server", nil, "the client configuration is nil"},
 	} {
 		if _, err := srv.Kubeconfig(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %s: want no kubeconfig and %q, got %v", test.name, test.reason, test.want, err)

@@ -12,11 +12,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-// wantedKinds are those of a group that an option installs from manifests, in any version.
+// wantedKinds are the kinds of a group that an option installs from manifests, in any version.
 type wantedKinds struct {
 	group string
 	kinds []string
-	// others are of the group, too, and passed over.
+	// others are further kinds of the group, which the option skips.
 	others []string
 }
 
@@ -36,13 +36,13 @@ func (w wantedKinds) has(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == w.group && slices.Contains(w.kinds, gvk.Kind)
 }
 
-// nearly is also true of what has the group or the kind alone: passed over, a mistyped
-// object would only be missed by what it doesn't do.
+// nearly is also true for an object with only the group or only the kind: it is probably misspelled, and skipping it
+// would hide the mistake.
 func (w wantedKinds) nearly(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(w.kinds, gvk.Kind) || gvk.Group == w.group && !slices.Contains(w.others, gvk.Kind)
 }
 
-// check names the first object that is nearly of the kinds.
+// check returns an error for the first object that isn't of the kinds.
 func (w wantedKinds) check(objects []manifests.Object) error {
 	for _, object := range objects {
 		if !w.has(object.GroupVersionKind()) {

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What is nearly of the kinds that an option installs is a mistake, not something else.
+// An object that is nearly of the wanted kinds is an error.
 func TestNearlyWantedKinds(t *testing.T) {
 	t.Parallel()
 	const (

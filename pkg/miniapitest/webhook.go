@@ -21,30 +21,29 @@ import (
 )
 
 const (
-	// patience is a webhookServer's.
+	// patience is the default of webhookServer.patience.
 	patience = time.Second
-	// handlerTimeout bounds how long a stop waits for handlers whose contexts have ended.
+	// handlerTimeout bounds the time that a stop waits for handlers whose contexts have ended.
 	handlerTimeout = 5 * time.Second
 )
 
-// Webhook is an http.Handler that a Server serves to itself, over TLS on a loopback
-// address.
+// Webhook is an http.Handler that a Server serves for its own calls, over TLS on a loopback address.
 type Webhook struct {
 	server *webhookServer
 	path   string
 }
 
-// Webhook serves a handler at a path, in place of one that was there before: tests that
-// share a server give it theirs. A path that ends in a slash stands for all below it, too.
-// It returns what a webhook configuration says to have it called.
+// Webhook serves a handler at a path, in place of an earlier handler: tests that share a server can each serve theirs.
+// A path that ends in a slash serves all paths below it too. The result has the URL and CA bundle for a webhook
+// configuration.
 //
-// Any handler will do: see AdmissionHandler for one to write in a test. The WebhookMux of
-// a controller-runtime webhook server is mounted at "/".
+// AdmissionHandler makes a handler from a function. To serve the WebhookMux of a controller-runtime webhook server, use
+// the path "/".
 //
-// Calls of a webhook whose path or handler WithWebhook would refuse fail, and say why.
+// If WithWebhook would refuse the path or the handler, calls of the webhook fail with the reason.
 func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 	if err := checkWebhook(path, handler); err != nil {
-		path = refusedPath + cleaned(path) // nobody else's
+		path = refusedPath + cleaned(path) // a path that no handler can have
 		handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		})
@@ -53,35 +52,35 @@ func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 	return &Webhook{server: s.webhooks, path: path}
 }
 
-// refusedPath is where webhooks are that can't be served.
+// refusedPath is the path of webhooks that can't be served.
 const refusedPath = "/refused"
 
-// checkWebhook says what is wrong with a webhook.
+// checkWebhook returns an error for a path or handler that can't be served.
 func checkWebhook(path string, handler http.Handler) error {
 	switch {
 	case !strings.HasPrefix(path, "/"):
 		return fmt.Errorf("the path of a webhook must begin with a slash, as /validate does: %q", path)
 	case path != cleaned(path) && path != cleaned(path)+"/":
-		return fmt.Errorf("webhook %s: the server calls no such path, but %s in its place", path, cleaned(path))
+		return fmt.Errorf("webhook %s: the server would call %s instead: use that path", path, cleaned(path))
 	case isNil(handler):
 		return fmt.Errorf("webhook %s: the handler is nil", path)
 	}
 	return nil
 }
 
-// cleaned is the path that the server calls.
+// cleaned returns the path in the form that the server calls.
 func cleaned(p string) string { return path.Join("/", p) }
 
-// URL is where the handler is.
+// URL returns the handler's URL.
 func (w *Webhook) URL() string {
 	u := url.URL{Scheme: "https", Host: w.server.address(), Path: w.path}
 	return u.String()
 }
 
-// CABundle is what verifies it, in PEM.
+// CABundle returns the certificate that verifies the handler's, in PEM.
 func (w *Webhook) CABundle() []byte { return w.server.ca }
 
-// ClientConfig is how a webhook configuration says that it is called.
+// ClientConfig returns the handler's address for a webhook configuration.
 func (w *Webhook) ClientConfig() admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{URL: new(w.URL()), CABundle: w.CABundle()}
 }
@@ -91,10 +90,10 @@ type webhookServer struct {
 	listener net.Listener
 	http     *http.Server
 	served   chan struct{}
-	inFlight sync.WaitGroup // incremented under mu, before it is closed
-	// hangUp ends connections, and the contexts of the requests.
+	inFlight sync.WaitGroup // incremented under mu, before closed is set
+	// hangUp closes connections and ends the contexts of their requests.
 	hangUp func() error
-	// patience is how long a stop leaves handlers to calls that the server waits for.
+	// patience is the time that a stop leaves to handlers whose calls the server waits for.
 	patience time.Duration
 
 	ca    []byte
@@ -106,7 +105,7 @@ type webhookServer struct {
 	closed       bool
 }
 
-// newWebhookServer takes a port, so that its address is known. It answers after serve.
+// newWebhookServer listens on a port, so that its address is known. It answers after serve.
 func newWebhookServer(handlers map[string]http.Handler) (*webhookServer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,15 +117,15 @@ func newWebhookServer(handlers map[string]http.Handler) (*webhookServer, error) 
 	}, nil
 }
 
-// serve answers with certificates of the server whose webhooks these are.
+// serve answers requests with certificates of the server that calls these webhooks.
 func (s *webhookServer) serve(config *server.Config) {
 	s.ca, s.issue = config.CA(), config.ServingCertificate
-	// A request whose body isn't read wouldn't notice the end of its connection.
+	// A request whose body isn't read doesn't notice the end of its connection.
 	requests, end := context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:     s,
 		BaseContext: func(net.Listener) context.Context { return requests },
-		ErrorLog:    log.New(io.Discard, "", 0), // the server answers with what went wrong
+		ErrorLog:    log.New(io.Discard, "", 0), // the response has the error
 		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
 	}
 	s.hangUp = sync.OnceValue(func() error {
@@ -135,13 +134,13 @@ func (s *webhookServer) serve(config *server.Config) {
 	})
 	go func() {
 		defer close(s.served)
-		_ = s.http.ServeTLS(s.listener, "", "") // ends with close
+		_ = s.http.ServeTLS(s.listener, "", "") // returns after close
 	}()
 }
 
 func (s *webhookServer) address() string { return s.listener.Addr().String() }
 
-// close ends connections at once, then waits for the handlers that are at work.
+// close closes connections at once, then waits for the running handlers.
 func (s *webhookServer) close() error {
 	if s.http == nil {
 		return s.listener.Close()
@@ -166,8 +165,7 @@ func (s *webhookServer) close() error {
 	}
 }
 
-// certificate is one for the name by which the client calls: NAME.NAMESPACE.svc, if it
-// comes by a service.
+// certificate returns a certificate for the name that the client calls: NAME.NAMESPACE.svc, or localhost.
 func (s *webhookServer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(hello.ServerName)
 	if !strings.HasSuffix(name, ".svc") {
@@ -196,8 +194,8 @@ func (s *webhookServer) handle(path string, handler http.Handler) {
 	s.handlers[path] = handler
 }
 
-// find gives the handler of the path, with a slash at its end if there is none without,
-// which the server leaves out, or else of the longest path above it.
+// find returns the handler of the path, with or without a slash at the end, which the server leaves out, or else of the
+// longest path above it.
 func (s *webhookServer) find(path string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +213,7 @@ func (s *webhookServer) find(path string) http.Handler {
 	return nil
 }
 
-// begin says whether a handler may begin, which close waits for then.
+// begin reports whether a handler may begin. If so, close waits for it.
 func (s *webhookServer) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +226,7 @@ func (s *webhookServer) begin() bool {
 // ServeHTTP implements http.Handler.
 func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
-		return // its connection has been closed
+		return // the connection is closed
 	}
 	defer s.inFlight.Done()
 	handler, reached := s.find(r.URL.Path), r.Header.Get(reachHeader) == reachRequest
@@ -239,7 +237,7 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case handler == nil:
 		http.Error(w, "no webhook is served at "+r.URL.Path, http.StatusNotFound)
 	case reached:
-		// The handler sees what it is configured for, and nothing else.
+		// A handler gets only requests that it is configured for.
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		call(handler, w, r)

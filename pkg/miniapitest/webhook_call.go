@@ -9,9 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// call has a handler answer, or else answers why it didn't: all that the server, and so the
-// test, would see is a connection that ends. A handler has its own goroutine because
-// t.FailNow, and what calls it, ends that.
+// call runs a handler, and answers with an error if the handler doesn't return: otherwise the server, and so the test,
+// would only see a closed connection. The handler has its own goroutine because t.FailNow ends its goroutine.
 func call(handler http.Handler, w http.ResponseWriter, r *http.Request) {
 	ended := make(chan error, 1)
 	go func() {
@@ -25,8 +24,7 @@ func call(handler http.Handler, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerEnd answers for a handler that hasn't returned. What it gives back is a panic that
-// package http should see.
+// answerEnd answers for a handler that hasn't returned. It returns a panic that package http must see.
 func answerEnd(w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
 	err, _ := panicked.(error)
 	switch {

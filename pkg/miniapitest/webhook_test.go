@@ -45,7 +45,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// Configurations that name a service are served by the fixture, as they are.
+// The fixture serves the services in webhook configurations.
 func TestWebhookManifests(t *testing.T) {
 	t.Parallel()
 	recorder := &miniapitest.Recorder{}
@@ -79,7 +79,7 @@ func TestWebhookManifests(t *testing.T) {
 	}
 }
 
-// A webhook of a running server is in force when its configuration is written.
+// A webhook of a running server is in force when the write of its configuration is answered.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -97,7 +97,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// Who calls a handler that doesn't return is told so.
+// A call of a handler that doesn't return fails with the reason.
 func TestWebhookEnds(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -125,7 +125,7 @@ func TestWebhookEnds(t *testing.T) {
 	}
 }
 
-// Configurations that the test creates name a service, too.
+// Configurations that the test creates can name a service of the fixture.
 func TestWebhookService(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t,
@@ -144,13 +144,13 @@ func TestWebhookService(t *testing.T) {
 	}
 }
 
-// A start fails, and says why, when a webhook can't be reached.
+// If a webhook can't be reached, the start fails with the reason.
 func TestWebhookNotReached(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)
 	panicking := func(http2 bool) (clientConfig string) {
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })) // which isn't logged
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })) // package http doesn't log this panic
 		s.EnableHTTP2 = http2
 		s.StartTLS()
 		t.Cleanup(s.Close)
@@ -168,9 +168,9 @@ func TestWebhookNotReached(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		manifest     string
-		old, new     string // what is changed in it
+		old, new     string // a replacement in the manifest
 		install      func(...string) miniapitest.Option
-		path         string // of the handler
+		path         string // the path of the handler
 		want         []string
 	}{{
 		name: "no handler", reason: "the path of the configuration is wrong, or WithWebhook's",
@@ -190,12 +190,12 @@ func TestWebhookNotReached(t *testing.T) {
 		name: "elsewhere, panics", reason: "what reads a review from every request may not expect one without",
 		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
 		old: service, new: panicking(false),
-		want: []string{`webhook "refuse.example.com" can't be reached`, "EOF: it is reached by a GET without a body"},
+		want: []string{`webhook "refuse.example.com" can't be reached`, "EOF: the webhook must answer a GET without a body"},
 	}, {
 		name: "elsewhere, panics by HTTP/2", reason: "there, the connection goes on",
 		manifest: configurations, install: miniapitest.WithWebhookManifests, path: "/",
 		old: service, new: panicking(true),
-		want: []string{`webhook "refuse.example.com" can't be reached`, "INTERNAL_ERROR", "it is reached by a GET without a body"},
+		want: []string{`webhook "refuse.example.com" can't be reached`, "INTERNAL_ERROR", "the webhook must answer a GET without a body"},
 	}, {
 		name: "conversion, no handler", reason: "objects can't be read in another version",
 		manifest: definition, install: miniapitest.WithCRDs, path: "/validate",
@@ -230,7 +230,7 @@ func TestWebhookNotReached(t *testing.T) {
 	}
 }
 
-// A webhook elsewhere is called by its url, and no connection to it outlives the server.
+// A webhook elsewhere is called by its URL. No connection to it outlives the server.
 func TestWebhookElsewhere(t *testing.T) {
 	t.Parallel()
 	var connections sync.WaitGroup
@@ -270,7 +270,7 @@ func TestWebhookElsewhere(t *testing.T) {
 	}
 }
 
-// manifest is a file with an object.
+// manifest writes an object to a file.
 func manifest(t *testing.T, object any) string {
 	t.Helper()
 	content, err := yaml.Marshal(object)

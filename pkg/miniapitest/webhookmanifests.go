@@ -15,8 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
-// WithWebhook serves a handler at a path from the start, as Server.Webhook does later. Each
-// path has one handler.
+// WithWebhook serves a handler at a path from the start, as Server.Webhook does later. A path has one handler.
 func WithWebhook(path string, handler http.Handler) Option {
 	return func(o *options) error {
 		if err := checkWebhook(path, handler); err != nil {
@@ -30,20 +29,19 @@ func WithWebhook(path string, handler http.Handler) Option {
 	}
 }
 
-// WithWebhookManifests installs the webhook configurations among the manifests of files,
-// globs or folders, as they are, after all other objects; what else is there is passed
-// over, and so are kustomize's patches. Services that they name are the handlers of
-// WithWebhook, and trusted without a caBundle; no Service object is needed.
-// Start fails unless each of the webhooks is reached.
+// WithWebhookManifests installs the webhook configurations in files, globs or folders, unchanged, after all other
+// objects. Other objects and kustomize's patches are skipped. The services in them are the handlers of WithWebhook, and
+// the server trusts these without a caBundle; no Service object is needed. Start fails if it can't reach one of the
+// webhooks.
 func WithWebhookManifests(paths ...string) Option {
 	return func(o *options) error { return o.addConfigurations(manifests.Reader{}, paths) }
 }
 
-// WithWebhookManifestsFS is WithWebhookManifests for the files of fsys, such as an embed.FS.
+// WithWebhookManifestsFS is WithWebhookManifests for files of fsys, such as an embed.FS.
 func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("the file system of webhook configurations is nil: WithWebhookManifests reads the machine's")
+			return errors.New("WithWebhookManifestsFS: the file system is nil: WithWebhookManifests reads files of this machine")
 		}
 		return o.addConfigurations(manifests.Reader{FS: fsys}, paths)
 	}
@@ -64,8 +62,8 @@ func (o *options) addConfigurations(reader manifests.Reader, paths []string) err
 	return add(&o.configurations, objects)
 }
 
-// checkWholeConfiguration tells a configuration from kustomize's patch of one, which adds
-// an annotation for cert-manager: it would take the place of the configuration.
+// checkWholeConfiguration returns an error for kustomize's patch of a configuration, which adds an annotation for
+// cert-manager: applied as an object, the patch would replace the configuration.
 func checkWholeConfiguration(u *unstructured.Unstructured) error {
 	if _, found := u.Object["webhooks"]; !found {
 		return errors.New("webhooks must be set")
@@ -73,8 +71,8 @@ func checkWholeConfiguration(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// WithWebhookService makes a service that webhooks name the handlers of WithWebhook, for
-// configurations that the test itself creates, or that come by WithManifests or WithObjects.
+// WithWebhookService makes a service the handlers of WithWebhook, for configurations that the test creates, or that
+// come by WithManifests or WithObjects.
 func WithWebhookService(namespace, name string) Option {
 	return func(o *options) error {
 		if namespace == "" || name == "" {
@@ -85,8 +83,8 @@ func WithWebhookService(namespace, name string) Option {
 	}
 }
 
-// resolveServices sends the services that webhooks name to the fixture's own handlers,
-// but for those that are said to be elsewhere.
+// resolveServices gives the services of webhooks the fixture's address, except those that have another address in the
+// options.
 func (o *options) resolveServices(address string) {
 	services := o.services
 	for _, object := range slices.Concat(o.definitions, o.configurations) {
@@ -97,7 +95,7 @@ func (o *options) resolveServices(address string) {
 		}
 	}
 	addresses := admission.ServiceAddresses{}
-	maps.Copy(addresses, o.server.Admission.Services) // which may be the test's own
+	maps.Copy(addresses, o.server.Admission.Services) // the map may be the test's own
 	o.server.Admission.Services = addresses
 	placed := map[admission.ServicePort]bool{}
 	for port := range addresses {
@@ -110,12 +108,12 @@ func (o *options) resolveServices(address string) {
 	}
 }
 
-// placed says that a service is somewhere whatever the API says of it.
+// placed reports whether the options give the service an address, whatever its Service object has.
 func (o *options) placed(service *utilwebhook.ClientConfigService) bool {
 	return o.placeOf(service) != ""
 }
 
-// placeOf is where a service is that is placed: its port before the service.
+// placeOf returns the address that the options give a service's port, or else the service.
 func (o *options) placeOf(service *utilwebhook.ClientConfigService) string {
 	port := admission.ServicePort{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
 	if address, placed := o.server.Admission.Services[port]; placed {

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// asked has the server ask a webhook by its own ClientConfig, and puts the server back.
+// asked makes the server call a webhook by its ClientConfig, and then resets the server.
 func asked(t *testing.T, srv *miniapitest.Server, webhook *miniapitest.Webhook) error {
 	t.Helper()
 	client := srv.Client()
@@ -25,7 +25,7 @@ func asked(t *testing.T, srv *miniapitest.Server, webhook *miniapitest.Webhook) 
 	return answer
 }
 
-// A webhook is called by its ClientConfig, whatever its path.
+// A webhook is called by its ClientConfig, with any path.
 func TestWebhookPaths(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -41,7 +41,7 @@ func TestWebhookPaths(t *testing.T) {
 	}
 }
 
-// A webhook that can't be served says so: at the start, or when it is called.
+// A webhook that can't be served is an error at the start, or of its calls.
 func TestRefusedWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -53,9 +53,9 @@ func TestRefusedWebhooks(t *testing.T) {
 	}{
 		{"", handler, "the path of a webhook must begin with a slash"},
 		{"validate", handler, "the path of a webhook must begin with a slash"},
-		{"//a", handler, "webhook //a: the server calls no such path, but /a in its place"},
-		{"/a//", handler, "webhook /a//: the server calls no such path, but /a in its place"},
-		{"/a/../b", handler, "webhook /a/../b: the server calls no such path, but /b in its place"},
+		{"//a", handler, "webhook //a: the server would call /a instead"},
+		{"/a//", handler, "webhook /a//: the server would call /a instead"},
+		{"/a/../b", handler, "webhook /a/../b: the server would call /b instead"},
 		{"/a", nil, "webhook /a: the handler is nil"},
 		{"/a", http.HandlerFunc(nil), "webhook /a: the handler is nil"},
 		{"/a", (*http.ServeMux)(nil), "webhook /a: the handler is nil"},
