@@ -21,29 +21,29 @@ import (
 )
 
 const (
-	// barrierTimeout bounds how long a write waits for the informers to see it. Observing a write takes
-	// under a millisecond; only a broken watch or a handler that blocks gets anywhere near this.
+	// barrierTimeout bounds the wait of a write for the informers. Observing a write takes less than a millisecond;
+	// only a broken watch or a blocked handler takes nearly as long as the timeout.
 	barrierTimeout = 10 * time.Second
-	// barrierGrace is when a wait begins to trust an informer's store: an object that came and went
-	// between two lists is never shown to a handler, yet the store is past it.
+	// barrierGrace is the time after which a wait trusts an informer's store. An object that is created and deleted
+	// between two lists never reaches a handler, but the store has passed its write.
 	barrierGrace = 250 * time.Millisecond
 )
 
-// Barrier makes a write wait until the informers of the same server have observed it, so that what
-// is configured (a webhook, a policy, a namespace) is in force when the write is answered.
+// Barrier makes a write wait until the informers of the same server have observed it. So the configuration that is
+// written (a webhook, a policy, a namespace) is in force when the write is answered.
 //
-// It knows the informers that were requested through an [Informers] factory. Resources that no
-// informer was requested for aren't waited for.
+// The barrier knows the informers that were requested through an [Informers] factory. It doesn't wait for resources
+// without such an informer.
 type Barrier struct {
 	timeout time.Duration
-	// following is the context in which the informers run. Its end ends every wait.
+	// following is the context in which the informers run. Its end ends all waits.
 	following context.Context
 
 	mu        sync.RWMutex
 	informers map[schema.GroupResource][]*observedInformer
 }
 
-// NewBarrier returns a barrier whose waits end, at the latest, with the context in which the informers run.
+// NewBarrier returns a barrier. Its waits end, at the latest, with the context in which the informers run.
 func NewBarrier(following context.Context) *Barrier {
 	return &Barrier{
 		timeout:   barrierTimeout,
@@ -52,13 +52,12 @@ func NewBarrier(following context.Context) *Barrier {
 	}
 }
 
-// Wait returns when every handler of every informer of the resource has been called with the write
-// that produced obj, or with a later one. obj carries the resourceVersion of the write; after a
-// deletion, that of the deletion. The stores of informers are updated before their handlers are
-// called, so listers know the write too.
+// Wait returns when every handler of every informer of the resource has been called with the write that produced obj,
+// or with a later one. obj carries the resourceVersion of the write, or of the deletion. An informer updates its store
+// before it calls its handlers, so listers know the write too.
 //
-// It returns early when ctx or the server ends, and gives up with a logged error after a while: the
-// write itself has succeeded, and can't be taken back.
+// Wait returns early when ctx or the server ends. After barrierTimeout it logs an error and returns: the write has
+// succeeded and can't be undone.
 func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object) {
 	b.mu.RLock()
 	informers := b.informers[resource]
@@ -72,7 +71,7 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 	}
 	version := versionOf(obj)
 	if version == 0 {
-		return // a dry run stores nothing
+		return // a dry run writes nothing
 	}
 
 	write := write{version: version, uid: accessor.GetUID()}
@@ -94,12 +93,12 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 	}
 }
 
-// Observe makes the barrier wait for the handlers of an informer of the resource, and returns the
-// informer to use in its place. [Informers] does it for every informer of the factory; informers
-// that come from elsewhere, such as those of custom resources, are passed here.
+// Observe makes the barrier wait for the handlers of an informer of the resource. The returned informer must be used in
+// its place. [Informers] calls Observe for every informer of the factory. Call Observe for informers from elsewhere,
+// such as those of custom resources.
 func (b *Barrier) Observe(resource schema.GroupResource, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
 	observed := &observedInformer{SharedIndexInformer: informer, barrier: b, resource: resource}
-	// A handler of our own stands for those who only use listers.
+	// This handler stands for users of the lister alone.
 	_, _ = observed.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,14 +110,13 @@ func (b *Barrier) Observe(resource schema.GroupResource, informer cache.SharedIn
 func (b *Barrier) forget(informer *observedInformer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// Waits may be reading the slice, so it is not changed in place.
+	// Waits may be reading the slice, so forget replaces it.
 	b.informers[informer.resource] = slices.DeleteFunc(slices.Clone(b.informers[informer.resource]), func(other *observedInformer) bool {
 		return other == informer
 	})
 }
 
-// checkers returns what tells that each informer has its first list, and each handler was called
-// with all of it.
+// checkers returns the checkers that each informer has its first list and each handler has been called with all of it.
 func (b *Barrier) checkers() []cache.DoneChecker {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -137,7 +135,7 @@ type write struct {
 	uid     types.UID
 }
 
-// observedInformer is an informer that knows how far its handlers have come.
+// observedInformer is an informer that records which writes its handlers have been called with.
 type observedInformer struct {
 	cache.SharedIndexInformer
 	barrier  *Barrier
@@ -148,8 +146,8 @@ type observedInformer struct {
 	handlers condition.Variable[observedHandlers]
 }
 
-// hasObserved says whether every handler has been called with the write, or whether the informer's first list, which is
-// still to come, will contain the write.
+// hasObserved reports whether every handler has been called with the write, or the informer's first list, which is
+// still to come, will have the write.
 func (i *observedInformer) hasObserved(w write) (observed bool) {
 	if !i.started.Load() {
 		return true
@@ -158,8 +156,8 @@ func (i *observedInformer) hasObserved(w write) (observed bool) {
 	return observed
 }
 
-// await returns when every handler has been called with the write. From barrierGrace on, it is enough that the store has
-// seen the write. No event tells of the revision of the store: await looks at it after each barrierGrace.
+// await returns when every handler has been called with the write. After barrierGrace, it is enough that the store has
+// seen the write. The store's revision has no events: await checks it after each barrierGrace.
 func (i *observedInformer) await(ctx context.Context, w write) error {
 	if !i.started.Load() {
 		return nil
@@ -176,7 +174,7 @@ func (i *observedInformer) await(ctx context.Context, w write) error {
 	}
 }
 
-// stored says whether the store has seen the write, and no handler is at work on what the store has seen.
+// stored reports whether the store has seen the write and no handler is being called.
 func (i *observedInformer) stored(w write, all observedHandlers) bool {
 	version, err := strconv.ParseUint(i.GetStore().LastStoreSyncResourceVersion(), 10, 64)
 	return err == nil && version >= w.version && all.idle()
@@ -185,17 +183,17 @@ func (i *observedInformer) stored(w write, all observedHandlers) bool {
 // observedHandlers are the handlers of one informer.
 type observedHandlers []*observedHandler
 
-// observed says whether every handler has been called with the write.
+// observed reports whether every handler has been called with the write.
 func (all observedHandlers) observed(w write) bool {
 	return !slices.ContainsFunc(all, func(h *observedHandler) bool { return !h.observed(w) })
 }
 
-// idle says whether no handler is being called.
+// idle reports whether no handler is being called.
 func (all observedHandlers) idle() bool {
 	return !slices.ContainsFunc(all, func(h *observedHandler) bool { return h.busy.Load() })
 }
 
-// String says how far each handler has come.
+// String returns the last resourceVersion of each handler.
 func (all observedHandlers) String() string {
 	versions := make([]string, len(all))
 	for n, h := range all {
@@ -216,8 +214,8 @@ func (i *observedInformer) checkers() []cache.DoneChecker {
 	return checkers
 }
 
-// Starter is an informer that needs no goroutine to run on. Start returns at once; when the informer
-// has stopped because ctx has ended, ended is called.
+// Starter is an informer that needs no goroutine. Start returns at once. After the end of ctx, the informer stops and
+// calls ended.
 type Starter interface {
 	Start(ctx context.Context, ended func())
 }
@@ -227,8 +225,8 @@ func (i *observedInformer) Run(stop <-chan struct{}) {
 	i.RunWithContext(wait.ContextForChannel(stop))
 }
 
-// RunWithContext implements cache.SharedInformer, but returns before the end if the informer is a
-// [Starter]: the factory, which has started a goroutine for it, waits for nothing.
+// RunWithContext implements cache.SharedInformer. For a [Starter], it returns before the informer stops: the factory,
+// which starts a goroutine for the call, doesn't wait for it.
 func (i *observedInformer) RunWithContext(ctx context.Context) {
 	i.started.Store(true)
 	if starter, ok := i.SharedIndexInformer.(Starter); ok {
@@ -264,7 +262,7 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 	i.handlers.Update(func(all *observedHandlers) {
 		observed.registration = registration
 		if len(*all) > 0 {
-			// A handler that joins late is called with the whole store, and so is at least as far as the others.
+			// A new handler is called with the whole store, so it is at least as far as the others.
 			observed.version = max(observed.version, (*all)[0].version)
 		}
 		*all = append(*all, observed)
@@ -280,19 +278,18 @@ func (i *observedInformer) RemoveEventHandler(registration cache.ResourceEventHa
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
 }
 
-// observedHandler passes events on, then notes that it has. It is part of the state of its informer.
+// observedHandler calls a handler and then records the write. It is part of the state of its informer.
 type observedHandler struct {
 	cache.ResourceEventHandler
 	informer     *observedInformer
 	registration cache.ResourceEventHandlerRegistration
 
-	// busy is true while the handler is being called. It becomes true without an update of the state: no wait ends with
-	// that.
+	// busy is true while the handler is being called. Setting it is no update of the state: no wait ends with that.
 	busy atomic.Bool
-	// version is the latest resourceVersion that the handler was called with.
+	// version is the latest resourceVersion with which the handler was called.
 	version uint64
-	// lost are objects whose deletion was noticed only by their absence from a new list: the
-	// resourceVersion of the deletion is not known then. They are kept until a later event.
+	// lost are objects that are missing from a new list. Their deletion has no known resourceVersion. They are kept
+	// until a later event.
 	lost map[types.UID]struct{}
 }
 
@@ -325,8 +322,8 @@ func (h *observedHandler) OnDelete(obj any) {
 	h.end(obj)
 }
 
-// end notes which write the handler has been called with. It wakes no goroutine if that is no news: a resync, or a list,
-// may show older versions than were shown before.
+// end records the write with which the handler was called. It wakes no waiting goroutine for an older version, which a
+// resync or a list may have.
 func (h *observedHandler) end(obj any) {
 	h.busy.Store(false)
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -343,7 +340,7 @@ func (h *observedHandler) end(obj any) {
 	}
 }
 
-// lose notes the deletion of an object.
+// lose records the deletion of an object.
 func (h *observedHandler) lose(obj any) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -357,7 +354,7 @@ func (h *observedHandler) lose(obj any) {
 	})
 }
 
-// versionOf returns the resourceVersion as a number, 0 if there is none.
+// versionOf returns the resourceVersion as a number, or 0 without one.
 func versionOf(obj any) uint64 {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// observing starts an informer of config maps, of which there is "a", that the barrier observes.
+// observing starts an observed informer of config maps. One of them, "a", exists.
 func observing(t *testing.T, barrier *Barrier, source *source) (informer cache.SharedIndexInformer, stop func()) {
 	t.Helper()
 	informer = barrier.Observe(schema.GroupResource{Resource: "configmaps"}, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
@@ -37,15 +37,14 @@ func sourceOf(names ...string) *source {
 	return source
 }
 
-// took returns how long the barrier holds the write of an object.
+// took returns the time that the barrier holds the write of an object.
 func took(ctx context.Context, barrier *Barrier, object *corev1.ConfigMap) time.Duration {
 	start := time.Now()
 	barrier.Wait(ctx, schema.GroupResource{Resource: "configmaps"}, object)
 	return time.Since(start)
 }
 
-// TestBarrierInformerStops shows that nobody waits for an informer that has stopped, but still for
-// another one of the resource.
+// No write waits for an informer that has stopped. Writes still wait for another informer of the resource.
 func TestBarrierInformerStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +54,7 @@ func TestBarrierInformerStops(t *testing.T) {
 		if !cache.WaitFor(t.Context(), "", barrier.checkers()...) {
 			t.Fatal("the informers did not sync")
 		}
-		other.Add(configMap("b", 0)) // which the first informer will not see
+		other.Add(configMap("b", 0)) // the first informer has stopped and doesn't see it
 		time.AfterFunc(time.Second, stop)
 		if got := took(t.Context(), barrier, configMap("b", 2)); got != time.Second {
 			t.Errorf("the write was held for %v, want until the informer stops", got)
@@ -72,7 +71,7 @@ func TestBarrierInformerStops(t *testing.T) {
 	})
 }
 
-// TestBarrierHandlers is about handlers that come and go while the informer runs.
+// Handlers can be added and removed while the informer runs.
 func TestBarrierHandlers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +118,7 @@ func TestBarrierHandlers(t *testing.T) {
 	})
 }
 
-// TestObservedHandler is about what a handler notes of what it was called with.
+// A handler records the writes with which it was called.
 func TestObservedHandler(t *testing.T) {
 	t.Parallel()
 	h := &observedHandler{informer: &observedInformer{}}
@@ -208,12 +207,12 @@ func TestObservedHandler(t *testing.T) {
 	}
 }
 
-// notifies says whether a call wakes a goroutine that waits for the handlers of an informer.
+// notifies reports whether a call wakes a goroutine that waits for the handlers of an informer.
 func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	t.Helper()
 	looks := 0
 	synctest.Test(t, func(t *testing.T) {
-		informer.handlers = condition.Variable[observedHandlers]{} // of this bubble
+		informer.handlers = condition.Variable[observedHandlers]{} // a state of this bubble
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			_ = informer.handlers.Wait(ctx, func(observedHandlers) bool {
@@ -229,7 +228,7 @@ func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	return looks > 1
 }
 
-// storeAt is an informer whose store has come to a version.
+// storeAt is an informer whose store has reached a version.
 type storeAt struct {
 	cache.SharedIndexInformer
 	cache.Store

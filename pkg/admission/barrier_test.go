@@ -15,7 +15,7 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// source is what the informer of the tests lists and watches. Each change takes the next resourceVersion.
+// source has the objects that the test's informer lists and watches. Each change has the next resourceVersion.
 type source = cachetesting.FakeControllerSource
 
 func TestBarrierWait(t *testing.T) {
@@ -25,13 +25,13 @@ func TestBarrierWait(t *testing.T) {
 
 	tests := []struct {
 		name, reason string
-		// handle is what the handler does with the object "b"; nil does nothing.
+		// handle is called by the handler for the object "b"; nil does nothing.
 		handle func()
 		// act writes objects after the informer has synced.
 		act func(*source)
-		// later happens while the write waits, after a second.
+		// later is called a second after the wait began.
 		later func(source *source, cancel, stop func())
-		// resource and written are what is waited for.
+		// resource and written are the arguments of the wait.
 		resource schema.GroupResource
 		written  *corev1.ConfigMap
 		// unstarted leaves the informer unstarted.
@@ -150,7 +150,7 @@ func TestBarrierWait(t *testing.T) {
 				if !test.unstarted && !cache.WaitFor(ctx, "", barrier.checkers()...) {
 					t.Fatal("the informer did not sync")
 				}
-				synctest.Wait() // until it watches: a watch that begins later is told of what it should miss
+				synctest.Wait() // until the informer watches: a later watch would get events that the test means to be lost
 				if test.act != nil {
 					test.act(source)
 				}
@@ -172,7 +172,7 @@ func TestBarrierWait(t *testing.T) {
 	}
 }
 
-// configMap returns an object that the tests know by its name; version 0 leaves the resourceVersion out.
+// configMap returns a config map. With version 0, it has no resourceVersion.
 func configMap(name string, version int) *corev1.ConfigMap {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)}}
 	if version > 0 {

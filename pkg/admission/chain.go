@@ -24,15 +24,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 )
 
-// Dependencies are what the plugins need of the server.
+// Dependencies are the parts of the server that the plugins need.
 type Dependencies struct {
-	// Client and DynamicClient talk to the server itself, as an administrator.
+	// Client and DynamicClient are clients of the server itself, as an administrator.
 	Client        kubernetes.Interface
 	DynamicClient dynamic.Interface
-	// Informers are started by the server, after New.
+	// The server starts the Informers after New.
 	Informers  *Informers
 	Authorizer authorizer.Authorizer
-	// RESTMapper finds the resources that policies take their parameters from.
+	// RESTMapper finds the resources of policies' parameters.
 	RESTMapper meta.RESTMapper
 
 	FeatureGates     featuregate.FeatureGate
@@ -40,27 +40,27 @@ type Dependencies struct {
 
 	// ServerID labels the metrics of static manifests.
 	ServerID string
-	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
-	// types; nil makes the plugin fetch the schemas from the server.
+	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is nil,
+	// the plugin fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
 	// Definition finds the definition of a custom resource's kind; see [policy.Environment].
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
-	// Loopback is how the server is reached when a webhook names it, as service default/kubernetes.
+	// Loopback reaches the server itself, for a webhook that names the service default/kubernetes.
 	Loopback *rest.Config
-	// ServiceCA also verifies the services of [Options].Services, in PEM; see [NewWebhookAuthentication].
+	// ServiceCA, in PEM, also verifies the services of [Options].Services; see [NewWebhookAuthentication].
 	ServiceCA []byte
 	// Dial makes the connections to webhooks; see [NewWebhookAuthentication].
 	Dial Dial
 	// TracerProvider traces calls of webhooks; see [NewWebhookAuthentication].
 	TracerProvider trace.TracerProvider
 
-	// Drained is closed when no more requests come: the plugins' goroutines end then.
+	// Drained is closed after the last request. The plugins' goroutines end then.
 	Drained <-chan struct{}
 }
 
-// notIntercepted are resources that policies never see: reviews of who may do what aren't stored.
-// Webhooks do see them, as they always have, unless they are excluded there too.
+// notIntercepted are resources that policies never see: reviews of permissions, which aren't stored. Webhooks see them
+// unless [Options].ExcludeReviews is set.
 var notIntercepted = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -70,15 +70,15 @@ var notIntercepted = []schema.GroupResource{
 	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 }
 
-// chain is what the constructors of plugins are given.
+// chain is the argument of the plugins' constructors.
 type chain struct {
 	Dependencies
 	options   *Options
 	manifests *initializer.ManifestLoaders
 }
 
-// New builds the chain that the options choose. The informers that it needs are requested, not
-// started: the server starts them, and waits for [Informers.WaitForSync] before it says it is ready.
+// New builds the chain that the options select. New requests the informers and doesn't start them: the server starts
+// them, and waits for [Informers.WaitForSync] before it is ready.
 func New(options *Options, dependencies Dependencies) (admission.Interface, error) {
 	c := &chain{Dependencies: dependencies, options: options}
 	configuration, err := readConfiguration(options.ConfigFile)
@@ -90,7 +90,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 		return nil, fmt.Errorf("static admission manifests: %w", err)
 	}
 
-	// The registry of plugins is this chain's own: in the process-wide one, a name can be registered once.
+	// The chain has its own registry of plugins: the registry of the process accepts each name once.
 	plugins := admission.NewPlugins()
 	var names []string
 	for _, p := range options.enabled() {
@@ -110,7 +110,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 	return admissionmetrics.WithStepMetrics(handler), nil
 }
 
-// initializers give each plugin what it says it wants.
+// initializers returns the library's initializers, which set the dependencies that a plugin wants.
 func (c *chain) initializers() admission.PluginInitializers {
 	resolver := NewServiceResolver(c.options.Services, c.Client, c.Informers)
 	authentication := NewWebhookAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)
@@ -122,7 +122,7 @@ func (c *chain) initializers() admission.PluginInitializers {
 	}
 }
 
-// initialize gives a plugin what the library's initializers have no value for.
+// initialize sets dependencies of a plugin that the library's initializers don't have.
 func (c *chain) initialize(plugin admission.Interface) {
 	_, webhooks := plugin.(webhookinitializer.WantsServiceResolver)
 	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok && (!webhooks || c.options.ExcludeReviews) {

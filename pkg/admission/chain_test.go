@@ -25,8 +25,7 @@ import (
 	"k8s.io/component-base/compatibility"
 )
 
-// TestPolicyInForce shows decision 6 of the design: after the barrier, the next request is judged by
-// what was configured, without the library's poll.
+// After the barrier, the next request is judged by the new policy, without the library's poll.
 func TestPolicyInForce(t *testing.T) {
 	t.Parallel()
 	server := newFakeServer(t, "ValidatingAdmissionPolicy")
@@ -79,13 +78,13 @@ func TestPolicyInForce(t *testing.T) {
 	server.wantSecret("c", "nothing")
 }
 
-// fakeServer is a chain over a client that stores objects, without any server.
+// fakeServer is a chain and a client that stores objects, without a server.
 type fakeServer struct {
 	*testing.T
 	client    *fake.Clientset
 	barrier   *Barrier
 	informers *Informers
-	// mapper knows no resource at first.
+	// mapper is empty at first.
 	mapper  *meta.DefaultRESTMapper
 	chain   admission.Interface
 	version atomic.Int64
@@ -142,7 +141,7 @@ func (s *fakeServer) write(resource string, obj runtime.Object) {
 	s.barrier.Wait(s.Context(), gvr.GroupResource(), obj)
 }
 
-// prepare gives the object the next resourceVersion.
+// prepare sets the object's next resourceVersion.
 func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVersionResource {
 	s.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
@@ -154,8 +153,7 @@ func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVe
 	return kinds[0].GroupVersion().WithResource(resource)
 }
 
-// wantSecret creates a secret and checks that it is refused with a message that contains want, or
-// admitted if want is empty.
+// wantSecret creates a secret. The refusal must contain want; if want is empty, the secret must be admitted.
 func (s *fakeServer) wantSecret(name, want string) {
 	s.Helper()
 	err := s.admit("secrets", "Secret", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
@@ -167,7 +165,7 @@ func (s *fakeServer) wantSecret(name, want string) {
 	}
 }
 
-// admit runs the chain as for the creation of an object of the core group.
+// admit runs the chain for the creation of an object of the core group.
 func (s *fakeServer) admit(resource, kind string, obj metav1.Object) error {
 	gv := corev1.SchemeGroupVersion
 	attributes := admission.NewAttributesRecord(obj.(runtime.Object), nil, gv.WithKind(kind), obj.GetNamespace(), obj.GetName(), gv.WithResource(resource), "",
@@ -179,7 +177,7 @@ func (s *fakeServer) admit(resource, kind string, obj metav1.Object) error {
 	return s.chain.(admission.ValidationInterface).Validate(s.Context(), attributes, objects)
 }
 
-// TestDefaultChain runs a pod through all plugins that are on by default, a mutating policy among them.
+// A pod passes all plugins that are on by default, including a mutating policy.
 func TestDefaultChain(t *testing.T) {
 	t.Parallel()
 	server := newFakeServer(t)

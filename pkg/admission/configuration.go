@@ -14,26 +14,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration is what a file of --admission-control-config-file says of each plugin. It is read as
-// a whole: the library's reader ends the process when a file that is named in it can't be read.
+// configuration is the content of a file of --admission-control-config-file, by plugin. It is read at once: the
+// library's reader ends the process when it can't read a file that is named in it.
 type configuration struct {
 	plugins map[string]pluginConfiguration
 }
 
 type pluginConfiguration struct {
-	// file is where the content is from, for error messages.
+	// file is the source of the content, for error messages.
 	file    string
 	content []byte
 }
 
-// legacyConfigurations are the plugins whose configuration may be the file itself, told by a key.
+// legacyConfigurations are the plugins whose configuration may be the file itself, by the key that identifies it.
 var legacyConfigurations = map[string]string{
 	"imagePolicy":                 "ImagePolicyWebhook",
 	"podNodeSelectorPluginConfig": "PodNodeSelector",
 }
 
-// readConfiguration reads an AdmissionConfiguration (apiserver.config.k8s.io/v1 or
-// apiserver.k8s.io/v1alpha1) and the files that it names. An empty path is an empty configuration.
+// readConfiguration reads an AdmissionConfiguration (apiserver.config.k8s.io/v1 or apiserver.k8s.io/v1alpha1) and the
+// files that it names. An empty path gives an empty configuration.
 func readConfiguration(path string) (*configuration, error) {
 	c := &configuration{plugins: map[string]pluginConfiguration{}}
 	if path == "" {
@@ -60,7 +60,7 @@ func readConfiguration(path string) (*configuration, error) {
 
 	for _, plugin := range admission.Plugins {
 		if _, ok := c.plugins[plugin.Name]; ok {
-			continue // the first counts
+			continue // the first one counts
 		}
 		switch {
 		case plugin.Configuration != nil:
@@ -84,12 +84,12 @@ func readConfiguration(path string) (*configuration, error) {
 	return c, nil
 }
 
-// renamedConfiguration gives the configuration of webhooks that was called WebhookAdmission, of
-// v1alpha1, its name of today. The library no longer knows the other; the fields are the same.
+// renamedConfiguration renames WebhookAdmission of v1alpha1, a configuration of webhooks, to its current name, which
+// has the same fields. The library no longer knows the old name.
 func renamedConfiguration(content []byte) []byte {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(content, &fields); err != nil {
-		return content // the plugin says what is wrong
+		return content // the plugin reports the error
 	}
 	if fields["apiVersion"] != "apiserver.config.k8s.io/v1alpha1" || fields["kind"] != "WebhookAdmission" {
 		return content
@@ -102,8 +102,8 @@ func renamedConfiguration(content []byte) []byte {
 	return renamed
 }
 
-// legacyConfiguration recognizes the two configurations that were files of their own before there
-// was an AdmissionConfiguration. decodeErr is why the content isn't one.
+// legacyConfiguration recognizes the two configurations that had files of their own before AdmissionConfiguration
+// existed. decodeErr is the error of decoding the content as an AdmissionConfiguration.
 func legacyConfiguration(content []byte, decodeErr error) (plugin string, ok bool) {
 	if !runtime.IsMissingVersion(decodeErr) && !runtime.IsMissingKind(decodeErr) && !runtime.IsNotRegisteredError(decodeErr) {
 		return "", false

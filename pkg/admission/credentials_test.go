@@ -17,9 +17,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A webhook that is called by a URL is shown the credentials of the user whose name is the host and the port of the URL.
-// Port 443 may be left out on either side, and "*" stands for the first segments of the host. A URL without such a user
-// gets the default. The hosts are those of the certificate that httptest has, wherever the server listens.
+// A webhook with a URL gets the credentials of the user with the URL's host and port as a name. Port 443 may be omitted
+// in both, and "*" stands for the first segments of the host. Without such a user, the webhook gets the default. The
+// hosts are those of httptest's certificate, which the server accepts at any address.
 func TestCredentialsByHost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func TestCredentialsByHost(t *testing.T) {
 		name, reason string
 		url          string
 		users        []string
-		want         string // of the users
+		want         string // in the users' names
 	}{
 		{"host", "443 is left out on both sides", "https://www.example.com", []string{"www.example.com"}, "www.example.com"},
 		{"host and path", "the path is no part of the name", "https://www.example.com/validate", []string{"www.example.com"}, "www.example.com"},

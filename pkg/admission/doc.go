@@ -1,10 +1,8 @@
-// Package admission builds the admission chain of a server: which plugins there are and in which
-// order they run (order.go), the flags that choose and configure them (options.go), where the
-// service of a webhook is found (services.go), and the barrier that makes what is configured take
-// effect before the write that configured it is answered (barrier.go).
+// Package admission builds the admission chain of a server. order.go has the plugins in their order, options.go the
+// flags that select and configure them, services.go the addresses of webhooks' services. barrier.go makes configuration
+// take effect before the write of it is answered.
 //
-// It knows nothing of HTTP serving; pkg/server gives it clients, informers and an authorizer, and
-// puts the chain that it returns in front of the storage. The in-tree plugins live in folders of
-// their own below plugins, the calls of webhooks in webhook, and those of policies in policy. A
-// program that only implements or tests a webhook doesn't need this package.
+// The package doesn't serve HTTP: pkg/server passes clients, informers and an authorizer to New, and calls the chain
+// before its storage. The in-tree plugins are in folders below plugins, the calls of webhooks in webhook, and policies
+// in policy. A program that implements or tests a webhook doesn't need this package.
 package admission

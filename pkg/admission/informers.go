@@ -39,8 +39,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informers is a SharedInformerFactory whose informers a [Barrier] observes. Where client-go's own
-// factory is expected, it can be passed instead.
+// Informers is a SharedInformerFactory whose informers a [Barrier] observes. It can be passed wherever client-go's own
+// factory is expected.
 type Informers struct {
 	informers.SharedInformerFactory
 	barrier *Barrier
@@ -53,8 +53,8 @@ type Informers struct {
 
 var _ informers.SharedInformerFactory = &Informers{}
 
-// NewInformers returns a factory without resync, observed by the barrier. Its informers are those
-// that own makes for a type and its resource, and client-go's where own is nil or returns nil.
+// NewInformers returns a factory without resync, observed by the barrier. own makes the informer of a type and its
+// resource. If own is nil or returns nil, client-go makes the informer.
 func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer) *Informers {
 	return &Informers{
 		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
@@ -66,9 +66,9 @@ func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtim
 // Barrier returns the barrier that observes the informers.
 func (f *Informers) Barrier() *Barrier { return f.barrier }
 
-// WaitForSync returns when every started informer has its first list and every handler was called
-// with all of it. Started before the server says that it is ready, it spares the first requests the
-// 100 ms at which admission plugins poll their informers.
+// WaitForSync returns when every started informer has its first list and every handler has been called with all of it.
+// The server calls it before it is ready: otherwise the first requests wait for 100 ms, the period at which admission
+// plugins poll their informers.
 func (f *Informers) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	checkers := append(f.barrier.checkers(), f.checkers...)
@@ -79,8 +79,8 @@ func (f *Informers) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// ResourcesChanged is called when a resource has begun to be served, and the RESTMapper knows it, or is served
-// otherwise: policies that take their parameters from it are active when it returns.
+// ResourcesChanged is called when a resource is served anew or differently and the RESTMapper knows it. When
+// ResourcesChanged returns, policies with parameters of the resource are active.
 func (f *Informers) ResourcesChanged() {
 	f.mu.Lock()
 	changed := f.changed
@@ -90,8 +90,8 @@ func (f *Informers) ResourcesChanged() {
 	}
 }
 
-// follow makes WaitForSync wait for something that is computed from the informers, too, and
-// ResourcesChanged call it.
+// follow makes WaitForSync also wait for state that is computed from the informers, and ResourcesChanged call
+// resourcesChanged.
 func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +104,7 @@ func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.N
 	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		resource, err := resourceOf(obj)
 		if err != nil {
-			return newFunc(client, resync) // not a type of the API: nobody can wait for a write of it
+			return newFunc(client, resync) // obj isn't of a type of the API: no write of it passes the barrier
 		}
 		var informer cache.SharedIndexInformer
 		if f.own != nil {
@@ -119,8 +119,7 @@ func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.N
 
 // ForResource implements informers.SharedInformerFactory.
 func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.GenericInformer, error) {
-	// The embedded factory would make an informer that is not observed. It finds the one made here
-	// under the same Go type.
+	// The embedded factory would make an informer that isn't observed. It finds the one made here by its Go type.
 	if obj := objectFor(gvr); obj != nil {
 		if _, err := informers.NewSharedInformerFactory(nil, 0).ForResource(gvr); err != nil {
 			return nil, err
@@ -133,7 +132,7 @@ func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.Gene
 	return f.SharedInformerFactory.ForResource(gvr)
 }
 
-// resourceOf returns the resource of a type of client-go's scheme.
+// resourceOf returns the resource of a type in client-go's scheme.
 func resourceOf(obj runtime.Object) (schema.GroupResource, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
@@ -143,7 +142,7 @@ func resourceOf(obj runtime.Object) (schema.GroupResource, error) {
 	return plural.GroupResource(), nil
 }
 
-// objectFor returns an empty object of the type that the resource has, nil if there is none.
+// objectFor returns an empty object of the resource's type, or nil without one.
 func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 	for kind, goType := range scheme.Scheme.KnownTypes(gvr.GroupVersion()) {
 		plural, _ := meta.UnsafeGuessKindToResource(gvr.GroupVersion().WithKind(kind))
@@ -157,8 +156,7 @@ func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 	return nil
 }
 
-// The accessors of client-go's factory hand themselves to the groups, so each is repeated here to
-// hand over this factory.
+// The accessors of client-go's factory pass that factory to the groups. These accessors pass f instead.
 
 // Admissionregistration implements informers.SharedInformerFactory.
 func (f *Informers) Admissionregistration() admissionregistration.Interface {

@@ -17,10 +17,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// manifestLoaders read static admission manifests (KEP-5793): webhook configurations and policies
-// from files, in the v1 API, with the defaults and the validation that the API has.
+// manifestLoaders returns the loaders of static admission manifests (KEP-5793): webhook configurations and policies in
+// files, of the v1 API, with the API's defaults and validation.
 func manifestLoaders() (*initializer.ManifestLoaders, error) {
-	// The files are v1 alone, whatever the server knows.
+	// The files have v1 alone, whatever versions the server has.
 	scheme := runtime.NewScheme()
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func manifestLoaders() (*initializer.ManifestLoaders, error) {
 	}, nil
 }
 
-// manifestsOf returns a function that takes the objects of one kind, or of its list, out of what was
-// decoded, defaulted and validated.
+// manifestsOf returns a function that extracts the objects of one kind, or the items of its list, from a decoded
+// object, with defaults and validation.
 func manifestsOf[T any, Object interface {
 	*T
 	runtime.Object

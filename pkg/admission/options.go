@@ -12,34 +12,34 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
 )
 
-// Options choose the plugins of the chain and configure them.
+// Options select the plugins of the chain and configure them.
 type Options struct {
-	// Enable and Disable change which plugins run, from what is on by default.
+	// Enable and Disable change the default selection of plugins.
 	Enable, Disable []string
-	// Only, if set, lists all plugins that run. It excludes Enable and Disable.
+	// Only, if set, lists all plugins that run. It can't be combined with Enable and Disable.
 	Only []string
-	// ConfigFile is the path of an AdmissionConfiguration, which configures plugins one by one.
+	// ConfigFile is the path of an AdmissionConfiguration, which has the plugins' configurations.
 	ConfigFile string
-	// ExcludeReviews keeps webhooks away from reviews of who somebody is and what they may do, as policies
-	// are. It is what the feature gate [ExcludeReviewsGate] says when it is set.
+	// ExcludeReviews hides reviews of authentication and authorization from webhooks, as they are hidden from policies.
+	// The feature gate [ExcludeReviewsGate] sets it.
 	ExcludeReviews bool
-	// AnyNodeAudience has plugin NodeRestriction allow tokens for audiences that a node's pods don't need
-	// (KEP-4412), as feature gate ServiceAccountNodeAudienceRestriction does when it is off.
+	// AnyNodeAudience makes NodeRestriction allow tokens for audiences that a node's pods don't need (KEP-4412). The
+	// feature gate ServiceAccountNodeAudienceRestriction sets it when the gate is off.
 	AnyNodeAudience bool
-	// Services says where services are that webhooks name, whatever the API says of them.
+	// Services has the addresses of webhooks' services. They take precedence over the API's.
 	Services ServiceAddresses
 
-	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are for how long pods tolerate a node
-	// in that condition, unless they say something else.
+	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the default time for which pods tolerate a node in
+	// that condition.
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
 }
 
-// ExcludeReviewsGate is the feature gate that counts for [Options.ExcludeReviews] alone if somebody sets it:
-// on by default since 1.37, it would take from webhooks what they were always sent.
+// ExcludeReviewsGate is the feature gate of [Options.ExcludeReviews]. Only a gate that is set explicitly counts: it is
+// on by default since 1.37, and would hide requests that webhooks have always received.
 const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
 
-// SetGate sets the option that a feature gate stands for, if there is one. It says whether the gate means
-// nothing else: a gate of a library must be set in the process as well.
+// SetGate sets the option of a feature gate, if there is one. It returns true if the gate has no other effect: a gate
+// of a library must be set in the process too.
 func (o *Options) SetGate(name string, on bool) (ours bool) {
 	switch name {
 	case ExcludeReviewsGate:
@@ -51,7 +51,7 @@ func (o *Options) SetGate(name string, on bool) (ours bool) {
 	return false
 }
 
-// NewOptions returns the options that kube-apiserver has by default.
+// NewOptions returns the defaults of kube-apiserver.
 func NewOptions() *Options {
 	return &Options{
 		Services:                     ServiceAddresses{},
@@ -60,7 +60,7 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds the flags that set the options, under kube-apiserver's names where it has them.
+// AddFlags adds the flags of the options, under kube-apiserver's names.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	names := fmt.Sprintf("(%s). Comma-delimited list of admission plugins: %s. The order of plugins in this flag does not matter.",
 		strings.Join(pluginNames(func(p plugin) bool { return p.on }), ", "), strings.Join(slices.Sorted(slices.Values(pluginNames(nil))), ", "))
@@ -70,7 +70,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"admission plugins that should be disabled although they are in the default enabled plugins list "+names)
 	flags.StringSliceVar(&o.Only, "admission-control", o.Only,
 		"all admission plugins that run, as a comma-delimited list; excludes the two flags above")
-	// The flag is in the flag set that was passed, under this name: the error can't occur.
+	// MarkDeprecated fails for unknown flags alone.
 	_ = flags.MarkDeprecated("admission-control", "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.")
 	flags.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
 		"File with admission control configuration.")
@@ -80,13 +80,13 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not already have such a toleration.")
 }
 
-// AddOwnFlags adds the flags that kube-apiserver doesn't have.
+// AddOwnFlags adds the flags that kube-apiserver lacks.
 func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 	flags.Var(o.Services, "webhook-service",
 		"Call the webhooks of a service at an address, whatever the API says of it: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
-// Validate returns what is wrong with the options, each error naming its flag.
+// Validate returns the errors of the options. Each error names its flag.
 func (o *Options) Validate() []error {
 	var errs []error
 	known := pluginNames(nil)
@@ -118,8 +118,7 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Warnings returns what was asked for and will not happen: plugins of kube-apiserver that miniapi
-// doesn't have.
+// Warnings returns warnings of plugins that were enabled and that miniapi lacks.
 func (o *Options) Warnings() []string {
 	var warnings []string
 	for _, p := range order {
@@ -145,12 +144,12 @@ func (o *Options) enabled() []plugin {
 	return enabled
 }
 
-// Runs says whether the plugin of a name runs.
+// Runs reports whether the plugin of a name runs.
 func (o *Options) Runs(name string) bool {
 	return slices.ContainsFunc(o.enabled(), func(p plugin) bool { return p.name == name })
 }
 
-// pluginNames returns the names of the plugins that the filter takes, in order; nil takes all.
+// pluginNames returns the names of the plugins that the filter selects, in order. A nil filter selects all.
 func pluginNames(filter func(plugin) bool) []string {
 	var names []string
 	for _, p := range order {

@@ -26,9 +26,9 @@ func TestOptions(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		args         []string
-		// on and off are plugins that must, or must not, run.
+		// on and off are plugins that must run, or must not.
 		on, off []string
-		// warning and err are parts of the one warning or error.
+		// warning and err are in the only warning or error.
 		warning, err string
 	}{{
 		name:   "defaults",
@@ -145,7 +145,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestFlags is about what flags set, and say.
+// Flags set options and have usages.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	options := NewOptions()
@@ -164,7 +164,7 @@ func TestFlags(t *testing.T) {
 	if flags.Lookup("admission-control").Deprecated == "" {
 		t.Error("--admission-control isn't deprecated")
 	}
-	// The plugins that are on come in their order, and all of them by name.
+	// The usage lists the default plugins in their order, and all plugins by name.
 	usage := flags.Lookup("enable-admission-plugins").Usage
 	on, all, _ := strings.Cut(usage, "). Comma-delimited list of admission plugins: ")
 	if !strings.Contains(on, "(NamespaceLifecycle, LimitRanger, ") || strings.Contains(on, "AlwaysAdmit") || !strings.HasPrefix(all, "AlwaysAdmit, AlwaysDeny, ") {
@@ -172,7 +172,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestOrder holds the chain to the reference's: its plugins, their order, and which are on.
+// The chain has the reference's plugins, order and defaults.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields(`
@@ -238,7 +238,7 @@ func TestServiceAddresses(t *testing.T) {
 	}
 }
 
-// TestServiceAddressesAdd is about values that follow one another.
+// Values that follow one another add up.
 func TestServiceAddressesAdd(t *testing.T) {
 	t.Parallel()
 	addresses := ServiceAddresses{}
@@ -262,7 +262,7 @@ func TestServiceAddressesAdd(t *testing.T) {
 	}
 }
 
-// TestConfiguration is about what each plugin is given of a file.
+// Each plugin gets its configuration from the file.
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
@@ -275,7 +275,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	tests := []struct {
 		name, reason, content string
-		// want is each plugin's configuration, and from the base name of which file.
+		// want is each plugin's configuration and the base name of its file.
 		want map[string][2]string
 	}{{
 		name:    "files",
@@ -341,7 +341,7 @@ func TestConfiguration(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			own := filepath.Join(dir, strconv.Itoa(i)) // beside the others, of a name of its own
+			own := filepath.Join(dir, strconv.Itoa(i)) // beside the others, with its own name
 			if err := os.WriteFile(own, []byte(test.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +364,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// wantOne checks that there is one text and it contains want, or none if want is empty.
+// wantOne checks that there is one text and that it contains want, or that there is none if want is empty.
 func wantOne(t *testing.T, what string, got []string, want string) {
 	t.Helper()
 	if want == "" && len(got) == 0 {

@@ -49,13 +49,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// plugin is one link of the chain.
+// plugin is one step of the chain.
 type plugin struct {
 	name string
-	// on says that the plugin runs unless it is disabled.
+	// on is true for a plugin that runs unless it is disabled.
 	on bool
-	// new makes the plugin from its configuration, nil if it has none. A plugin of kube-apiserver that
-	// has no constructor here is accepted by name, with a warning.
+	// new makes the plugin from its configuration, which is nil without one. A plugin whose new is nil isn't part of
+	// miniapi: its name is accepted with a warning.
 	new func(*chain, io.Reader) (admission.Interface, error)
 }
 
@@ -64,9 +64,8 @@ const (
 	off = false
 )
 
-// order is the chain: the plugins that mutate run from top to bottom, then those that validate. It is
-// kube-apiserver's order, and its choice of what is on, but for ServiceAccount, which needs a
-// controller that makes service accounts.
+// order is the chain. The mutating plugins run from top to bottom, then the validating ones. The order and the defaults
+// are kube-apiserver's, except for ServiceAccount: it is off because it needs a controller that makes service accounts.
 var order = []plugin{
 	{"AlwaysAdmit", off, unconfigured(always.Admit)},
 	{namespaceautoprovision.Name, off, unconfigured(namespaceautoprovision.New)},
@@ -104,22 +103,22 @@ var order = []plugin{
 	{"JobValidation", on, nil},
 	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New)},
 
-	// What users add comes after what changes or completes their objects …
+	// Users' policies and webhooks follow the plugins that change or complete objects …
 	{mutatingpolicy.PluginName, on, newMutatingPolicy},
 	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating)},
 	{validatingpolicy.PluginName, on, newValidatingPolicy},
 	{validatingwebhook.PluginName, on, configured(webhook.NewValidating)},
-	// … and what counts comes last, so that nothing refuses a request that was counted.
+	// … and the plugin that counts is last, so that no plugin refuses a request that has been counted.
 	{resourcequota.Name, on, configured(resourcequota.New)},
 	{"AlwaysDeny", off, unconfigured(always.Deny)},
 }
 
-// unconfigured is the constructor of a plugin that takes no configuration.
+// unconfigured returns the constructor of a plugin without configuration.
 func unconfigured[Plugin admission.Interface](construct func() Plugin) func(*chain, io.Reader) (admission.Interface, error) {
 	return func(*chain, io.Reader) (admission.Interface, error) { return construct(), nil }
 }
 
-// configured is the constructor of a plugin that takes its configuration, if it has one.
+// configured returns the constructor of a plugin with an optional configuration.
 func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, error)) func(*chain, io.Reader) (admission.Interface, error) {
 	return func(_ *chain, config io.Reader) (admission.Interface, error) { return construct(config) }
 }

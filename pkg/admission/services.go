@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
-// serviceLookupTimeout bounds the read of a service that the informer doesn't know.
+// serviceLookupTimeout bounds the read of a service that the informer lacks.
 const serviceLookupTimeout = 5 * time.Second
 
 // ServicePort names a port of a service. Port 0 stands for every port.
@@ -33,8 +33,8 @@ type ServicePort struct {
 	Port            int32
 }
 
-// ServiceAddresses says where services are, whatever the API says of them. It is the value of a flag
-// that may be repeated.
+// ServiceAddresses has the addresses of services. They take precedence over the API's. It is the value of a flag that
+// may be repeated.
 type ServiceAddresses map[ServicePort]string
 
 // String implements pflag.Value.
@@ -92,9 +92,9 @@ func (a ServiceAddresses) find(namespace, name string, port int32) (string, bool
 	return address, ok
 }
 
-// ServiceResolver finds the address behind a service: what [ServiceAddresses] says, else its
-// ExternalName, else a ready address of its EndpointSlices or Endpoints. There is no service network
-// and no proxy here, so a cluster IP leads nowhere.
+// ServiceResolver finds the address of a service: the address in [ServiceAddresses], else its ExternalName, else a
+// ready address of its EndpointSlices or Endpoints. The server has no service network and no proxy, so it can't use
+// cluster IPs.
 type ServiceResolver struct {
 	addresses ServiceAddresses
 	client    kubernetes.Interface
@@ -121,7 +121,7 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 	if address, ok := r.addresses.find(namespace, name, port); ok {
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
-	if isSelf(namespace, name, port) { // whether or not it has endpoints
+	if isSelf(namespace, name, port) { // even without endpoints
 		return &url.URL{Scheme: "https", Host: selfHostPort}, nil
 	}
 	service, err := r.service(namespace, name)
@@ -143,11 +143,11 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 	return nil, unavailable(CauseNoServicePort, "", fmt.Sprintf("no service port %d found for service %q", port, name))
 }
 
-// Causes of errors that tell why a service isn't found that there is.
+// Causes of the errors for a service that exists and has no usable address.
 const (
 	CauseNoServicePort    metav1.CauseType = "NoServicePort"
 	CauseNoEndpointSlices metav1.CauseType = "NoEndpointSlices"
-	// CauseNoEndpoints is that none is ready and has the port; the cause's field is the port's name.
+	// CauseNoEndpoints means that no ready endpoint has the port. The cause's field is the port's name.
 	CauseNoEndpoints metav1.CauseType = "NoEndpoints"
 )
 
@@ -157,16 +157,16 @@ func unavailable(cause metav1.CauseType, field, message string) error {
 	return err
 }
 
-// selfHostPort is what the transport of webhooks knows this server by.
+// selfHostPort is the address for which the transport of webhooks calls this server.
 const selfHostPort = "kubernetes.default.svc:443"
 
-// isSelf says whether a service is this server: aggregated APIs that are webhooks are called through it.
+// isSelf reports whether a service is this server. Webhooks that are aggregated APIs are called through it.
 func isSelf(namespace, name string, port int32) bool {
 	return namespace == metav1.NamespaceDefault && name == "kubernetes" && port == 443
 }
 
-// service asks the server itself when the informer doesn't know the service: it may be of another
-// process that serves the same cluster.
+// service reads the service from the server if the informer lacks it: another process that serves the same cluster may
+// have written it.
 func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, error) {
 	service, err := r.services.Services(namespace).Get(name)
 	if !apierrors.IsNotFound(err) {
@@ -177,7 +177,7 @@ func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, erro
 	if live, liveErr := r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{}); liveErr == nil {
 		return live, nil
 	}
-	return nil, err // service "NAME" not found
+	return nil, err // the error is: service "NAME" not found
 }
 
 // endpoint returns host and port of one ready endpoint, preferably of the service's first address family.
@@ -188,7 +188,7 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 	}
 	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
 	switch {
-	case err == nil: // they count as well
+	case err == nil: // Endpoints count too
 		slices = append(slices, endpointslice.Of(endpoints)...)
 	case !apierrors.IsNotFound(err):
 		return "", err

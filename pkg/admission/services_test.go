@@ -131,7 +131,7 @@ func TestServiceResolver(t *testing.T) {
 	}
 }
 
-// TestServiceResolverSelf is about the service that is the server itself.
+// One service is the server itself.
 func TestServiceResolverSelf(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
@@ -156,12 +156,12 @@ func TestServiceResolverSelf(t *testing.T) {
 	}
 }
 
-// TestServiceResolverLive is about a service that the informer doesn't know yet.
+// A service that the informer lacks is read from the server.
 func TestServiceResolverLive(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}})
-	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil)) // which aren't started
+	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil)) // the informers aren't started
 	got, err := resolver.ResolveEndpoint("hooks", "hook", 443)
 	if err != nil || got.String() != "https://hooks.example.com:443" {
 		t.Errorf("%v, error %v, want what the server says", got, err)

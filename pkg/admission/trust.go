@@ -15,18 +15,18 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// NewWebhookAuthentication says how webhooks are authenticated and what proves to the server who
-// they are. The server itself is reached by loopback, whose transport needs no address. A service that is in
-// addresses is also trusted by a certificate of ca, unless its configuration has a caBundle: that stays the one
-// thing which counts. All connections are made by dial, so that none is shared with another server; nil leaves
-// them to the library. Calls are traced by tracer; without one, the caller's trace is passed on.
+// NewWebhookAuthentication returns how the server authenticates webhooks and shows them its own credentials. The server
+// itself is reached by loopback, whose transport needs no address. A service in addresses is also trusted by a
+// certificate of ca, unless its configuration has a caBundle: then the caBundle alone counts. dial makes all
+// connections, so that no connection is shared with another server; if dial is nil, the library makes them. tracer
+// traces the calls; if it is nil, the calls carry the caller's trace.
 func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhook.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)
 	}
 	self := rest.CopyConfig(loopback)
-	self.Transport = nil // which no caBundle may be given beside
+	self.Transport = nil // a config with a transport can't have a caBundle
 	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return loopback.Transport }
 	self.ContentConfig = rest.ContentConfig{} // reviews are JSON
 	return func(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
@@ -65,8 +65,7 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 // Dial makes a connection.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// trusting makes a transport that verifies servers with the system's roots verify them with ca too.
-// The library would add it to every caBundle.
+// trusting makes a transport that trusts the system's roots trust ca too. The library would add ca to every caBundle.
 func trusting(ca []byte) func(http.RoundTripper) http.RoundTripper {
 	return func(rt http.RoundTripper) http.RoundTripper {
 		base, ok := unwrapped(rt).(*http.Transport)
@@ -75,17 +74,17 @@ func trusting(ca []byte) func(http.RoundTripper) http.RoundTripper {
 		}
 		roots, err := x509.SystemCertPool()
 		if err != nil {
-			roots = x509.NewCertPool() // the machine has none
+			roots = x509.NewCertPool() // the system has no roots
 		}
 		roots.AppendCertsFromPEM(ca)
-		base = base.Clone() // the library may share it
+		base = base.Clone() // the library may share the transport
 		base.TLSClientConfig.RootCAs = roots
 		return base
 	}
 }
 
-// propagating passes the caller's trace on. The library does it with a span that nobody records,
-// which takes a twentieth of a call.
+// propagating adds the caller's trace to requests. The library adds a span too, which isn't recorded and takes a
+// twentieth of a call.
 func propagating(rt http.RoundTripper) http.RoundTripper {
 	return propagatingRoundTripper{rt, tracing.Propagators()}
 }
@@ -100,7 +99,7 @@ func (p propagatingRoundTripper) RoundTrip(req *http.Request) (*http.Response, e
 	header := http.Header{}
 	p.propagators.Inject(req.Context(), propagation.HeaderCarrier(header))
 	if len(header) > 0 {
-		req = req.Clone(req.Context()) // it isn't a round tripper's to change
+		req = req.Clone(req.Context()) // a round tripper must not change the request
 		maps.Copy(req.Header, header)
 	}
 	return p.RoundTripper.RoundTrip(req)

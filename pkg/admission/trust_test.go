@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// roundTrips is a transport that keeps what it was asked.
+// roundTrips is a transport that records its requests.
 type roundTrips struct{ requests []*http.Request }
 
 // RoundTrip implements http.RoundTripper.
@@ -45,7 +45,7 @@ func TestWebhookAuthentication(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		config       func() (*rest.Config, error)
-		// self says that the server itself is meant, and trusted that the authority's servers are.
+		// self means the server itself. trusted means that servers of the authority are trusted.
 		self, trusted bool
 	}{
 		{name: "URL", reason: "only services are placed", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigFor("placed.ns.svc:443") }},
@@ -90,7 +90,7 @@ func TestWebhookAuthentication(t *testing.T) {
 	}
 }
 
-// A caBundle is the one thing that counts.
+// If there is a caBundle, it alone counts.
 func TestTrustingOthers(t *testing.T) {
 	t.Parallel()
 	for _, given := range []http.RoundTripper{

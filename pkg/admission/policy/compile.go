@@ -13,11 +13,11 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// newCompiler returns a compiler that knows the policy's variables, and which declarations its
-// expressions may use.
+// newCompiler returns a compiler with the policy's variables, and the declarations that the policy's expressions may
+// use.
 func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admissionregistrationv1.Variable) (*cel.CompositedCompiler, cel.OptionalVariableDeclarations, error) {
 	declarations := cel.OptionalVariableDeclarations{HasParams: paramKind != nil, HasAuthorizer: true}
-	// The library makes an environment once a version, for all servers of the process.
+	// The library makes one environment for each version, for all servers of the process.
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		return nil, declarations, err
@@ -28,7 +28,7 @@ func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admis
 	return compiler, declarations, nil
 }
 
-// compileMatcher returns nil for a policy without match conditions, which matches always.
+// compileMatcher returns nil for a policy without match conditions.
 func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVariableDeclarations, policy string, conditions []admissionregistrationv1.MatchCondition, failurePolicy *admissionregistrationv1.FailurePolicyType) matchconditions.Matcher {
 	if len(conditions) == 0 {
 		return nil
@@ -36,19 +36,19 @@ func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVar
 	expressions := accessors(conditions, func(c *admissionregistrationv1.MatchCondition) cel.ExpressionAccessor {
 		return (*matchconditions.MatchCondition)(c)
 	})
-	// "validate" is what the library's metrics label both kinds of policy with.
+	// The library's metrics have the label "validate" for both kinds of policy.
 	return matchconditions.NewMatcher(compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), failurePolicy, "policy", "validate", policy)
 }
 
-// compileValidating compiles a policy. Errors in expressions are kept in the validator, and reported
-// by the requests that it judges.
+// compileValidating compiles a policy. The validator keeps errors in expressions, and reports them to the requests that
+// match.
 func compileValidating(policy *validating.Policy) validating.Validator {
 	spec := &policy.Spec
 	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
 	if err != nil {
 		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
 	}
-	// Messages must not depend on what the user may do.
+	// A message must not depend on the user's permissions.
 	messageDeclarations := declarations
 	messageDeclarations.HasAuthorizer = false
 
@@ -74,8 +74,8 @@ func compileValidating(policy *validating.Policy) validating.Validator {
 	)
 }
 
-// compileMutating compiles a policy, its mutations in their order. Errors in expressions are reported
-// by the requests that it mutates.
+// compileMutating compiles a policy with its mutations in their order. Errors in expressions are reported to the
+// requests that match.
 func compileMutating(policy *mutating.Policy) mutating.PolicyEvaluator {
 	spec := &policy.Spec
 	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
@@ -106,7 +106,7 @@ func compileMutating(policy *mutating.Policy) mutating.PolicyEvaluator {
 	}
 }
 
-// accessors converts a list of the API into what the compiler takes, position by position.
+// accessors converts a list of the API into the compiler's type, element by element.
 func accessors[From, To any](list []From, convert func(*From) To) []To {
 	converted := make([]To, len(list))
 	for i := range list {

@@ -21,16 +21,16 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// converters find the type converter that merges apply configurations into objects of a kind. The
-// library's own asks the server for its schemas every few seconds; this one makes those of custom
-// resources of their definitions, and so knows one that has just been written.
+// converters finds the type converter that merges apply configurations into objects of a kind. The library's own asks
+// the server for its schemas every few seconds. This one makes the converters of custom resources from their
+// definitions, and so knows a definition as soon as it is written.
 type converters struct {
 	// builtin converts the types that are known at build time; nil knows none.
 	builtin managedfields.TypeConverter
-	// definition finds the definition of a custom resource's kind, nil if there is none.
+	// definition finds the definition of a custom resource's kind, or returns nil.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
-	// openAPI is the server's, for everything else. It is found late: the server isn't serving yet when
-	// the plugin is made.
+	// openAPI returns the server's documents, for all other types. It is called late: when the plugin is made, the
+	// server isn't serving yet.
 	openAPI func() openapi.Client
 
 	mu      sync.Mutex
@@ -38,15 +38,15 @@ type converters struct {
 	defined map[schema.GroupVersionKind]definedConverter
 }
 
-// definedConverter is made of a definition at one of its versions: one that was restored has the
-// generation that it had.
+// definedConverter is the converter of one version of a definition. The generation can't identify the version: a
+// restored definition has its old generation again.
 type definedConverter struct {
 	uid             types.UID
 	resourceVersion string
 	managedfields.TypeConverter
 }
 
-// converter is made of a schema, which its URL identifies.
+// converter is the converter of a schema. The URL identifies the schema.
 type converter struct {
 	url string
 	managedfields.TypeConverter
@@ -54,7 +54,7 @@ type converter struct {
 
 var _ patch.TypeConverterManager = &converters{}
 
-// Run implements patch.TypeConverterManager. There is nothing to keep up to date.
+// Run implements patch.TypeConverterManager. It does nothing: the converters need no updates.
 func (*converters) Run(context.Context) {}
 
 // GetTypeConverter implements patch.TypeConverterManager.
@@ -77,7 +77,7 @@ func (c *converters) GetTypeConverter(kind schema.GroupVersionKind) managedfield
 	return found
 }
 
-// define returns the converter of a custom resource, nil if its kind isn't defined.
+// define returns the converter of a custom resource, or nil if its kind isn't defined.
 func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeConverter, error) {
 	if c.definition == nil {
 		return nil, nil
@@ -102,13 +102,13 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 	if c.defined == nil {
 		c.defined = map[schema.GroupVersionKind]definedConverter{}
 	}
-	// A server may see any number of definitions come and go.
+	// Converters of deleted definitions would accumulate.
 	maps.DeleteFunc(c.defined, func(kind schema.GroupVersionKind, _ definedConverter) bool { return c.definition(kind) == nil })
 	c.defined[kind] = definedConverter{definition.UID, definition.ResourceVersion, made}
 	return made, nil
 }
 
-// find returns the converter of a group's version, made anew if its schema has changed.
+// find returns the converter of a group's version. If the schema has changed, the converter is new.
 func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
 	paths, err := c.openAPI().Paths()
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 	return made, nil
 }
 
-// documentPath is where a group's version is described, in the list of OpenAPI documents.
+// documentPath returns the path of a group's version in the list of OpenAPI documents.
 func documentPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version

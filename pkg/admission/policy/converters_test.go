@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// document is the schema of apis/example.com/v1 as a server tells it.
+// document is the schema of apis/example.com/v1 in the form of a server.
 type document struct {
 	version int
 	reads   *int
@@ -28,7 +28,7 @@ type server map[string]openapi.GroupVersion
 
 func (s server) Paths() (map[string]openapi.GroupVersion, error) { return s, nil }
 
-// TestDefinedConverters is about the converters of custom resources, which no server is asked for.
+// The converters of custom resources need no server.
 func TestDefinedConverters(t *testing.T) {
 	t.Parallel()
 	reads := 0
@@ -107,7 +107,7 @@ func TestConverters(t *testing.T) {
 	}
 }
 
-// Of what is no longer served no converter is kept, once there is another: a server may see any number of kinds.
+// When a new converter is made, those of deleted definitions are removed.
 func TestConvertersAreForgotten(t *testing.T) {
 	t.Parallel()
 	const n = 10

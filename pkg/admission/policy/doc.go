@@ -1,10 +1,10 @@
-// Package policy makes the ValidatingAdmissionPolicy and MutatingAdmissionPolicy plugins of
-// k8s.io/apiserver (KEP-3488, KEP-3962) with a policy source of its own: the library's looks for
-// changes once a second, this one computes what is active in the informers' handlers, so that who
-// waits for the handlers knows that the next request is judged by the policy.
+// Package policy makes the plugins ValidatingAdmissionPolicy and MutatingAdmissionPolicy of k8s.io/apiserver (KEP-3488,
+// KEP-3962) with its own source of policies. The library's source looks for changes once a second. This one computes
+// the active policies in the informers' handlers: a write that waits for the handlers is answered when the policy is in
+// force.
 //
-// Everything else (matching, evaluation, audit annotations, static manifests) is the library's.
+// Matching, evaluation, audit annotations and static manifests are the library's.
 //
-// It is for chains with a barrier that waits for those handlers; elsewhere the library's own plugins do
-// as well.
+// Use the package in a chain with a barrier that waits for those handlers. Other chains can use the library's own
+// plugins.
 package policy

@@ -16,21 +16,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// paramsSyncTimeout bounds how long the activation of a policy waits for the first list of its parameters.
+// paramsSyncTimeout bounds the wait of a policy's activation for the first list of its parameters.
 const paramsSyncTimeout = 2 * time.Second
 
-// paramKind is the kind that a policy takes its parameters from.
+// paramKind is the kind of a policy's parameters.
 type paramKind struct{ apiVersion, kind string }
 
-// params are the informers of the kinds that policies take their parameters from. They belong to one
-// source, under its lock.
+// params are the informers of the kinds of policies' parameters. They belong to one source, under its lock.
 type params struct {
 	informers informers.SharedInformerFactory
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
-	// observe hands an informer that isn't of the factory to the barrier; nil does nothing.
+	// observe passes an informer that isn't of the factory to the barrier. Nil does nothing.
 	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// definition finds the definition of a custom resource's kind, nil if there is none; nil finds none.
+	// definition finds the definition of a custom resource's kind, or returns nil. It may be nil.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
 	running map[paramKind]paramInformer
@@ -41,11 +40,11 @@ type paramInformer struct {
 	informer   informers.GenericInformer
 	resource   schema.GroupVersionResource
 	scope      meta.RESTScope
-	definition *apiextensionsv1.CustomResourceDefinition // nil while there is none
+	definition *apiextensionsv1.CustomResourceDefinition // nil without a definition
 	stop       context.CancelFunc
 }
 
-// get returns the informer of a kind, started and, unless that takes long, synced.
+// get returns the informer of a kind. The informer is started, and synced unless that takes too long.
 func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInformer, meta.RESTScope, error) {
 	if running, ok := p.running[kind]; ok {
 		return running.informer, running.scope, nil
@@ -63,7 +62,7 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 
 	started := paramInformer{resource: mapping.Resource, scope: mapping.Scope, definition: definition, stop: func() {}}
 	if started.informer, err = p.informers.ForResource(mapping.Resource); err == nil {
-		// A built-in type: the informer is shared, and lives as long as the server.
+		// A built-in type: the informer is shared and runs as long as the server.
 		p.informers.StartWithContext(ctx)
 	} else {
 		var running context.Context
@@ -88,10 +87,10 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 	return started.informer, started.scope, nil
 }
 
-// renew stops the informers of kinds whose definitions aren't what they were, and says whether others are to follow:
-// the resource may have another name, scope or schema. An informer of what is no longer served stays as it is.
-// To go on with the old one would do in time, but its watch tells what the old schema has, until that ends; and it
-// lists what can't be read less and less often.
+// renew stops the informers of kinds whose definitions have changed, and reports whether new ones must start: the
+// resource may have another name, scope or schema. The informer of a resource that is no longer served stays. The old
+// informer of a changed definition would not do: its watch returns objects of the old schema until the watch ends, and
+// it lists unreadable objects at growing intervals.
 func (p *params) renew() (renewed bool) {
 	for kind, running := range p.running {
 		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)

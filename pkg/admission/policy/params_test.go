@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// things is a definition of a kind, Thing of example.com/v1.
+// things returns the definition of the kind Thing of example.com/v1.
 func things(uid types.UID, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "things.example.com", UID: uid, ResourceVersion: "1"},
@@ -46,10 +46,10 @@ func TestParamsRenew(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		was, is      *apiextensionsv1.CustomResourceDefinition
-		// plural is the resource that the kind has now, empty if it has none, and scope its scope.
+		// plural is the current resource of the kind, or empty without one. scope is its scope.
 		plural string
 		scope  meta.RESTScope
-		// stopped says that the informer is stopped, and kept that it stays known.
+		// stopped means that the informer is stopped, and kept that it stays known.
 		stopped, kept, renewed bool
 	}{
 		{name: "same", reason: "nothing has changed", was: old, is: old, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
@@ -110,7 +110,7 @@ func TestParamsKeep(t *testing.T) {
 	}
 }
 
-// TestParamsGet shows that a kind's informer is started once, and again when it was stopped.
+// The informer of a kind is started once, and again after a stop.
 func TestParamsGet(t *testing.T) {
 	t.Parallel()
 	gvr := thing.GroupVersion().WithResource("things")

@@ -21,21 +21,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Environment is what the plugins need beyond what admission initializers give them.
+// Environment has the dependencies of the plugins that admission initializers don't set.
 type Environment struct {
-	// Observe hands the informer of a custom resource, which parameters come from, to the barrier and
-	// returns the one to run.
+	// Observe passes the informer of a custom resource with parameters to the barrier, and returns the informer to run.
 	Observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// Started is told what is done when the policies that exist at start are active, and what to call
-	// when other resources are served: policies may have been waiting for them as parameters, or take
-	// them from what was there before.
+	// Started gets a checker that is done when the policies that exist at the start are active, and a function to call
+	// when other resources are served: policies may wait for parameters of these, or have parameters of their old form.
 	Started func(active cache.DoneChecker, resourcesChanged func())
-	// TypeConverter merges the apply configurations of mutating policies into objects of built-in
-	// types. Without it their schemas are fetched from the server, as those of custom resources are.
+	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is nil,
+	// the plugin fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
-	// Definition finds the definition of a custom resource's kind, nil if there is none: apply
-	// configurations are merged, and expressions checked, by its schema, and parameters are found anew
-	// when it is another. Without it, the schema is fetched from the server.
+	// Definition finds the definition of a custom resource's kind, or returns nil. Its schema merges apply
+	// configurations and checks expressions, and a change of it renews the parameters. If Definition is nil, the plugin
+	// fetches the schema from the server.
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -80,7 +78,7 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 		return nil, err
 	}
 	plugin := &mutating.Plugin{Plugin: generic.NewPlugin(
-		// A deletion has no object that could be mutated.
+		// A deletion has no object to mutate.
 		admission.NewHandler(admission.Connect, admission.Create, admission.Update),
 		func(f informers.SharedInformerFactory, _ kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[mutating.PolicyHook] {
 			group := f.Admissionregistration().V1()

@@ -22,14 +22,14 @@ var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
 	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, builtin.Table().Scheme())
 })
 
-// newSchemas resolves what is known at build time, then custom resources, whose definitions are found unless
-// definition is nil, and asks the server for the rest.
+// newSchemas resolves types that are known at build time, custom resources by their definitions (unless definition is
+// nil), and other types by asking the server.
 func newSchemas(definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition, server discovery.DiscoveryInterface) resolver.SchemaResolver {
 	return builtinSchemas().Combine(&definedSchemas{definition, &resolver.ClientDiscoveryResolver{Discovery: server}})
 }
 
-// definedSchemas resolves the schemas of custom resources by their definitions. The server publishes them some
-// milliseconds later, and makes the documents of all versions to tell where.
+// definedSchemas resolves the schemas of custom resources from their definitions. The server publishes a schema some
+// milliseconds later, and makes the documents of all versions for the first request.
 type definedSchemas struct {
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 	others     resolver.SchemaResolver

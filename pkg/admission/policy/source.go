@@ -16,11 +16,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// retryInterval is how often policies whose paramKind isn't served are tried again, as in the
-// library: a CustomResourceDefinition may make it served at any time.
+// retryInterval is the interval at which a policy whose paramKind isn't served is tried again, as in the library: a
+// CustomResourceDefinition may add the kind at any time.
 const retryInterval = time.Second
 
-// object is what policies and bindings have in common.
+// object has the methods that policies and bindings share.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -43,11 +43,11 @@ type source[P, B object, E generic.Evaluator] struct {
 
 	hooks  atomic.Pointer[[]generic.PolicyHook[P, B, E]]
 	synced chan struct{}
-	// err is why the source can't work, told by Run.
+	// err is the error of newSource. Run returns it.
 	err error
 
 	mu sync.Mutex
-	// ctx is the context of Run, nil before both informers are synced.
+	// ctx is the context of Run. It is nil until both informers are synced.
 	ctx      context.Context
 	compiled map[string]compiled[E]
 	// incomplete is true while a policy's paramKind can't be resolved.
@@ -107,7 +107,7 @@ func (s *source[P, B, E]) Run(ctx context.Context) error {
 	}
 }
 
-// retry looks again for parameters that could not be found.
+// retry looks again for missing parameters.
 func (s *source[P, B, E]) retry() {
 	s.mu.Lock()
 	incomplete := s.incomplete
@@ -117,7 +117,7 @@ func (s *source[P, B, E]) retry() {
 	}
 }
 
-// resourcesChanged looks for parameters that could not be found, and again for those that are defined anew.
+// resourcesChanged looks for missing parameters, and renews parameters whose definition has changed.
 func (s *source[P, B, E]) resourcesChanged() {
 	s.mu.Lock()
 	changed := s.params.renew() || s.incomplete
@@ -144,7 +144,7 @@ func (s *source[P, B, E]) Name() string { return s.kind.name + " source" }
 // Done implements cache.DoneChecker.
 func (s *source[P, B, E]) Done() <-chan struct{} { return s.synced }
 
-// refresh computes the hooks from what the informers have stored.
+// refresh computes the hooks from the informers' stores.
 func (s *source[P, B, E]) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,15 +21,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// typeCheckManager is the field manager of what is found, the reference's name for it.
+// typeCheckManager is the field manager of the results. The reference uses the same name.
 const typeCheckManager = "validatingadmissionpolicy-status"
 
-// typeChecks tells the authors of ValidatingAdmissionPolicies, in status.typeChecking, which of their
-// expressions don't fit the types that the policy matches (KEP-3488). That changes nothing about how
-// requests are judged.
+// typeChecks writes the expressions of a ValidatingAdmissionPolicy that don't fit the types that the policy matches to
+// status.typeChecking (KEP-3488). Requests are judged by the policy all the same.
 //
-// A policy of which there is nothing to tell, and never was, keeps an empty status: an API server
-// alone, without kube-controller-manager, leaves it empty too.
+// The status of a policy without such expressions stays empty if it was empty: a kube-apiserver without
+// kube-controller-manager leaves it empty too.
 type typeChecks struct {
 	client   kubernetes.Interface
 	mapper   meta.RESTMapper
@@ -52,7 +51,7 @@ func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, schemas 
 			c.queue.Add(policy.Name)
 		}
 	}
-	// An informer that has been stopped is the one that takes no handlers.
+	// AddEventHandler fails for a stopped informer alone.
 	_, _ = policies.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    enqueue,
 		UpdateFunc: func(_, policy any) { enqueue(policy) },
@@ -70,7 +69,7 @@ func (c *typeChecks) run(ctx context.Context) {
 			return
 		}
 		if err := c.check(ctx, name); err != nil && ctx.Err() == nil {
-			// The next change of the policy is the next chance.
+			// The next change of the policy repeats the check.
 			utilruntime.HandleErrorWithContext(ctx, err, "checking the types of a policy", "policy", name)
 		}
 		c.queue.Done(name)
@@ -99,11 +98,11 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 			WithFieldRef(warning.FieldRef).WithWarning(warning.Warning))
 	}
 	_, err = c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().ApplyStatus(ctx,
-		// The UID keeps apply from making a policy that has been deleted meanwhile.
+		// The UID prevents that apply makes a policy that has been deleted meanwhile.
 		admissionregistrationv1ac.ValidatingAdmissionPolicy(name).WithUID(policy.UID).WithStatus(status),
 		metav1.ApplyOptions{FieldManager: typeCheckManager, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // there is a newer one, or none
+		return nil // the policy has changed or is deleted
 	}
 	if err != nil {
 		return fmt.Errorf("updating status.typeChecking: %w", err)
@@ -111,7 +110,7 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkedSource runs the type checks with the source whose policies they are of.
+// checkedSource runs the type checks together with the source of the policies.
 type checkedSource struct {
 	generic.Source[validating.PolicyHook]
 	checks *typeChecks

@@ -15,12 +15,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// annotator tells the audit event of a request what a mutating webhook did. It makes no annotation that the
-// event's level leaves out: a patch can be long.
+// annotator adds annotations about a mutating webhook to the audit event of a request. It makes no annotation that the
+// event's level excludes: a patch can be long.
 type annotator struct {
 	attributes             *admission.VersionedAttributes
 	configuration, webhook string
-	// round of the chain and index among its webhooks are where the webhook was called.
+	// round is the round of the chain, and index the place of the webhook in it.
 	round, index int
 }
 
@@ -38,12 +38,12 @@ func (a annotator) key(prefix string) string {
 	return fmt.Sprintf("%sround_%d_index_%d", prefix, a.round, a.index)
 }
 
-// failedOpen says that the call failed, and its failurePolicy lets the request pass.
+// failedOpen records that the call failed and the webhook's failurePolicy lets the request pass.
 func (a annotator) failedOpen(ctx context.Context) {
 	annotate(ctx, a.attributes, a.key(mutating.MutationAuditAnnotationFailedOpenKeyPrefix), a.webhook, auditinternal.LevelMetadata)
 }
 
-// mutated says that the webhook was called, and whether it changed the object.
+// mutated records that the webhook was called, and whether it changed the object.
 func (a annotator) mutated(ctx context.Context, mutated bool) {
 	a.annotate(ctx, mutating.MutationAuditAnnotationPrefix, auditinternal.LevelMetadata, mutating.MutationAuditAnnotation{
 		Configuration: a.configuration,
@@ -52,7 +52,7 @@ func (a annotator) mutated(ctx context.Context, mutated bool) {
 	})
 }
 
-// patched keeps the patch that was applied.
+// patched records the patch that was applied.
 func (a annotator) patched(ctx context.Context, patch jsonpatch.Patch) {
 	a.annotate(ctx, mutating.PatchAuditAnnotationPrefix, auditinternal.LevelRequest, mutating.PatchAuditAnnotation{
 		Configuration: a.configuration,
@@ -76,7 +76,7 @@ func (a annotator) annotate(ctx context.Context, prefix string, level auditinter
 	annotate(ctx, a.attributes, a.key(prefix), string(encoded), level)
 }
 
-// annotate adds an annotation to the audit event of a request, if that has the level.
+// annotate adds an annotation to the audit event of a request, if the event has the level.
 func annotate(ctx context.Context, attributes *admission.VersionedAttributes, key, value string, level auditinternal.Level) {
 	if err := attributes.AddAnnotationWithLevel(key, value, level); err != nil {
 		klog.FromContext(ctx).Error(err, "audit annotation not added", "key", key)

@@ -20,10 +20,10 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// slowCall is how long a call takes that is worth a trace in the log.
+// slowCall is the duration of a call from which its trace is logged.
 const slowCall = 500 * time.Millisecond
 
-// maxHTTPCode is the greatest code that HTTP has: a connection breaks off where another should be sent.
+// maxHTTPCode is the greatest HTTP status code. A greater code would break the connection.
 const maxHTTPCode = 999
 
 // caller calls webhooks for one of the plugins.
@@ -32,12 +32,11 @@ type caller struct {
 	clients *webhookutil.ClientManager
 }
 
-// call asks a webhook. What it answers beside the verdict, annotations and warnings, is added to the request;
-// then a response that allows the request is handed to allowed.
+// call calls a webhook. Annotations and warnings of the response are added to the request. If the response allows the
+// request, call passes it to allowed.
 //
-// The error is a *webhookutil.ErrCallingWebhook where the webhook's failurePolicy decides, a
-// *webhookutil.ErrWebhookRejection where the webhook has refused, and any other where the request fails in
-// any case.
+// The error is a *webhookutil.ErrCallingWebhook if the webhook's failurePolicy decides, a
+// *webhookutil.ErrWebhookRejection if the webhook refuses, and any other error if the request fails in any case.
 func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation, attributes *admission.VersionedAttributes, reviews *reviews, allowed func(context.Context, *webhookrequest.AdmissionResponse) error) error {
 	hook := invocation.Webhook
 	if attributes.IsDryRun() {
@@ -84,7 +83,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	}
 	if !response.Allowed {
 		if response.Result != nil && response.Result.Code > maxHTTPCode {
-			response.Result.Code = 0 // which stands for that of a refusal
+			response.Result.Code = 0 // code 0 becomes the code of a refusal
 		}
 		return &webhookutil.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(hook.GetName(), response.Result)}
 	}
@@ -94,7 +93,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	return allowed(ctx, response)
 }
 
-// exchange sends a review, and waits for its response as long as the webhook and the request have.
+// exchange sends a review and waits for its response, until the timeout of the webhook or of the request.
 func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutSeconds *int32, review *review) (err error) {
 	if timeoutSeconds != nil {
 		var cancel context.CancelFunc
@@ -110,7 +109,7 @@ func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutS
 	return err
 }
 
-// supportsDryRun returns an error unless a webhook says that it may be called in a dry run.
+// supportsDryRun returns an error unless the webhook declares that it may be called in a dry run.
 func supportsDryRun(name string, sideEffects *admissionregistrationv1.SideEffectClass) error {
 	if sideEffects == nil {
 		const reason = "Webhook SideEffects is nil"
@@ -123,7 +122,7 @@ func supportsDryRun(name string, sideEffects *admissionregistrationv1.SideEffect
 	return webhookerrors.NewDryRunUnsupportedErr(name)
 }
 
-// failed is the error of a call that came to no verdict.
+// failed returns the error of a call without a verdict.
 func failed(name string, status *apierrors.StatusError, reason string, args ...any) error {
 	return &webhookutil.ErrCallingWebhook{WebhookName: name, Reason: fmt.Errorf(reason, args...), Status: status}
 }

@@ -26,7 +26,7 @@ import (
 
 const namespace = "webhook-test"
 
-// TestLibraryMutatingCases holds this dispatcher to the cases that the library has for its own.
+// The dispatcher passes the library's test cases.
 //
 //nolint:paralleltest // the cases count rejections in metrics of the process
 func TestLibraryMutatingCases(t *testing.T) {
@@ -58,7 +58,7 @@ func TestLibraryMutatingCases(t *testing.T) {
 	}
 }
 
-// TestLibraryValidatingCases holds this dispatcher to the cases that the library has for its own.
+// The dispatcher passes the library's test cases.
 //
 //nolint:paralleltest // the cases count rejections in metrics of the process
 func TestLibraryValidatingCases(t *testing.T) {
@@ -83,12 +83,12 @@ func TestLibraryValidatingCases(t *testing.T) {
 		run(tc, webhooktesting.NewAuthenticationInfoResolver(new(int32)))
 	}
 	for _, tc := range webhooktesting.NewNonMutatingPanicTestCases(server) {
-		tc.ExpectStatusCode = http.StatusInternalServerError // which the cases leave out
+		tc.ExpectStatusCode = http.StatusInternalServerError // the cases omit the code
 		run(tc, webhooktesting.NewPanickingAuthenticationInfoResolver("Start panicking!"))
 	}
 }
 
-// expectation is what the library's cases say of a request.
+// expectation is a result in the library's cases.
 type expectation struct {
 	allow         bool
 	errorContains string
@@ -137,7 +137,7 @@ func check(t *testing.T, err error, attributes admission.Attributes, want expect
 	}
 }
 
-// start gives a plugin what it needs to call the test server's webhooks.
+// start sets a plugin's dependencies for calls of the test server's webhooks.
 func start(t *testing.T, plugin wants, server *url.URL, authentication webhookutil.AuthenticationInfoResolver, client kubernetes.Interface, factory informers.SharedInformerFactory) {
 	t.Helper()
 	plugin.SetAuthenticationInfoResolverWrapper(webhooktesting.Wrapper(authentication))
@@ -172,7 +172,7 @@ func testAttributes(custom bool, labels map[string]string, dryRun bool) admissio
 	return webhooktesting.NewAttribute(namespace, labels, dryRun)
 }
 
-// audited is the context of a request that is audited at a level.
+// audited returns the context of a request that is audited at a level.
 func audited(t *testing.T, level auditinternal.Level) context.Context {
 	t.Helper()
 	ctx := audit.WithAuditContext(t.Context())

@@ -21,15 +21,15 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// plugin makes the library's plugin when there is a webhook to call. The environments that match conditions
-// are compiled in were a tenth of a server's start, and most servers have no webhooks.
+// plugin makes the library's plugin when there is a webhook to call. Making the environments of match conditions takes
+// a tenth of a server's start, and most servers have no webhooks.
 //
-// With a configuration, which may name more webhooks than the API has, it is made from the beginning.
+// With a configuration, the library's plugin is made at the start: the configuration may name webhooks of its own.
 type plugin struct {
 	*admission.Handler
 	newLibrary func(sourceFactory) (library, error)
 	configured bool
-	// settings are what the initializers have set, for the library's plugin.
+	// settings are the values of the initializers, for the library's plugin.
 	settings []func(library)
 	// initialized makes the library's plugin, once.
 	initialized func() (library, error)
@@ -38,7 +38,7 @@ type plugin struct {
 	informers informers.SharedInformerFactory
 	excluded  sets.Set[schema.GroupResource]
 	excludes  bool
-	// source has the webhooks, unless the plugin is configured.
+	// source has the webhooks. It is nil if the plugin is configured.
 	source generic.Source
 }
 
@@ -48,7 +48,7 @@ type library interface {
 	Dispatch(context.Context, admission.Attributes, admission.ObjectInterfaces) error
 }
 
-// wants is what the library's plugins are initialized with.
+// wants has the initializers of the library's plugins.
 type wants interface {
 	webhookinitializer.WantsServiceResolver
 	webhookinitializer.WantsAuthenticationInfoResolverWrapper
@@ -66,7 +66,7 @@ var _ wants = &plugin{}
 
 type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source
 
-// newPlugin returns a plugin whose webhooks are those of newSource, and of the configuration.
+// newPlugin returns a plugin for the webhooks of newSource and of the configuration.
 func newPlugin(config io.Reader, newSource sourceFactory, newLibrary func(io.Reader, sourceFactory) (library, error)) (*plugin, error) {
 	p := &plugin{
 		Handler: handler(), newSource: newSource, excluded: sets.New[schema.GroupResource](),
@@ -90,7 +90,7 @@ func (p *plugin) ValidateInitialization() error {
 	if p.informers == nil {
 		return errors.New("the plugin has no informers")
 	}
-	// The informers are started together, before there is a webhook.
+	// Request the informer now: all informers are started together, before there is a webhook.
 	p.informers.Core().V1().Namespaces().Informer()
 	var excluded sets.Set[schema.GroupResource]
 	if p.excludes {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A server without webhooks doesn't need what matches them; one with a webhook makes it once.
+// The library's plugin is made once, for the first webhook.
 func TestMadeForTheFirstWebhook(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -73,7 +73,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	}
 }
 
-// What a configuration says is wrong from the beginning.
+// An error in a configuration is reported at the start.
 func TestMadeFromAConfiguration(t *testing.T) {
 	t.Parallel()
 	const wrong = "kind: WebhookAdmissionConfiguration\napiVersion: apiserver.config.k8s.io/v1\nkubeConfigFile: relative.conf\n"

@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// mutatingDispatcher calls the webhooks that match a request, one after the other, each with what the ones
-// before made of the object.
+// mutatingDispatcher calls the webhooks that match a request one after the other. Each gets the object with the changes
+// of those before.
 type mutatingDispatcher struct {
 	caller
 	plugin *mutating.Plugin
@@ -44,7 +44,7 @@ func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.
 	return object.writeBack()
 }
 
-// ask calls a webhook, and returns why the request is refused, if it is.
+// ask calls a webhook. A non-nil error refuses the request.
 func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, object *versionedObject, reinvocation *reinvocation, annotator annotator) error {
 	hook := invocation.Webhook
 	started := time.Now()

@@ -18,16 +18,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// outcome is what came of a call.
+// outcome is the result of a call.
 type outcome struct {
 	err error
-	// code is that of the response or the error, 0 for an error of this server.
+	// code is the status code of the response or the error, or 0 for an error of this server.
 	code int
-	// kind says for the metrics what err is.
+	// kind is the kind of err in the metrics.
 	kind admissionmetrics.WebhookRejectionErrorType
-	// canceled says that the call ended because the request did.
+	// canceled is true if the call ended because the request ended.
 	canceled bool
-	// ignored says that the webhook's failurePolicy lets the request pass.
+	// ignored is true if the webhook's failurePolicy lets the request pass.
 	ignored bool
 }
 
@@ -56,7 +56,7 @@ func outcomeOf(hook webhook.WebhookAccessor, err error) outcome {
 	return outcome{err: err, kind: admissionmetrics.WebhookRejectionAPIServerInternalError}
 }
 
-// record tells the metrics and the log what came of a call.
+// record adds the result of a call to the metrics and the log.
 func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccessor, attributes admission.Attributes, took time.Duration) {
 	rejected := o.err != nil && !o.ignored
 	metrics := admissionmetrics.Metrics
@@ -82,7 +82,7 @@ func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccesso
 	metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
 }
 
-// described is what the log says of a request.
+// described returns the log's values for a request.
 func described(ctx context.Context, attributes admission.Attributes) []any {
 	resource := attributes.GetResource().GroupResource().String()
 	if subresource := attributes.GetSubresource(); subresource != "" {
@@ -99,7 +99,7 @@ func described(ctx context.Context, attributes admission.Attributes) []any {
 	return values
 }
 
-// verb is that of the request, which may be a patch where the operation is CREATE.
+// verb returns the verb of the request, which may be patch for the operation CREATE.
 func verb(ctx context.Context, attributes admission.Attributes) string {
 	if info, ok := request.RequestInfoFrom(ctx); ok {
 		return info.Verb
@@ -107,7 +107,7 @@ func verb(ctx context.Context, attributes admission.Attributes) string {
 	return strings.ToLower(string(attributes.GetOperation()))
 }
 
-// name is that of the object, or what a name is still to be generated from.
+// name returns the object's name, or its generateName.
 func name(attributes admission.Attributes) string {
 	if name := attributes.GetName(); name != "" {
 		return name

@@ -23,7 +23,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// What came of a call decides on the request, and whoever reads the log learns of every call that didn't allow it.
+// The result of a call decides on the request. The log has every call that didn't allow it.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	ignore, fail := admissionregistrationv1.Ignore, admissionregistrationv1.Fail
@@ -70,7 +70,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// The log of a call that failed tells which request it was.
+// The log entry of a failed call describes the request.
 func TestOutcomeTellsOfTheRequest(t *testing.T) {
 	t.Parallel()
 	failure := failed("hook.example.com", apierrors.NewServiceUnavailable("error calling webhook"), "failed to call webhook: %w", errors.New("no route"))

@@ -15,7 +15,7 @@ import (
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
 )
 
-// decodePatch returns the patch of a webhook's response, nil if it has none.
+// decodePatch returns the patch of a webhook's response, or nil without one.
 func decodePatch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse) (jsonpatch.Patch, error) {
 	if len(response.Patch) == 0 {
 		return nil, nil
@@ -28,8 +28,8 @@ func decodePatch(hook webhook.WebhookAccessor, response *webhookrequest.Admissio
 	return patch, nil
 }
 
-// patch applies the patch of a webhook's response, then the defaults of the version, and says whether the patch
-// has changed anything.
+// patch applies the patch of a webhook's response, then the defaults of the version. It reports whether the patch has
+// changed the object.
 func (o *versionedObject) patch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse, patch jsonpatch.Patch) (mutated bool, err error) {
 	before := o.versioned.VersionedObject.Object()
 	if before == nil {
@@ -61,7 +61,7 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 	if encoded, err = apply(patch, encoded); err != nil {
 		return nil, err
 	}
-	var after runtime.Object = &unstructured.Unstructured{} // what custom resources are
+	var after runtime.Object = &unstructured.Unstructured{} // custom resources have this type
 	if _, custom := before.(*unstructured.Unstructured); !custom {
 		if after, err = o.objects.GetObjectCreater().New(o.versioned.VersionedKind); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 
 // apply applies a webhook's patch to JSON.
 func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
-	// What compares with no value, or replaces all with none, panics.
+	// The library panics for operations that compare with a missing value or replace the whole object by none.
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("an operation needs a value that it doesn't have (%v)", cause)
@@ -82,7 +82,7 @@ func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
 	return patch.Apply(object)
 }
 
-// decoder returns what decodes the object.
+// decoder returns the decoder of the object.
 func (o *versionedObject) decoder() runtime.Decoder {
 	if o.json == nil {
 		o.json = json.NewSerializerWithOptions(json.DefaultMetaFactory, o.objects.GetObjectCreater(), o.objects.GetObjectTyper(), json.SerializerOptions{})

@@ -1,10 +1,10 @@
-// Package webhook calls admission webhooks: it has the plugins MutatingAdmissionWebhook and
-// ValidatingAdmissionWebhook. Which webhooks are called, what a review holds and what a response means
-// is k8s.io/apiserver's own code, here as in kube-apiserver. The calls are made here so that they cost less:
-// what has not changed isn't encoded again, responses are decoded once, and annotations are made only for
-// requests that are audited. And what a server without webhooks doesn't need isn't made.
+// Package webhook has the plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook, which call admission
+// webhooks. k8s.io/apiserver's own code decides which webhooks are called, what a review contains and what a response
+// means, as in kube-apiserver. This package makes the calls, to make them cheaper: it encodes an object again only
+// after a change, decodes a response once, and makes annotations only for requests that are audited. A server without
+// webhooks doesn't get the machinery for them.
 //
-// It isn't for conversion webhooks, nor for those that authenticate or authorize.
+// The package isn't for conversion webhooks, nor for webhooks of authentication or authorization.
 package webhook
 
 import (
@@ -29,13 +29,13 @@ var (
 	_ admission.ValidationInterface = &Validating{}
 )
 
-// NewMutating returns the plugin, from its WebhookAdmissionConfiguration, if it has one.
+// NewMutating returns the plugin. config is its WebhookAdmissionConfiguration, or nil.
 func NewMutating(config io.Reader) (*Mutating, error) {
 	p, err := newPlugin(config, newMutatingSource, newMutating)
 	return &Mutating{p}, err
 }
 
-// NewValidating returns the plugin, from its WebhookAdmissionConfiguration, if it has one.
+// NewValidating returns the plugin. config is its WebhookAdmissionConfiguration, or nil.
 func NewValidating(config io.Reader) (*Validating, error) {
 	p, err := newPlugin(config, newValidatingSource, newValidating)
 	return &Validating{p}, err

@@ -10,18 +10,19 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 )
 
-// reinvocation knows which mutating webhooks of a request are called a second time: those with
-// reinvocationPolicy IfNeeded after which the object has changed again.
+// reinvocation determines the mutating webhooks of a request that are called a second time: webhooks with
+// reinvocationPolicy IfNeeded whose object another plugin has changed later.
 type reinvocation struct {
-	// chain runs all mutating plugins again when it is asked to; the value lives as long as it does.
+	// chain runs all mutating plugins again on request. The reinvocation is one of its values.
 	chain admission.ReinvocationContext
-	// round is 0, and 1 when the chain runs again.
+	// round is 0, or 1 when the chain runs again.
 	round int
-	// invoked are those that may be called again and after which nothing has changed so far.
+	// invoked are webhooks that may be called again, and after which nothing has changed so far.
 	invoked sets.Set[string]
-	// due are those to be called in round 1.
+	// due are the webhooks of round 1.
 	due sets.Set[string]
-	// output is the object as the plugin left it in round 0, for what other plugins do to it in round 1.
+	// output is the object at the end of the plugin's round 0. A different object in round 1 has been changed by other
+	// plugins.
 	output runtime.Object
 }
 
@@ -42,13 +43,13 @@ func reinvocationOf(attributes admission.Attributes) *reinvocation {
 	return r
 }
 
-// includes says whether a webhook that matches is called in this round. None is called for the first time in
-// round 1, even if it matches only now.
+// includes reports whether a webhook that matches is called in this round. A webhook that matches in round 1 for the
+// first time isn't called.
 func (r *reinvocation) includes(hook webhook.WebhookAccessor) bool {
 	return r.round == 0 || r.due.Has(hook.GetUID())
 }
 
-// called notes a call.
+// called records a call.
 func (r *reinvocation) called(hook webhook.WebhookAccessor, mutated bool) {
 	if mutated {
 		r.changed()
@@ -60,7 +61,7 @@ func (r *reinvocation) called(hook webhook.WebhookAccessor, mutated bool) {
 	}
 }
 
-// changed makes those due that have seen the object as it was before.
+// changed makes the webhooks due that have seen the object before a change.
 func (r *reinvocation) changed() {
 	r.due = r.due.Union(r.invoked)
 	r.invoked = sets.Set[string]{}

@@ -27,31 +27,31 @@ import (
 type review struct {
 	uid  types.UID
 	body []byte
-	// response is what the webhook's answer is decoded into.
+	// response is the object into which the webhook's response is decoded.
 	response runtime.Object
 }
 
-// reviews encodes the reviews of one request: the object when it has changed, and all the rest once for all
-// webhooks that are asked about the same version.
+// reviews encodes the reviews of one request. It encodes the object once after each change, and the rest once for all
+// webhooks that get the same version.
 type reviews struct {
 	mu        sync.Mutex
 	envelopes map[question]envelope
-	// object is the last that was encoded, and encoded is its JSON.
+	// object is the last object that was encoded, and encoded is its JSON.
 	object  runtime.Object
 	encoded []byte
 }
 
-// question is all that differs between reviews of a request, but for the uid and the object.
+// question has all differences between the reviews of a request, except the uid and the object.
 type question struct {
 	reviewVersion schema.GroupVersion
 	kind          schema.GroupVersionKind
 	resource      schema.GroupVersionResource
 }
 
-// envelope is the JSON of a review around its uid and its object.
+// envelope is the JSON of a review without its uid and its object.
 type envelope struct{ begin, middle, end []byte }
 
-// encode returns the review to send to a webhook.
+// encode returns the review for a webhook.
 func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *generic.WebhookInvocation) (*review, error) {
 	uid, request, response, err := webhookrequest.CreateAdmissionObjects(attributes, invocation)
 	if err != nil {
@@ -72,9 +72,9 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 	return &review{uid, slices.Concat(envelope.begin, []byte(uid), envelope.middle, object, envelope.end), response}, nil
 }
 
-// envelope returns what is around the uid and the object of a review that has the uid.
+// envelope returns the JSON around the uid and the object of a review with that uid.
 func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *generic.WebhookInvocation) (envelope, error) {
-	// The object's place is kept by a value that nothing else has.
+	// A unique value marks the place of the object.
 	object := runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}
 	var version schema.GroupVersion
 	switch review := request.(type) {
@@ -89,13 +89,13 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	if found, ok := r.envelopes[asked]; ok {
 		return found, nil
 	}
-	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview")) // as encoders of a scheme do
+	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview")) // encoders of a scheme do so too
 	encoded, err := json.Marshal(request)
 	if err != nil {
 		return envelope{}, err
 	}
 	var e envelope
-	e.begin, encoded, _ = bytes.Cut(encoded, []byte(uid)) // it comes first in a request
+	e.begin, encoded, _ = bytes.Cut(encoded, []byte(uid)) // the uid comes first in a request
 	e.middle, e.end, _ = bytes.Cut(encoded, object.Raw)
 	if r.envelopes == nil {
 		r.envelopes = map[question]envelope{}
@@ -104,7 +104,7 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	return e, nil
 }
 
-// encodeObject returns the JSON of an object, which isn't changed where it is, but for what forget is called.
+// encodeObject returns the JSON of an object. An object that changes without a call of forget keeps its old JSON.
 func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
 	if r.object == object {
 		return r.encoded, nil
@@ -117,8 +117,7 @@ func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
 	return encoded, nil
 }
 
-// forget is called when the object was patched: from here on it differs, and objects that it is converted to
-// and from may be changed where they are.
+// forget is called after a patch: the object has changed, and conversions may change objects in place.
 func (r *reviews) forget() { r.object, r.encoded = nil, nil }
 
 // exchange sends the review and decodes the response.
@@ -126,7 +125,7 @@ func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
 	request := client.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(r.body)
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left > 0 {
-			request.Timeout(roundUp(left)) // tells the webhook
+			request.Timeout(roundUp(left)) // the parameter timeout, for the webhook
 		}
 	}
 	result := request.Do(ctx)
@@ -136,8 +135,8 @@ func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
 	return result.Into(r.response)
 }
 
-// decode decodes a response that is plainly what it should be. For all others the library's decoder has the say,
-// which looks for the version first and converts at the end.
+// decode decodes a plain v1 response. It returns false for all others, for which the library's decoder looks for the
+// version first and converts at the end.
 func (r *review) decode(body []byte) bool {
 	response, ok := r.response.(*admissionv1.AdmissionReview)
 	if !ok {
@@ -151,7 +150,7 @@ func (r *review) decode(body []byte) bool {
 	return true
 }
 
-// roundUp returns whole seconds.
+// roundUp rounds up to seconds.
 func roundUp(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }

@@ -18,7 +18,7 @@ import (
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 )
 
-// Webhooks that are asked the same get the same review, as the library encodes it, each with its own uid.
+// Webhooks of one request get the review as the library encodes it, each with its own uid.
 func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -59,7 +59,7 @@ func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 	}
 }
 
-// An object that was patched is encoded again, though it may be where it was.
+// An object that was patched in place is encoded again.
 func TestReviewsForgetWhatWasPatched(t *testing.T) {
 	t.Parallel()
 	attributes := podAttributes(t)
@@ -89,7 +89,7 @@ func podAttributes(t *testing.T) *admission.VersionedAttributes {
 	return versioned
 }
 
-// invocationOf calls a webhook that wants a version of AdmissionReview.
+// invocationOf returns the call of a webhook with a version of AdmissionReview.
 func invocationOf(version string, attributes admission.Attributes) *generic.WebhookInvocation {
 	hook := &admissionregistrationv1.ValidatingWebhook{Name: "hook.example.com", AdmissionReviewVersions: []string{version}}
 	return &generic.WebhookInvocation{

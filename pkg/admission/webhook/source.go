@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/cache/synctrack"
 )
 
-// source has the webhooks of the configurations that an informer knows, by their names.
+// source has the webhooks of an informer's configurations, sorted by name.
 //
-// The library's sources keep what they have made of a configuration by its name: one that is changed, or made
-// anew, while they are at work may stay as it was before, for good.
+// The library's sources cache accessors by the configuration's name: a configuration that is changed or made anew while
+// the source works may keep its old accessors for good.
 type source[C configuration] struct {
 	informer  cache.SharedIndexInformer
 	accessors func(C) []webhook.WebhookAccessor
@@ -28,12 +28,12 @@ type source[C configuration] struct {
 	webhooks  synctrack.Lazy[[]webhook.WebhookAccessor]
 
 	mu sync.Mutex
-	// made are the accessors of the configurations as they are stored: what their match conditions are compiled
-	// to is kept while a configuration doesn't change.
+	// made are the accessors of the stored configurations. They keep the compiled match conditions while a
+	// configuration doesn't change.
 	made map[C][]webhook.WebhookAccessor
 }
 
-// configuration is what is stored, which is replaced when it is changed.
+// configuration is a stored configuration. A change replaces it.
 type configuration interface {
 	metav1.Object
 	comparable
@@ -42,7 +42,7 @@ type configuration interface {
 func newSource[C configuration](informer cache.SharedIndexInformer, accessors func(C) []webhook.WebhookAccessor) *source[C] {
 	s := &source[C]{informer: informer, accessors: accessors, synced: func() bool { return false }}
 	s.webhooks.Evaluate = s.collect
-	// An informer that has been stopped is the one that takes no handlers.
+	// AddEventHandler fails for a stopped informer alone.
 	if registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { s.webhooks.Notify() },
 		UpdateFunc: func(any, any) { s.webhooks.Notify() },
@@ -58,7 +58,7 @@ func (s *source[C]) HasSynced() bool { return s.synced() }
 
 // Webhooks implements generic.Source.
 func (s *source[C]) Webhooks() []webhook.WebhookAccessor {
-	webhooks, _ := s.webhooks.Get() // collect has no errors
+	webhooks, _ := s.webhooks.Get() // collect returns no error
 	return webhooks
 }
 
@@ -102,7 +102,7 @@ func validatingAccessors(c *admissionregistrationv1.ValidatingWebhookConfigurati
 	return accessors(c.Name, c.Webhooks, name, webhook.NewValidatingWebhookAccessor)
 }
 
-// accessors are those of a configuration's webhooks, each with a uid: names are unique in v1 alone.
+// accessors returns the accessors of a configuration's webhooks. Each has a uid: names are unique in v1 alone.
 func accessors[W any](configuration string, webhooks []W, name func(*W) string, accessor func(uid, configuration string, w *W) webhook.WebhookAccessor) []webhook.WebhookAccessor {
 	all := make([]webhook.WebhookAccessor, len(webhooks))
 	times := map[string]int{}

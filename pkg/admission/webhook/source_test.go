@@ -16,8 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A configuration that is changed while its webhooks are collected is in force as it is then, however it is
-// changed.
+// If a configuration changes while its webhooks are collected, the new form is in force.
 func TestSourceOfAConfigurationThatChanges(t *testing.T) {
 	t.Parallel()
 	type client = *fake.Clientset

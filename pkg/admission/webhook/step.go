@@ -4,15 +4,15 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// step is what tells the calls of the two plugins apart.
+// step has the differences between the calls of the two plugins.
 type step struct {
 	// label is the value of "type" in the metrics.
 	label string
-	// span names the calls in a trace.
+	// span is the name of the calls in a trace.
 	span string
-	// mutating says that a response may have a patch.
+	// mutating is true if a response may have a patch.
 	mutating bool
-	// tracker is where the time of calls is added up, for the latency of the request.
+	// tracker adds the time of calls to the latency of the request.
 	tracker func(*request.LatencyTrackers) request.DurationTracker
 }
 

@@ -23,10 +23,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// silence is a transport to webhooks that never answer: a call takes until its context ends.
+// silence is a transport to webhooks that never answer: a call lasts until its context ends.
 type silence struct {
 	mu sync.Mutex
-	// waits are how long the calls took, and announced how long the webhooks were told that they have.
+	// waits are the durations of the calls. announced are the timeouts in the requests.
 	waits     []time.Duration
 	announced []string
 }
@@ -54,8 +54,8 @@ func (s *silence) ClientConfigForService(string, string, int) (*rest.Config, err
 
 var _ webhookutil.AuthenticationInfoResolver = &silence{}
 
-// The server waits for a webhook exactly as long as timeoutSeconds says, but no longer than the request has. The webhook is
-// told how long that is. The clock is that of the test's bubble, so that no time passes.
+// A call lasts as long as timeoutSeconds, but no longer than the request. The request has the timeout. The test runs in
+// a bubble, so it takes no time.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	fail, ignore := admissionregistrationv1.Fail, admissionregistrationv1.Ignore
@@ -64,9 +64,9 @@ func TestWaits(t *testing.T) {
 		seconds      []*int32 // of each webhook
 		policy       admissionregistrationv1.FailurePolicyType
 		request      time.Duration
-		// mutating and validating are how long the calls take, one after the other or at the same time.
+		// mutating and validating are the durations of the calls, one after the other or in parallel.
 		mutating, validating []time.Duration
-		// took is how long the request takes.
+		// the duration of the request
 		mutated, validated time.Duration
 	}{
 		{"shortest", "a second is the least", seconds(1), fail, time.Minute, waits(1), waits(1), time.Second, time.Second},

@@ -17,13 +17,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// validatingDispatcher calls the webhooks that match a request, all at once.
+// validatingDispatcher calls the webhooks that match a request in parallel.
 type validatingDispatcher struct {
 	caller
 	plugin *validating.Plugin
 }
 
-// Dispatch implements generic.Dispatcher. Of several webhooks that refuse, the first to answer counts.
+// Dispatch implements generic.Dispatcher. If several webhooks refuse, the first response counts.
 func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) error {
 	versions := versions{attributes: attributes, objects: objects, converted: map[schema.GroupVersionKind]*admission.VersionedAttributes{}}
 	var invocations []*generic.WebhookInvocation
@@ -68,7 +68,7 @@ func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admissio
 	}
 }
 
-// ask calls a webhook, and returns why the request is refused, if it is.
+// ask calls a webhook. A non-nil error refuses the request.
 func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, index int, attributes *admission.VersionedAttributes, reviews *reviews) error {
 	hook := invocation.Webhook
 	started := time.Now()
@@ -85,7 +85,7 @@ func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.Webh
 	return nil
 }
 
-// recovered makes an error of a panic, which would end the process: a call has a goroutine of its own.
+// recovered turns a panic into an error. A call has its own goroutine, so a panic would end the process.
 func recovered(ctx context.Context, hook webhook.WebhookAccessor, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -97,7 +97,7 @@ func recovered(ctx context.Context, hook webhook.WebhookAccessor, call func() er
 	return call()
 }
 
-// errRequestTimeout is the error of a request that has ended before all of its webhooks were called.
+// errRequestTimeout returns the error of a request that ended before all its webhooks were called.
 func errRequestTimeout() error {
 	return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 }

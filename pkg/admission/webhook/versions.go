@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// versions converts the objects of a request to the versions that webhooks want, each once.
+// versions converts the objects of a request to the versions of its webhooks, once for each version.
 type versions struct {
 	attributes admission.Attributes
 	objects    admission.ObjectInterfaces
@@ -26,18 +26,18 @@ func (v versions) VersionedAttribute(kind schema.GroupVersionKind) (*admission.V
 	return converted, err
 }
 
-// versionedObject is the object of a request, in the version that the last webhook wanted.
+// versionedObject is the object of a request in the version of the last webhook.
 type versionedObject struct {
 	original admission.Attributes
 	objects  admission.ObjectInterfaces
-	// versioned is nil until a webhook wants a version.
+	// versioned is nil until a webhook needs a version.
 	versioned *admission.VersionedAttributes
 	reviews   reviews
-	// json is nil until there is a patch.
+	// json is nil until the first patch.
 	json runtime.Decoder
 }
 
-// attributes are what the next webhook is matched with.
+// attributes returns the attributes that the next webhook must match.
 func (o *versionedObject) attributes() admission.Attributes {
 	if o.versioned == nil {
 		return o.original
@@ -59,7 +59,7 @@ func (o *versionedObject) VersionedAttribute(kind schema.GroupVersionKind) (*adm
 	return o.versioned, nil
 }
 
-// writeBack puts what became of the object into the request.
+// writeBack copies the changed object into the request.
 func (o *versionedObject) writeBack() error {
 	if o.versioned == nil || o.versioned.VersionedObject.Object() == nil || !o.versioned.Dirty {
 		return nil

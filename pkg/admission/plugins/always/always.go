@@ -1,8 +1,7 @@
-// Package always has the AlwaysAdmit and AlwaysDeny plugins. Both exist for tests of a server's
-// chain, and for tools that name them out of habit.
+// Package always has the plugins AlwaysAdmit and AlwaysDeny. They are for tests of a server's chain, and for tools that
+// still name them.
 //
-// Both are off, and no server needs them: without AlwaysAdmit the same is admitted, and with AlwaysDeny
-// nobody can write anything.
+// Both are off by default, and no server needs them: AlwaysAdmit has no effect, and AlwaysDeny refuses all writes.
 package always
 
 import (
@@ -12,10 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Admit returns the AlwaysAdmit plugin, which has no objections.
+// Admit returns the plugin AlwaysAdmit, which admits every request.
 func Admit() admission.Interface { return plugin{} }
 
-// Deny returns the AlwaysDeny plugin, which refuses every request.
+// Deny returns the plugin AlwaysDeny, which refuses every request.
 func Deny() admission.Interface { return plugin{deny: true} }
 
 type plugin struct{ deny bool }

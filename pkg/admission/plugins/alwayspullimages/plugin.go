@@ -1,8 +1,8 @@
-// Package alwayspullimages has the AlwaysPullImages plugin: every image of a pod is pulled anew, so
-// that nobody runs a private image because it happens to be on the node.
+// Package alwayspullimages has the plugin AlwaysPullImages: a pod pulls all its images again, so that a pod can't use
+// another user's private image that is on the node already.
 //
-// It is off by default, and is for nodes that users share who don't trust each other: elsewhere it only
-// makes every container wait for a registry when it starts.
+// The plugin is off by default. It is for nodes with users who don't trust each other: otherwise it only makes every
+// container wait for a registry at its start.
 package alwayspullimages
 
 import (
@@ -61,7 +61,7 @@ func (*Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.O
 	return utilerrors.NewAggregate(errs)
 }
 
-// podWithNewImages returns the pod of a request that may bring images, else nil.
+// podWithNewImages returns the pod of a request that may add images, else nil.
 func podWithNewImages(a admission.Attributes) (*corev1.Pod, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil
@@ -85,7 +85,7 @@ type image struct {
 	path   *field.Path
 }
 
-// images returns all references of a pod, of containers and of volumes.
+// images returns all images of a pod, in containers and in volumes.
 func images(pod *corev1.Pod) []image {
 	spec := field.NewPath("spec")
 	var found []image

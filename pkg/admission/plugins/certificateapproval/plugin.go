@@ -1,8 +1,8 @@
-// Package certificateapproval has the CertificateApproval plugin: who approves a certificate signing
-// request must be allowed to approve for its signer.
+// Package certificateapproval has the plugin CertificateApproval: a user who approves a certificate signing request
+// must have the permission to approve for its signer.
 //
-// Whether a request deserves its certificate is for the approver to judge, and who may issue it for
-// CertificateSigning.
+// The approver decides whether a request deserves a certificate. The plugin CertificateSigning checks the user who
+// issues it.
 package certificateapproval
 
 import (
@@ -31,7 +31,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "approval" {
 		return nil
 	}
-	// The stored request counts: nobody approves by naming another signer.
+	// The stored request counts: the request of the approval could name another signer.
 	request, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
 	if !ok {
 		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))

@@ -1,8 +1,8 @@
-// Package certificatesigning has the CertificateSigning plugin: who issues a certificate, or says why
-// there will be none, must be allowed to sign for the request's signer.
+// Package certificatesigning has the plugin CertificateSigning: a user who issues a certificate, or declines to, must
+// have the permission to sign for the request's signer.
 //
-// It doesn't look at the certificate: that it says what was asked for is the signer's business.
-// Approvals are CertificateApproval's.
+// The plugin doesn't look at the certificate: its content is the signer's responsibility. The plugin
+// CertificateApproval checks approvals.
 package certificatesigning
 
 import (

@@ -1,8 +1,8 @@
-// Package certificatesubjectrestriction has the CertificateSubjectRestriction plugin: nobody becomes a
-// member of system:masters by a certificate signing request.
+// Package certificatesubjectrestriction has the plugin CertificateSubjectRestriction: a certificate signing request
+// can't make its user a member of system:masters.
 //
-// It looks at requests to the signer kubernetes.io/kube-apiserver-client alone. Other signers and other
-// groups are for a webhook to refuse, as a policy can't parse a certificate request.
+// The plugin checks requests to the signer kubernetes.io/kube-apiserver-client alone. Refuse other signers and groups
+// by a webhook: a policy can't parse a certificate request.
 package certificatesubjectrestriction
 
 import (

@@ -1,8 +1,8 @@
-// Package clustertrustbundleattest has the ClusterTrustBundleAttest plugin: who says which certificates
-// a signer's are verified with must be allowed to attest for that signer.
+// Package clustertrustbundleattest has the plugin ClusterTrustBundleAttest: a user who writes the trust bundle of a
+// signer must have the permission to attest for the signer.
 //
-// It doesn't look at the certificates, and has no opinion on bundles without a signer. Deletions are
-// the authorizer's alone.
+// The plugin doesn't look at the certificates, and ignores bundles without a signer. Deletions need the authorizer's
+// permission alone.
 package clustertrustbundleattest
 
 import (
@@ -41,7 +41,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if !ok {
 			return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetOldObject()))
 		}
-		// Validation would refuse it, too: but whoever asks may not know of the other signer.
+		// Validation would refuse the change too, but its error would name the other signer, which the user may not
+		// know.
 		if old.Spec.SignerName != bundle.Spec.SignerName {
 			return admission.NewForbidden(a, errors.New("changing signerName is forbidden"))
 		}

@@ -1,8 +1,7 @@
-// Package defaultingressclass has the DefaultIngressClass plugin: ingresses that name no class get
-// the one that is marked as default.
+// Package defaultingressclass has the plugin DefaultIngressClass: an ingress without a class gets the default class.
 //
-// Disable it, or mark no class, where a controller is to take the ingresses without one. It leaves
-// alone those with the older annotation kubernetes.io/ingress.class.
+// Disable the plugin, or mark no class as default, if a controller takes ingresses without a class. The plugin ignores
+// ingresses with the older annotation kubernetes.io/ingress.class.
 package defaultingressclass
 
 import (

@@ -1,9 +1,8 @@
-// Package defaultstorageclass has the DefaultStorageClass plugin: claims that ask for no storage
-// class get the one that is marked as default.
+// Package defaultstorageclass has the plugin DefaultStorageClass: a claim without a storage class gets the default
+// class.
 //
-// A claim for a volume that was made by hand asks for the class "" and is left alone. Claims from
-// before there was a default stay without: a cluster's volume controller gives them one, not this
-// plugin.
+// A claim of a volume that was made by hand has the class "" and keeps it. A claim from before there was a default
+// class keeps none: the volume controller of a cluster sets it later.
 package defaultstorageclass
 
 import (
@@ -65,7 +64,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 		return nil
 	}
 	if _, asked := claim.Annotations[corev1.BetaStorageClassAnnotation]; asked || claim.Spec.StorageClassName != nil {
-		return nil // the empty class is asked for, too
+		return nil // the empty class is a class too
 	}
 	var err error
 	claim.Spec.StorageClassName, err = defaultclass.Name(a, p.Handler, p.classes, isDefaultClass, isDefaultClassBeta)

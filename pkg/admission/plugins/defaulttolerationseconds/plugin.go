@@ -1,8 +1,8 @@
-// Package defaulttolerationseconds has the DefaultTolerationSeconds plugin: pods that say nothing of
-// nodes that are not ready or unreachable tolerate them for a while (five minutes by default).
+// Package defaulttolerationseconds has the plugin DefaultTolerationSeconds: a pod without tolerations for nodes that
+// are not ready or unreachable tolerates these for a time, five minutes by default.
 //
-// A pod that shall leave at once, or never, says so itself, and other times for all pods are two flags
-// of the server. Tolerations of other taints are for PodTolerationRestriction.
+// A pod that must leave at once, or never, has its own toleration. Two flags of the server change the time for all
+// pods. PodTolerationRestriction adds tolerations of other taints.
 package defaulttolerationseconds
 
 import (
@@ -17,10 +17,10 @@ import (
 // Name is the plugin's name.
 const Name = "DefaultTolerationSeconds"
 
-// DefaultSeconds is for how long pods tolerate both conditions, if no flag says otherwise.
+// DefaultSeconds is the default time for both conditions.
 const DefaultSeconds = 300
 
-// New returns the plugin, which adds tolerations of the given seconds.
+// New returns the plugin. It adds tolerations of the given seconds.
 func New(notReadySeconds, unreachableSeconds int64) admission.MutationInterface {
 	return &plugin{
 		Handler: admission.NewHandler(admission.Create, admission.Update),
@@ -49,7 +49,7 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
 	}
-	// An empty key is that of every taint, so both are judged by what the user wrote.
+	// A toleration with an empty key matches every taint, so both taints are compared with the user's own tolerations.
 	given := pod.Spec.Tolerations
 	for _, added := range p.added {
 		if !mentioned(given, added.Key) {
@@ -59,7 +59,7 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// mentioned tells whether a toleration is about the taint's eviction of pods.
+// mentioned reports whether a toleration is for the taint's eviction of pods.
 func mentioned(tolerations []corev1.Toleration, key string) bool {
 	for _, t := range tolerations {
 		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {

@@ -1,7 +1,7 @@
-// Package denyserviceexternalips has the DenyServiceExternalIPs plugin: services get no external IPs
-// that they don't have already, since whoever sets one takes its traffic (CVE-2020-8554).
+// Package denyserviceexternalips has the plugin DenyServiceExternalIPs: a service can't get new external IPs, because a
+// user who sets one receives its traffic (CVE-2020-8554).
 //
-// It is off by default. It knows no exceptions: to allow some addresses, or some namespaces, write a
+// The plugin is off by default and has no exceptions. To allow some addresses or namespaces, write a
 // ValidatingAdmissionPolicy instead.
 package denyserviceexternalips
 

@@ -1,8 +1,8 @@
-// Package eventratelimit has the EventRateLimit plugin: it bounds how many events are written, by the
-// whole server, by namespace, by user, or by source and object.
+// Package eventratelimit has the plugin EventRateLimit: it limits the events that are written, by server, namespace,
+// user, or source and object.
 //
-// It is off by default, and can't be on without a configuration. It counts events alone: requests of
-// all kinds are bounded by --max-requests-inflight and --max-mutating-requests-inflight.
+// The plugin is off by default, and needs a configuration. It counts events alone: --max-requests-inflight and
+// --max-mutating-requests-inflight limit all requests.
 package eventratelimit
 
 import (
@@ -29,19 +29,19 @@ import (
 // Name is the plugin's name.
 const Name = "EventRateLimit"
 
-// Configuration lists the limits. An event must keep to all of them.
+// Configuration lists the limits. An event must pass all of them.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Limits []Limit `json:"limits"`
 }
 
-// Limit is a token bucket for each of the things that its type tells apart.
+// Limit is a set of token buckets, one for each key of its type.
 type Limit struct {
 	Type  string `json:"type"`
 	QPS   int32  `json:"qps"`
 	Burst int32  `json:"burst"`
-	// CacheSize is how many buckets are kept, the most recently used; 0 stands for 4096.
+	// CacheSize is the number of buckets that are kept, the most recently used ones; 0 stands for 4096.
 	CacheSize int32 `json:"cacheSize,omitempty"`
 }
 
@@ -51,7 +51,7 @@ const (
 	serverType           = "Server"
 )
 
-// keys tell what a limit's type tells apart.
+// keys return an event's key for each type of limit.
 var keys = map[string]func(admission.Attributes) string{
 	serverType:        func(admission.Attributes) string { return "" },
 	"Namespace":       func(a admission.Attributes) string { return a.GetNamespace() },
@@ -59,10 +59,10 @@ var keys = map[string]func(admission.Attributes) string{
 	"SourceAndObject": sourceAndObject,
 }
 
-// types are the keys of keys, in the order of the reference's messages.
+// types are the types in the order of the reference's messages.
 var types = []string{"Namespace", serverType, "SourceAndObject", "User"}
 
-// New returns the plugin with its configuration, without which it can't do anything.
+// New returns the plugin with its configuration, which is required.
 func New(config io.Reader) (*Plugin, error) { return newPlugin(config, clock.RealClock{}) }
 
 func newPlugin(config io.Reader, clock clock.PassiveClock) (*Plugin, error) {
@@ -121,9 +121,9 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	if a.IsDryRun() {
-		return nil // nothing is written
+		return nil // a dry run writes nothing
 	}
-	// Each limit counts the event, whether another one refuses it or not.
+	// Each limit counts the event, even if another limit refuses it.
 	var refusal error
 	for _, b := range p.buckets {
 		if key, ok := b.accept(a); !ok {
@@ -151,7 +151,7 @@ func newBuckets(limit Limit, clock clock.PassiveClock) *buckets {
 	return &buckets{limit: limit, clock: clock, by: keys[limit.Type], recent: lru.New(size)}
 }
 
-// accept takes a token out of the event's bucket, and tells whether there was one.
+// accept takes a token from the event's bucket. ok is false if the bucket is empty.
 func (b *buckets) accept(a admission.Attributes) (key string, ok bool) {
 	key = b.by(a)
 	b.mu.Lock()

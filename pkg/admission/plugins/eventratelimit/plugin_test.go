@@ -46,7 +46,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// TestKeys is about which events share a bucket, that only one of them goes through.
+// Events with the same key share a bucket, which passes one of them.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	first := corev1.Event{

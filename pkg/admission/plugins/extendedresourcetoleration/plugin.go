@@ -1,8 +1,8 @@
-// Package extendedresourcetoleration has the ExtendedResourceToleration plugin: nodes with special
-// hardware are tainted with its name, and pods that ask for the hardware tolerate the taint.
+// Package extendedresourcetoleration has the plugin ExtendedResourceToleration: a pod that requests special hardware
+// tolerates a taint with the hardware's name.
 //
-// It is off by default. Where such nodes are tainted by another key, what it adds tolerates nothing:
-// PodTolerationRestriction adds what a namespace names.
+// The plugin is off by default. If such nodes have taints with other keys, the tolerations have no effect: use
+// PodTolerationRestriction, which adds the tolerations of a namespace.
 package extendedresourcetoleration
 
 import (

@@ -1,8 +1,8 @@
-// Package imagepolicy has the ImagePolicyWebhook plugin: a backend is asked, in an ImageReview
-// (imagepolicy.k8s.io/v1alpha1), whether a pod's images may run.
+// Package imagepolicy has the plugin ImagePolicyWebhook: an ImageReview (imagepolicy.k8s.io/v1alpha1) asks a backend
+// whether a pod's images may run.
 //
-// It is off by default, and needs a configuration. A validating webhook sees the whole pod, and is
-// configured through the API: this is for backends that speak ImageReview.
+// The plugin is off by default, and needs a configuration. It is for backends that implement ImageReview. A validating
+// webhook sees the whole pod and is configured through the API.
 package imagepolicy
 
 import (
@@ -30,15 +30,15 @@ import (
 const Name = "ImagePolicyWebhook"
 
 const (
-	// annotated is in the keys of those annotations of a pod that the backend is told.
+	// annotated is in the keys of a pod's annotations that the backend receives.
 	annotated = ".image-policy.k8s.io/"
-	// auditPrefix is that of the backend's audit annotations, and of what is noted here.
+	// auditPrefix is the prefix of the audit annotations of the backend and of this plugin.
 	auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
-	// failedOpen marks a pod, and the audit event, that was admitted because the backend failed.
+	// failedOpen marks a pod, and its audit event, that was admitted because the backend failed.
 	failedOpen           = "failed-open"
 	failedOpenAnnotation = "alpha.image-policy.k8s.io/" + failedOpen
 
-	// cachedAnswers is how many of the backend's answers are remembered.
+	// cachedAnswers is the number of answers that are cached.
 	cachedAnswers = 1024
 )
 
@@ -107,7 +107,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return admission.NewForbidden(a, fmt.Errorf("image policy webhook backend denied one or more images: %s", answer.Reason))
 }
 
-// imagesOf are the images that a request is about: those of the subresource's containers, or the pod's.
+// imagesOf returns the images of a request: those of the subresource's containers, or the pod's.
 func imagesOf(pod *corev1.Pod, subresource string) []imagepolicyv1alpha1.ImageReviewContainerSpec {
 	var images []imagepolicyv1alpha1.ImageReviewContainerSpec
 	add := func(image string) {
@@ -140,7 +140,7 @@ func annotationsOf(pod *corev1.Pod) map[string]string {
 	return annotations
 }
 
-// ask returns the backend's answer, or the one that it has given a while ago.
+// ask returns the backend's answer, or a cached one.
 func (p *Plugin) ask(ctx context.Context, spec imagepolicyv1alpha1.ImageReviewSpec) (imagepolicyv1alpha1.ImageReviewStatus, error) {
 	key, err := json.Marshal(spec)
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *Plugin) ask(ctx context.Context, spec imagepolicyv1alpha1.ImageReviewSp
 	return review.Status, nil
 }
 
-// failed is what becomes of a pod that the backend couldn't be asked about.
+// failed admits or refuses a pod after an error of the backend.
 func (p *Plugin) failed(ctx context.Context, a admission.Attributes, pod *corev1.Pod, err error) error {
 	klog.FromContext(ctx).Error(err, "an image policy's backend failed", "pod", klog.KObj(pod), "admitted", p.settings.defaultAllow)
 	if !p.settings.defaultAllow {

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// backend refuses images that are named so, and notes what it is asked.
+// backend refuses images with certain names, and records its requests.
 type backend struct {
 	mu    sync.Mutex
 	asked []imagepolicyv1alpha1.ImageReviewSpec
@@ -193,7 +193,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// noted are the attributes of a request, and what a plugin notes for the audit.
+// noted is the attributes of a request, with the plugin's audit annotations.
 type noted struct {
 	admission.Attributes
 	annotations map[string]string

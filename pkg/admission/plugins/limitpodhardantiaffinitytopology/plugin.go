@@ -1,8 +1,8 @@
-// Package limitpodhardantiaffinitytopology has the LimitPodHardAntiAffinityTopology plugin: a pod may
-// keep others off its node, but not off a whole zone.
+// Package limitpodhardantiaffinitytopology has the plugin LimitPodHardAntiAffinityTopology: a pod's required
+// anti-affinity can exclude other pods from its node, but not from a whole zone.
 //
-// It is off by default: with it, pods can't be spread over zones by required anti-affinity. Preferred
-// anti-affinity and topologySpreadConstraints still can do that.
+// The plugin is off by default: with it, required anti-affinity can't spread pods over zones. Preferred anti-affinity
+// and topologySpreadConstraints still can.
 package limitpodhardantiaffinitytopology
 
 import (

@@ -10,12 +10,12 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 )
 
-// asked is what a container, a pod or a claim asks for.
+// asked is the resources of a container, a pod or a claim.
 type asked struct {
 	requests, limits corev1.ResourceList
 }
 
-// checkPod returns how a pod's containers, or the pod as a whole, break a limit.
+// checkPod returns an error for each violation of a limit, by the pod's containers or by the pod as a whole.
 func checkPod(pod *corev1.Pod, limit *corev1.LimitRangeItem) []error {
 	var all []asked
 	switch limit.Type {
@@ -42,7 +42,7 @@ func checkPod(pod *corev1.Pod, limit *corev1.LimitRangeItem) []error {
 	return errs
 }
 
-// checkClaim returns how a claim's requests break a limit. Claims have no limits of their own.
+// checkClaim returns an error for each violation of a limit by a claim's requests. Claims have no limits of their own.
 func checkClaim(claim *corev1.PersistentVolumeClaim, limit *corev1.LimitRangeItem) []error {
 	if limit.Type != corev1.LimitTypePersistentVolumeClaim {
 		return nil

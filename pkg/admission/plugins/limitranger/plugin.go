@@ -1,8 +1,8 @@
-// Package limitranger has the LimitRanger plugin: the LimitRanges of a namespace give containers
-// their default requests and limits, and bound those of containers, pods and claims.
+// Package limitranger has the plugin LimitRanger: the LimitRanges of a namespace have default requests and limits for
+// containers, and bounds for containers, pods and claims.
 //
-// It looks at one object at a time: what a namespace may use in all is ResourceQuota's business. Pods
-// that were there before a LimitRange keep what they have.
+// The plugin checks one object at a time: the plugin ResourceQuota limits a whole namespace. Pods that are older than a
+// LimitRange don't change.
 package limitranger
 
 import (
@@ -96,15 +96,15 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
-// limited tells whether a request can set what limit ranges are about. The containers of a pod don't
-// change, but for their resources by resize.
+// limited reports whether a request can change resources that limit ranges bound. The containers of a pod don't change,
+// except for their resources by the subresource resize.
 func limited(a admission.Attributes) bool {
 	switch a.GetKind().GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
 		return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
 			a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
 	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind():
-		// What is being deleted may still lose its finalizers.
+		// An object that is being deleted may still lose its finalizers.
 		old, _ := a.GetOldObject().(*corev1.PersistentVolumeClaim)
 		return a.GetSubresource() == "" && (old == nil || old.DeletionTimestamp == nil)
 	}

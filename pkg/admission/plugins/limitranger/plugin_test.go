@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// list is short for tables.
+// list is a short name for tables.
 var list = plugintest.Resources
 
 func limitRange(limits ...corev1.LimitRangeItem) *corev1.LimitRange {
@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestWithoutDefaults is about pods that are given nothing.
+// Pods without defaults don't change.
 func TestWithoutDefaults(t *testing.T) {
 	t.Parallel()
 	full := corev1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1")}
@@ -87,7 +87,7 @@ func TestWithoutDefaults(t *testing.T) {
 	}
 }
 
-// TestOrder is about namespaces with several limit ranges: the first of a name order sets the defaults.
+// If a namespace has several limit ranges, the first one by name sets the defaults.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	var ranges []runtime.Object

@@ -1,8 +1,8 @@
-// Package namespaceautoprovision has the NamespaceAutoProvision plugin: the namespace of a new object is
-// created if it doesn't exist.
+// Package namespaceautoprovision has the plugin NamespaceAutoProvision: the namespace of a new object is created if it
+// doesn't exist.
 //
-// It is off by default: a misspelt namespace is made instead of refused, and by users who may not
-// create namespaces. Where that is wrong, leave it to NamespaceLifecycle to refuse.
+// The plugin is off by default: it creates misspelled namespaces, and lets users create namespaces without the
+// permission. Without it, NamespaceLifecycle refuses such objects.
 package namespaceautoprovision
 
 import (
@@ -29,7 +29,7 @@ var _ admission.MutationInterface = &Plugin{}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	// A dry run leaves nothing behind, not even a namespace.
+	// A dry run must not create a namespace.
 	if a.IsDryRun() || !namespaces.IsIn(a) {
 		return nil
 	}

@@ -1,8 +1,7 @@
-// Package namespaceexists has the NamespaceExists plugin: nothing is done in a namespace that doesn't
-// exist.
+// Package namespaceexists has the plugin NamespaceExists: it refuses requests in a namespace that doesn't exist.
 //
-// It is off by default: NamespaceLifecycle, which is on, checks as much for new objects. This one also
-// keeps what is left in a namespace that is gone from being changed or deleted.
+// The plugin is off by default: NamespaceLifecycle, which is on, refuses new objects there. This plugin also refuses to
+// change or delete objects that are left in a deleted namespace.
 package namespaceexists
 
 import (

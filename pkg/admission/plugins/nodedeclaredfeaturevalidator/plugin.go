@@ -1,8 +1,8 @@
-// Package nodedeclaredfeaturevalidator has the NodeDeclaredFeatureValidator plugin (KEP-5328): a pod that runs
-// can be changed in ways that its node declares to support.
+// Package nodedeclaredfeaturevalidator has the plugin NodeDeclaredFeatureValidator (KEP-5328): a running pod can be
+// changed only in ways that its node declares to support.
 //
-// New pods, and pods that are on no node, it doesn't look at: a scheduler chooses a node that can run
-// them. Whether the node has room is PodResizeValidator's question.
+// The plugin ignores new pods and pods without a node: a scheduler chooses a node that can run them. PodResizeValidator
+// checks the node's capacity.
 package nodedeclaredfeaturevalidator
 
 import (
@@ -29,12 +29,12 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Update), features: nodedeclaredfeatures.DefaultFramework}
 }
 
-// Plugin reads nodes, one for each change that a node may not support.
+// Plugin reads a node for each change that the node may not support.
 type Plugin struct {
 	*admission.Handler
 	client   kubernetes.Interface
 	features *nodedeclaredfeatures.Framework
-	// version is that of the server: features of which all nodes of it have one are no longer asked for.
+	// version is the server's version. Features that all nodes of the version have are not checked.
 	version *version.Version
 }
 

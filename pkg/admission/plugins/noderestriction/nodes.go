@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// node lets a node write its own object, but for what others place pods by.
+// node lets a node write its own object, except for fields by which others place pods.
 func (p *Plugin) node(_ context.Context, node string, a admission.Attributes) error {
 	if a.GetName() != node {
 		return fmt.Errorf("node %q is not allowed to modify node %q", node, a.GetName())
@@ -47,7 +47,7 @@ func (p *Plugin) node(_ context.Context, node string, a admission.Attributes) er
 	if !equality.Semantic.DeepEqual(object.Spec.Taints, old.Spec.Taints) {
 		return fmt.Errorf("node %q is not allowed to modify taints", node)
 	}
-	// A node may not delete itself; the garbage collector would, for the sake of an owner that isn't there.
+	// A node may not delete itself. With an owner reference to a missing object, the garbage collector would delete it.
 	if !equality.Semantic.DeepEqual(object.OwnerReferences, old.OwnerReferences) {
 		return fmt.Errorf("node %q is not allowed to modify ownerReferences", node)
 	}
@@ -57,8 +57,8 @@ func (p *Plugin) node(_ context.Context, node string, a admission.Attributes) er
 	return nil
 }
 
-// forbiddenLabels returns the sorted labels that differ and are not a kubelet's to set: those kept for
-// administrators, and those of Kubernetes that kubelets don't know of.
+// forbiddenLabels returns the sorted labels that differ and that a kubelet may not set: labels reserved for
+// administrators, and labels of Kubernetes that kubelets don't know.
 func forbiddenLabels(labels, old map[string]string) []string {
 	var forbidden []string
 	check := func(key string) {
@@ -87,7 +87,7 @@ func forbiddenLabels(labels, old map[string]string) []string {
 
 func within(domain, of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
 
-// claim lets a node say how far the growth of a volume has come.
+// claim lets a node report the progress of a volume's growth.
 func (p *Plugin) claim(_ context.Context, node string, a admission.Attributes) error {
 	if a.GetSubresource() != "status" {
 		return errors.New("may only update PVC status")
@@ -110,7 +110,7 @@ func (p *Plugin) claim(_ context.Context, node string, a admission.Attributes) e
 	return nil
 }
 
-// withoutGrowth returns a copy without what the node may change, and what an update may leave out.
+// withoutGrowth returns a copy without the fields that the node may change, and the fields that an update may omit.
 func withoutGrowth(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim = claim.DeepCopy()
 	claim.ResourceVersion = ""

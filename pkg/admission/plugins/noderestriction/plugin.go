@@ -1,8 +1,8 @@
-// Package noderestriction has the NodeRestriction plugin: a kubelet, known by its user name
-// system:node:NAME and its group system:nodes, writes only what belongs to its own node.
+// Package noderestriction has the plugin NodeRestriction: a kubelet writes only objects of its own node. A kubelet has
+// a user name system:node:NAME and the group system:nodes.
 //
-// It is off by default, and restricts nobody where there are no kubelets. What a kubelet may read, and
-// which resources it may write at all, is package authorization/node's business.
+// The plugin is off by default, and has no effect without kubelets. The package authorization/node decides what a
+// kubelet may read, and which resources it may write at all.
 package noderestriction
 
 import (
@@ -29,17 +29,17 @@ import (
 // Name is the plugin's name.
 const Name = "NodeRestriction"
 
-// userPrefix is what the user name of every kubelet begins with.
+// userPrefix is the prefix of a kubelet's user name.
 const userPrefix = "system:node:"
 
-// New returns the plugin. Unless it allows any audience, nodes get tokens of their pods only for audiences that
-// the pods need, or that the nodes are authorized to ask for.
+// New returns the plugin. Unless anyAudience is set, a node gets tokens of its pods only for audiences that the pods
+// need or that the node is authorized to request.
 func New(anyAudience bool) *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
 }
 
-// Plugin judges the requests of kubelets. It reads the objects that it needs to know from the server:
-// kubelets are few here, and informers for all pods and nodes are not.
+// Plugin checks the requests of kubelets. It reads objects from the server: there are few kubelets, and informers for
+// all pods and nodes would be expensive.
 type Plugin struct {
 	*admission.Handler
 	client     kubernetes.Interface
@@ -48,8 +48,8 @@ type Plugin struct {
 	anyAudience bool
 }
 
-// The library's plugins that restrict are validating; this one judges what the kubelet has sent,
-// before anything else changes it, as the reference does.
+// Plugins that restrict are usually validating. Like the reference's, this one is mutating, so that it sees the
+// kubelet's request before other plugins change it.
 var _ admission.MutationInterface = &Plugin{}
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
@@ -66,8 +66,8 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// rules judge the requests of a node, by resource; those on other resources are not restricted. A
-// refusal that isn't a status becomes "forbidden".
+// rules check the requests of a node, by resource. Other resources are not restricted. An error that isn't a status
+// becomes "forbidden".
 var rules = map[schema.GroupResource]func(*Plugin, context.Context, string, admission.Attributes) error{
 	corev1.Resource("pods"):                               (*Plugin).pod,
 	corev1.Resource("nodes"):                              (*Plugin).node,
@@ -103,11 +103,11 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// missingError says that an object that the request is about doesn't exist, in the words of the API.
+// missingError is the error for a missing object, in the words of the API.
 type missingError struct{ error }
 
-// identity returns the name of a kubelet's node. It is empty for a member of the kubelets' group with
-// another kind of name.
+// identity returns the name of a kubelet's node. The name is empty for a member of the kubelets' group with another
+// user name.
 func identity(info user.Info) (node string, isNode bool) {
 	for _, group := range info.GetGroups() {
 		if group == user.NodesGroup {
@@ -121,7 +121,7 @@ func identity(info user.Info) (node string, isNode bool) {
 	return "", false
 }
 
-// name is that of the object in the request: a create doesn't always have one of its own.
+// name returns the name of the object in the request: the request of a create may have none.
 func name(a admission.Attributes) string {
 	if a.GetOperation() != admission.Create {
 		return a.GetName()
@@ -150,7 +150,7 @@ func (p *Plugin) csiNode(_ context.Context, node string, a admission.Attributes)
 	return nil
 }
 
-// resourceSlice leaves updates to the authorizer, which knows the stored object.
+// resourceSlice leaves updates to the authorizer, which reads the stored object.
 func (p *Plugin) resourceSlice(_ context.Context, node string, a admission.Attributes) error {
 	object, verb := a.GetObject(), "create"
 	switch a.GetOperation() {
@@ -169,7 +169,7 @@ func (p *Plugin) resourceSlice(_ context.Context, node string, a admission.Attri
 	return nil
 }
 
-// signingRequest keeps a node from getting the certificate of another one.
+// signingRequest prevents that a node gets the certificate of another node.
 func (p *Plugin) signingRequest(_ context.Context, node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create {
 		return nil

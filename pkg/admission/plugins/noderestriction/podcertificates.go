@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// podCertificateRequest lets a node ask for certificates of the pods that run on it, as who they run as.
+// podCertificateRequest lets a node request certificates for the pods that run on it, with the pods' own identities.
 func (p *Plugin) podCertificateRequest(ctx context.Context, node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create || a.GetSubresource() != "" {
 		return fmt.Errorf("unexpected operation %q, node %q can only create pod certificate requests", a.GetOperation(), node)

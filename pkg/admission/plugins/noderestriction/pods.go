@@ -35,8 +35,8 @@ func (p *Plugin) pod(ctx context.Context, node string, a admission.Attributes) e
 	return fmt.Errorf("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", a.GetSubresource())
 }
 
-// createPod lets a node show the pods that it runs of its own, as long as they refer to nothing that
-// the node could learn of that way.
+// createPod lets a node create the mirror pods of its static pods, if they refer to no object that the node could read
+// because of that.
 func (p *Plugin) createPod(ctx context.Context, node string, a admission.Attributes) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
@@ -89,7 +89,7 @@ func projectsTrustBundle(volume *corev1.VolumeSource) bool {
 	return false
 }
 
-// podOwner checks that a mirror pod goes when its node goes.
+// podOwner checks that a mirror pod is deleted together with its node.
 func (p *Plugin) podOwner(ctx context.Context, node string, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 1 {
 		return fmt.Errorf("node %q can only create pods with a single owner reference set to itself", node)
@@ -179,7 +179,7 @@ func podStatus(node string, a admission.Attributes) error {
 	if !equality.Semantic.DeepEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) {
 		return fmt.Errorf("node %q cannot update resource claim statues", node)
 	}
-	// By it, as by the claims of resources above, a node would be let see any claim of the namespace.
+	// The status names claims that the node could then read, like the claims of resources above.
 	if !equality.Semantic.DeepEqual(old.Status.ExtendedResourceClaimStatus, pod.Status.ExtendedResourceClaimStatus) {
 		return fmt.Errorf("node %q cannot update extended resource claim status", node)
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// serviceAccount lets a node ask for the tokens of its pods.
+// serviceAccount lets a node request tokens of its pods.
 func (p *Plugin) serviceAccount(ctx context.Context, node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create || a.GetSubresource() != "token" {
 		return nil
@@ -51,13 +51,13 @@ func (p *Plugin) serviceAccount(ctx context.Context, node string, a admission.At
 	return p.audience(ctx, pod, request.Spec.Audiences, a)
 }
 
-// audience lets a node ask for tokens only for audiences that the pod's volumes have tokens for, or that the node
-// is authorized to ask for (KEP-4412).
+// audience lets a node request tokens only for audiences that a volume of the pod needs, or that the node is authorized
+// to request (KEP-4412).
 func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []string, a admission.Attributes) error {
 	if len(audiences) > 1 {
 		return errors.New("node may only request 0 or 1 audiences")
 	}
-	audience := "" // that of the server itself
+	audience := "" // the audience of the server itself
 	if len(audiences) == 1 {
 		audience = audiences[0]
 	}
@@ -77,7 +77,7 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 		Name:            a.GetName(),
 		ResourceRequest: true,
 	})
-	// An authorizer that allows a request may have failed to evaluate what else there is.
+	// An authorizer may allow a request and return an error of the rules that it couldn't evaluate.
 	if decision == authorizer.DecisionAllow {
 		return nil
 	}
@@ -87,8 +87,8 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 	return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
 }
 
-// podNeedsAudience tells whether a volume of the pod is given tokens for the audience. It fails if none is
-// and the driver of one isn't known.
+// podNeedsAudience reports whether a volume of the pod gets tokens for the audience. It returns an error if no volume
+// does and the driver of one is unknown.
 func (p *Plugin) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {
@@ -114,8 +114,8 @@ func (p *Plugin) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience
 	return false, utilerrors.NewAggregate(errs)
 }
 
-// driverOf is the CSI driver of a volume, inline or behind a claim, in whose place there may be a plugin of
-// old (KEP-625). It is empty if the volume has none.
+// driverOf returns the CSI driver of a volume, inline or of a claim, or "" without one. The driver may have replaced an
+// in-tree plugin (KEP-625).
 func (p *Plugin) driverOf(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) (string, error) {
 	switch {
 	case volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil:
@@ -149,7 +149,7 @@ func (p *Plugin) driverOfClaim(ctx context.Context, namespace, name string) (str
 	return driverOfVolume(volume), err
 }
 
-// inTree knows which drivers are in the place of which plugins.
+// inTree maps in-tree plugins to the drivers that have replaced them.
 var inTree = csitranslation.New()
 
 func driverOfVolume(volume *corev1.PersistentVolume) string {
@@ -172,7 +172,7 @@ func (p *Plugin) driverNeedsAudience(ctx context.Context, name, audience string)
 	return false, nil
 }
 
-// orMissing names an object that isn't there as the reference's listers do: by its kind.
+// orMissing names a missing object by its kind, as the reference's listers do.
 func orMissing(err error, kind schema.GroupResource, name string) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(kind, name)

@@ -1,8 +1,9 @@
-// Package ownerreferencespermissionenforcement has the OwnerReferencesPermissionEnforcement plugin: who
-// gives an object an owner could delete it, and who blocks the owner's deletion could hold that up.
+// Package ownerreferencespermissionenforcement has the plugin OwnerReferencesPermissionEnforcement: a user who changes
+// an object's owners must have the permission to delete the object, and a user who blocks an owner's deletion the
+// permission to delay it.
 //
-// It is off by default: with it, a controller that sets blockOwnerDeletion must be allowed to update
-// the finalizers of its owners, which one that never ran with it may not be.
+// The plugin is off by default: with it, a controller that sets blockOwnerDeletion needs the permission to update the
+// finalizers of its owners.
 package ownerreferencespermissionenforcement
 
 import (
@@ -54,7 +55,7 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	// Old kubelets corrupt the metadata that they send with a pod's status; the storage ignores it.
+	// Old kubelets send wrong metadata with a pod's status. The storage ignores the metadata.
 	if a.GetResource().GroupResource() == corev1.Resource("pods") && a.GetSubresource() == "status" {
 		return nil
 	}
@@ -92,8 +93,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// ownerReferences returns those of the object and of the one that it replaces; false if an object has
-// no metadata.
+// ownerReferences returns the owner references of the new and the old object. ok is false if one of them has no
+// metadata.
 func ownerReferences(a admission.Attributes) (references, old []metav1.OwnerReference, ok bool) {
 	read := func(object runtime.Object) []metav1.OwnerReference {
 		accessor, err := meta.Accessor(object)
@@ -111,7 +112,7 @@ func ownerReferences(a admission.Attributes) (references, old []metav1.OwnerRefe
 	return references, old, ok
 }
 
-// newlyBlocking returns the references that block their owner's deletion, and didn't before.
+// newlyBlocking returns the references that block their owner's deletion and didn't before.
 func newlyBlocking(references, old []metav1.OwnerReference) []metav1.OwnerReference {
 	blocks := func(r metav1.OwnerReference) bool { return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion }
 	blocked := map[types.UID]bool{}
@@ -127,8 +128,8 @@ func newlyBlocking(references, old []metav1.OwnerReference) []metav1.OwnerRefere
 	return blocking
 }
 
-// owners returns what must be allowed for a reference to block: to set finalizers on whatever the
-// reference may mean.
+// owners returns the permissions that a blocking reference needs: to set finalizers on each resource that the reference
+// may mean.
 func (p *Plugin) owners(reference metav1.OwnerReference, a admission.Attributes) ([]authorizer.AttributesRecord, error) {
 	gv, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil {
@@ -151,7 +152,7 @@ func (p *Plugin) owners(reference metav1.OwnerReference, a admission.Attributes)
 			ResourceRequest: true,
 		}
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			owner.Namespace = a.GetNamespace() // owners are in the same namespace
+			owner.Namespace = a.GetNamespace() // owners are in the object's namespace
 		}
 		owners = append(owners, owner)
 	}

@@ -1,8 +1,8 @@
-// Package persistentvolumeclaimresize has the PersistentVolumeClaimResize plugin: a claim may grow
-// once it is bound, if its storage class allows that.
+// Package persistentvolumeclaimresize has the plugin PersistentVolumeClaimResize: a claim may grow after it is bound,
+// if its storage class allows that.
 //
-// It makes nothing grow: the volume's driver does. That a claim may not shrink is package validation's
-// business, and how much a namespace may claim ResourceQuota's.
+// The volume's driver makes the volume grow. Validation refuses a claim that shrinks, and ResourceQuota limits the
+// claims of a namespace.
 package persistentvolumeclaimresize
 
 import (
@@ -24,7 +24,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Update)}
 }
 
-// Plugin judges which claims may grow.
+// Plugin checks which claims may grow.
 type Plugin struct {
 	*admission.Handler
 	classes storagelisters.StorageClassLister

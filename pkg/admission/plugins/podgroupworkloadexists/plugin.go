@@ -1,7 +1,7 @@
-// Package podgroupworkloadexists has the PodGroupWorkloadExists plugin: a group of pods that is made
-// from a workload comes after the workload (documentation of the lifecycle of pod groups).
+// Package podgroupworkloadexists has the plugin PodGroupWorkloadExists: a pod group that is made from a workload needs
+// an existing workload, as documented for the lifecycle of pod groups.
 //
-// It doesn't look for the template in the workload, nor at groups of no workload.
+// The plugin doesn't look for the template in the workload, and ignores groups without a workload.
 package podgroupworkloadexists
 
 import (
@@ -22,7 +22,7 @@ const Name = "PodGroupWorkloadExists"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create)} }
 
-// Plugin looks for the workloads of pod groups.
+// Plugin reads the workloads of pod groups.
 type Plugin struct {
 	*admission.Handler
 	client kubernetes.Interface
@@ -30,8 +30,8 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. Workloads are on demand, and
-// an informer of what isn't served is never ready: so they are read one by one.
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The plugin has no informer of workloads:
+// they are served on demand, and the informer of a resource that isn't served is never ready.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
 // ValidateInitialization implements admission.InitializationValidator.

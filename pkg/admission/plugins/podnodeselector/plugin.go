@@ -1,8 +1,8 @@
-// Package podnodeselector has the PodNodeSelector plugin: a namespace says which nodes its pods may be
-// placed on, by its annotation or by the plugin's configuration.
+// Package podnodeselector has the plugin PodNodeSelector: the annotation of a namespace, or the plugin's configuration,
+// selects the nodes of its pods.
 //
-// It is off by default. It says where pods go, and keeps no others away: for that, taint the nodes and
-// have PodTolerationRestriction say who tolerates it.
+// The plugin is off by default. It doesn't keep other pods away from the nodes: for that, taint the nodes, and let
+// PodTolerationRestriction decide which pods tolerate the taint.
 package podnodeselector
 
 import (
@@ -24,10 +24,10 @@ import (
 const Name = "PodNodeSelector"
 
 const (
-	// annotation of a namespace is the node selector of its pods.
+	// annotation is a namespace's annotation with the node selector of its pods.
 	annotation = "scheduler.alpha.kubernetes.io/node-selector"
-	// clusterDefault is the configuration's key for namespaces without the annotation; its other keys
-	// are namespaces, and the labels that their pods may select by.
+	// clusterDefault is the configuration's key for namespaces without the annotation. Its other keys are namespaces,
+	// with the labels that their pods may select.
 	clusterDefault = "clusterDefaultNodeSelector"
 )
 
@@ -83,8 +83,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return p.allowed(a, pod)
 }
 
-// podAndSelector returns the pod of a request, nil if it is about something else, and the selector of
-// its namespace, which doesn't conflict with the pod's own.
+// podAndSelector returns the pod of a request and the selector of its namespace, which doesn't conflict with the pod's
+// own. The pod is nil for other requests.
 func (p *Plugin) podAndSelector(ctx context.Context, a admission.Attributes) (*corev1.Pod, labels.Set, error) {
 	pod, isPod := a.GetObject().(*corev1.Pod)
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || !isPod {
@@ -116,7 +116,7 @@ func (p *Plugin) selectorOf(ctx context.Context, a admission.Attributes) (labels
 	return labels.ConvertSelectorToLabelsMap(selector)
 }
 
-// allowed checks the pod's selector against what the configuration allows its namespace, if it says so.
+// allowed checks the pod's selector against the labels that the configuration allows in the namespace, if it has any.
 func (p *Plugin) allowed(a admission.Attributes, pod *corev1.Pod) error {
 	allowed, err := labels.ConvertSelectorToLabelsMap(p.selectors[a.GetNamespace()])
 	if err != nil || len(allowed) == 0 {

@@ -1,9 +1,8 @@
-// Package podresizevalidator has the PodResizeValidator plugin (KEP-1287): the resources of a pod that runs
-// can be changed to what its node has, if that is a Linux node.
+// Package podresizevalidator has the plugin PodResizeValidator (KEP-1287): the resources of a running pod can be
+// resized up to the capacity of its node, if that is a Linux node.
 //
-// It looks at one pod, not at what else runs on the node: that is the kubelet's to judge. It needs the
-// node's object: where pods are bound to nodes that don't exist, disable it, or no resize of them is
-// admitted.
+// The plugin checks one pod and ignores other pods of the node: the kubelet checks those. It needs the node's object.
+// If pods are bound to nodes that don't exist, disable the plugin, or all resizes are refused.
 package podresizevalidator
 
 import (
@@ -36,7 +35,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Update)}
 }
 
-// Plugin reads nodes, one for each pod that is resized.
+// Plugin reads a node for each pod that is resized.
 type Plugin struct {
 	*admission.Handler
 	client kubernetes.Interface
@@ -77,7 +76,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// beyond says of which of the requests there isn't enough.
+// beyond returns the requests that exceed the node's resources.
 func beyond(requests, allocatable corev1.ResourceList) []string {
 	var lacking []string
 	if cpu := requests.Cpu(); cpu.Cmp(*allocatable.Cpu()) > 0 {
@@ -89,7 +88,7 @@ func beyond(requests, allocatable corev1.ResourceList) []string {
 	return lacking
 }
 
-// refuse says in the status why, for programs.
+// refuse adds a cause to the status of a refusal, for programs.
 func refuse(a admission.Attributes, cause metav1.CauseType, err error) error {
 	refusal := admission.NewForbidden(a, err)
 	var status *apierrors.StatusError

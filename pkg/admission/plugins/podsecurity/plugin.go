@@ -1,8 +1,8 @@
-// Package podsecurity has the PodSecurity plugin (KEP-2579): it holds pods against the level that the
-// labels of their namespace ask for. The judgement is that of k8s.io/pod-security-admission.
+// Package podsecurity has the plugin PodSecurity (KEP-2579): it checks pods against the level in the labels of their
+// namespace. k8s.io/pod-security-admission makes the decisions.
 //
-// The level is "privileged" unless labels or a configuration say otherwise, and then nothing is
-// refused. Rules that are finer than the three levels are for a ValidatingAdmissionPolicy.
+// The default level is "privileged", which refuses nothing. For other rules than those of the three levels, write a
+// ValidatingAdmissionPolicy.
 package podsecurity
 
 import (
@@ -34,7 +34,7 @@ import (
 // Name is the plugin's name.
 const Name = "PodSecurity"
 
-// recorder counts for all servers of the process: metrics are registered once.
+// recorder counts for all servers of the process: a metric can be registered once.
 var recorder = sync.OnceValue(func() metrics.Recorder {
 	r := metrics.NewPrometheusRecorder(api.GetAPIVersion())
 	r.MustRegister(legacyregistry.MustRegister)
@@ -47,7 +47,7 @@ func New(config io.Reader) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Here, where the file is known that it is from.
+	// An error here can name the file.
 	if errs := validation.ValidatePodSecurityConfiguration(configuration); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
@@ -61,7 +61,7 @@ func New(config io.Reader) (*Plugin, error) {
 	}, nil
 }
 
-// Plugin asks the judge.
+// Plugin asks the library.
 type Plugin struct {
 	*namespaces.Handler
 	judge   *podsecurity.Admission
@@ -70,8 +70,7 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// InspectEffectiveVersion implements initializer.WantsEffectiveVersion: an emulated version knows no
-// checks that came later.
+// InspectEffectiveVersion implements initializer.WantsEffectiveVersion: an emulated version doesn't have later checks.
 func (p *Plugin) InspectEffectiveVersion(version compatibility.EffectiveVersion) {
 	if emulated := version.EmulationVersion(); emulated != nil {
 		p.version = new(api.MajorMinorVersion(int(emulated.Major()), int(emulated.Minor())))
@@ -88,7 +87,7 @@ func (p *Plugin) ValidateInitialization() error {
 		return err
 	}
 	p.judge.Evaluator = evaluator
-	// Pods are listed when a namespace asks for another level, so rarely that no informer pays off.
+	// Pods are listed when the level of a namespace changes. That is too rare for an informer.
 	p.judge.PodLister = podsecurity.PodListerFromClient(p.Client)
 	p.judge.NamespaceGetter = p.Handler
 	if err := p.judge.CompleteConfiguration(); err != nil {
@@ -119,7 +118,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return refusal(a, response)
 }
 
-// refusal is what the judge says, as far as it says something.
+// refusal returns the error of the library's response.
 func refusal(a admission.Attributes, response *admissionv1.AdmissionResponse) error {
 	err := admission.NewForbidden(a, errors.New("Not allowed by PodSecurity"))
 	var status *apierrors.StatusError
@@ -141,7 +140,7 @@ func refusal(a admission.Attributes, response *admissionv1.AdmissionResponse) er
 	return status
 }
 
-// attributes are a request as the judge wants it. The objects are of the API's versioned types already.
+// attributes is a request for the library. Its objects have the API's versioned types already.
 type attributes struct{ admission.Attributes }
 
 func (a attributes) GetObject() (runtime.Object, error)    { return a.Attributes.GetObject(), nil }

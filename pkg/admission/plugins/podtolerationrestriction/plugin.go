@@ -1,8 +1,8 @@
-// Package podtolerationrestriction has the PodTolerationRestriction plugin: a namespace says what its
-// pods tolerate by default, and what they may tolerate at all.
+// Package podtolerationrestriction has the plugin PodTolerationRestriction: a namespace has default tolerations for its
+// pods, and a list of tolerations that its pods may have.
 //
-// It is off by default. A list of what is allowed must hold what other plugins add,
-// DefaultTolerationSeconds before all, or pods are refused for what they didn't ask for.
+// The plugin is off by default. The list must contain the tolerations that other plugins add, in particular
+// DefaultTolerationSeconds: otherwise pods are refused for tolerations that their users didn't set.
 package podtolerationrestriction
 
 import (
@@ -32,7 +32,7 @@ const (
 	allowedAnnotation  = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 )
 
-// Configuration is for namespaces without the annotations.
+// Configuration is the default for namespaces without the annotations.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -40,7 +40,7 @@ type Configuration struct {
 	Whitelist []corev1.Toleration `json:"whitelist,omitempty"`
 }
 
-// configurationVersion is the one version of the configuration that there is.
+// configurationVersion is the only version of the configuration.
 const configurationVersion = "podtolerationrestriction.admission.k8s.io/v1alpha1"
 
 // New returns the plugin with its configuration, which may be nil.
@@ -79,8 +79,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 			return err
 		}
 	}
-	// Nodes that lack memory are tainted, and pods with any guarantee are kept on them. A pod that asks
-	// for nothing has none.
+	// Nodes with too little memory are tainted. Pods with a guarantee of memory tolerate the taint; pods without
+	// requests have none.
 	if podspec.QOSClass(pod) != corev1.PodQOSBestEffort {
 		added = append(slices.Clip(added), corev1.Toleration{
 			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
@@ -108,7 +108,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// podOf returns the pod of a request on pods themselves, else nil.
+// podOf returns the pod of a request for pods themselves, else nil.
 func podOf(a admission.Attributes) *corev1.Pod {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil
@@ -117,8 +117,8 @@ func podOf(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// tolerations returns what an annotation of the namespace says; without it, the fallback. An annotation
-// with an empty list counts.
+// tolerations returns the tolerations of a namespace's annotation, or the fallback without the annotation. An empty
+// list counts as an annotation.
 func (p *Plugin) tolerations(ctx context.Context, a admission.Attributes, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
 	namespace, err := p.Of(ctx, a)
 	if err != nil {

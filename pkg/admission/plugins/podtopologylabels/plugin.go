@@ -1,8 +1,8 @@
-// Package podtopologylabels has the PodTopologyLabels plugin (KEP-4742): a pod gets the zone and the
-// region of its node as labels, whatever it had, when it is bound or created on a node.
+// Package podtopologylabels has the plugin PodTopologyLabels (KEP-4742): a pod gets the zone and the region of its node
+// as labels when it is bound to a node or created on one. The node's labels replace the pod's.
 //
-// It copies no other labels: a webhook for pods/binding can add those. And it doesn't follow a node
-// whose labels change.
+// The plugin copies no other labels: a webhook for pods/binding can add those. Later changes of the node's labels have
+// no effect.
 package podtopologylabels
 
 import (
@@ -21,7 +21,7 @@ import (
 // Name is the plugin's name.
 const Name = "PodTopologyLabels"
 
-// copied are the labels that are copied.
+// copied are the labels of the node that the pod gets.
 var copied = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
 
 // New returns the plugin.
@@ -29,7 +29,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create)}
 }
 
-// Plugin reads nodes, one for each pod that it labels.
+// Plugin reads a node for each pod that it labels.
 type Plugin struct {
 	*admission.Handler
 	client kubernetes.Interface
@@ -68,16 +68,16 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		if binding.Target.Kind != "Node" {
 			return nil
 		}
-		// The labels of a binding become those of its pod.
+		// The binding's labels become the pod's.
 		return p.label(ctx, &binding.ObjectMeta, binding.Target.Name)
 	}
 	return nil
 }
 
-// label copies the labels over those that the object has. A node that doesn't exist has none.
+// label copies the node's labels to the object. A missing node has none.
 func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
 	if nodeName == "" || len(content.IsPathSegmentName(nodeName)) > 0 {
-		return nil // no client can ask for such a one
+		return nil // no client can request such a name
 	}
 	node, err := p.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

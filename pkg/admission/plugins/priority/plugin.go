@@ -1,8 +1,7 @@
-// Package priority has the Priority plugin: it gives pods and groups of pods the priority and the
-// preemption policy of their PriorityClass, and lets one PriorityClass be the default.
+// Package priority has the plugin Priority: a pod or pod group gets the priority and the preemption policy of its
+// PriorityClass, and one PriorityClass can be the default.
 //
-// It doesn't say who may use a class: a ResourceQuota with the scope PriorityClass does. And it
-// preempts nobody: a scheduler does.
+// A ResourceQuota with the scope PriorityClass limits the use of a class. A scheduler preempts pods.
 package priority
 
 import (
@@ -29,7 +28,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
 }
 
-// Plugin resolves the priority of pods and of their groups, and validates priority classes.
+// Plugin resolves the priority of pods and pod groups, and validates priority classes.
 type Plugin struct {
 	*admission.Handler
 	classes schedulinglisters.PriorityClassLister
@@ -76,7 +75,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if a.GetOperation() != admission.Update {
 		return p.resolve(now, a)
 	}
-	// What was resolved at creation stays for an update that doesn't mention it.
+	// An update without these fields keeps the values of the creation.
 	old := of(a.GetOldObject())
 	if old == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("resource was marked with kind %s but was unable to be converted", a.GetKind().Kind))
@@ -90,7 +89,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// choice is where an object names its class, and what comes of it.
+// choice has an object's class and the fields that follow from it.
 type choice struct {
 	kind      string
 	class     *string
@@ -109,8 +108,8 @@ func podChoice(o runtime.Object) *choice {
 		func(policy *corev1.PreemptionPolicy) { spec.PreemptionPolicy = policy }}
 }
 
-// groupChoice is that of a group of pods, which has its class as pods have theirs (documentation of
-// the disruption and priority of pod groups).
+// groupChoice returns the choice of a pod group, which has a class like a pod, as documented for the disruption and
+// priority of pod groups.
 func groupChoice(o runtime.Object) *choice {
 	group, ok := o.(*schedulingv1beta1.PodGroup)
 	if !ok {
@@ -123,12 +122,12 @@ func groupChoice(o runtime.Object) *choice {
 		}}
 }
 
-// resolve fills in what the object's class, or the default class, says.
+// resolve sets the fields that follow from the object's class, or from the default class.
 func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
 	}
-	// Without a default class: priority 0, preempting.
+	// Without a default class, the priority is 0 and the pod preempts.
 	class := &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
 	if name := *c.class; name != "" {
 		var err error
@@ -166,8 +165,8 @@ func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	return nil
 }
 
-// defaultClass returns the class that is marked as default, nil if there is none. If two writers have
-// managed to mark two, it is the lower one.
+// defaultClass returns the default class, or nil without one. If concurrent writes have marked two, the lower one
+// counts.
 func (p *Plugin) defaultClass() (*schedulingv1.PriorityClass, error) {
 	classes, err := p.classes.List(labels.Everything())
 	if err != nil {

@@ -13,11 +13,12 @@ import (
 
 const (
 	claimObjects = corev1.ResourceName("count/persistentvolumeclaims")
-	// ofClass stands between the name of a storage class and what is counted of its claims alone.
+	// ofClass stands between the name of a storage class and the resource that is counted for the class alone.
 	ofClass = ".storageclass.storage.k8s.io/"
 )
 
-// claims are counted, and so is the storage that they request, both in all and by storage class.
+// claims returns the rules for claims. Claims and the storage that they request are counted in total and by storage
+// class.
 func claims() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {
@@ -65,7 +66,7 @@ func claims() rules {
 	}
 }
 
-// statusCounts tells whether a status says that a volume has another size or another attributes class.
+// statusCounts reports whether a change of the status changes the volume's size or its attributes class.
 func statusCounts(a admission.Attributes) bool {
 	claim, isClaim := a.GetObject().(*corev1.PersistentVolumeClaim)
 	old, wasClaim := a.GetOldObject().(*corev1.PersistentVolumeClaim)
@@ -74,8 +75,8 @@ func statusCounts(a admission.Attributes) bool {
 			!slices.Equal(attributesClasses(claim), attributesClasses(old)))
 }
 
-// claimedStorage is what was requested, or what was allocated if that is more, in whole bytes. It is
-// nil for a claim that requests nothing.
+// claimedStorage returns the requested storage, or the allocated storage if that is more, in whole bytes. It returns
+// nil for a claim without a request.
 func claimedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	storage, ok := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if !ok {
@@ -89,8 +90,7 @@ func claimedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	return &storage
 }
 
-// attributesClasses returns the sorted names of the attributes classes that the claim's volume has, or
-// is about to have.
+// attributesClasses returns the sorted names of the volume's current and requested attributes classes.
 func attributesClasses(claim *corev1.PersistentVolumeClaim) []string {
 	var names []string
 	for _, name := range []*string{claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName} {

@@ -1,8 +1,8 @@
-// Package resourcequota says how the ResourceQuota plugin of k8s.io/apiserver counts: what pods,
-// services and claims, of volumes and of devices, use of a quota. Everything else is counted by the number of objects.
+// Package resourcequota has the rules by which the plugin ResourceQuota of k8s.io/apiserver counts pods, services,
+// persistent volume claims and device claims. Other kinds are counted by their number of objects.
 //
-// What a quota limits is its status.hard, which a controller copies from its spec: where no such
-// controller runs, a quota has no effect until its status is written.
+// A quota limits by its status.hard, which a controller copies from its spec. Without that controller, a quota has no
+// effect until its status is written.
 package resourcequota
 
 import (
@@ -23,7 +23,7 @@ import (
 // Name is the plugin's name.
 const Name = resourcequota.PluginName
 
-// evaluators is how many quotas are written to at the same time, as in the reference.
+// evaluators is the number of quotas that are written in parallel, as in the reference.
 const evaluators = 5
 
 // New returns the plugin with its configuration, which may be nil.
@@ -38,7 +38,7 @@ func New(config io.Reader) (*resourcequota.QuotaAdmission, error) {
 	return resourcequota.NewResourceQuota(configuration, evaluators)
 }
 
-// ignored are not counted: what isn't stored, and events.
+// ignored resources are not counted: events, and resources that aren't stored.
 var ignored = []schema.GroupResource{
 	{Resource: "bindings"},
 	{Resource: "componentstatuses"},
@@ -52,7 +52,7 @@ var ignored = []schema.GroupResource{
 	{Group: "events.k8s.io", Resource: "events"},
 }
 
-// aliases are resources that were counted before there was "count/RESOURCE".
+// aliases are the names of resources that were counted before the form "count/RESOURCE" existed.
 var aliases = map[string]corev1.ResourceName{
 	"configmaps":             corev1.ResourceConfigMaps,
 	"resourcequotas":         corev1.ResourceQuotas,
@@ -60,8 +60,8 @@ var aliases = map[string]corev1.ResourceName{
 	"secrets":                corev1.ResourceSecrets,
 }
 
-// Configuration returns what the plugin counts. The lister finds the objects that a controller
-// measures; admission itself needs none, and passes nil.
+// Configuration returns the plugin's configuration. A controller measures the objects of the lister. Admission passes
+// nil.
 func Configuration(lister quota.ListerForResourceFunc) quota.Configuration {
 	if lister == nil {
 		lister = func(resource schema.GroupVersionResource) (cache.GenericLister, error) {

@@ -12,7 +12,8 @@ import (
 
 const deviceClaimObjects = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
 
-// deviceClaims are counted, and so are the devices that they request of each device class (KEP-4381).
+// deviceClaims returns the rules for device claims. The claims are counted, and the devices of each class that they
+// request (KEP-4381).
 func deviceClaims() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {
@@ -41,8 +42,8 @@ func deviceClaims() rules {
 	}
 }
 
-// mostDevices is how many devices of each class a request may get: of alternatives, the most that one
-// of them asks for, and as many as a claim can hold where all are asked for.
+// mostDevices returns the greatest number of devices of each class that a request can get: for alternatives, the most
+// of any alternative; for all devices, the most that a claim can hold.
 func mostDevices(request *resourcev1.DeviceRequest) map[string]int64 {
 	most := map[string]int64{}
 	add := func(class string, mode resourcev1.DeviceAllocationMode, count int64) {

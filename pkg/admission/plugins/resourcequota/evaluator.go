@@ -14,17 +14,17 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// rules are what differs between the kinds that have more to count than objects.
+// rules are the differences between the kinds that count more than objects.
 type rules struct {
-	// counts tells whether a quota's resource is counted by this kind.
+	// counts reports whether the kind counts a quota's resource.
 	counts func(corev1.ResourceName) bool
-	// handles tells whether a request can change what is used.
+	// handles reports whether a request can change the usage.
 	handles func(admission.Attributes) bool
-	// constraints checks that an object says what the quotas that count it need to know; nil needs nothing.
+	// constraints checks that an object has the fields that its quotas need. Nil needs none.
 	constraints func(required []corev1.ResourceName, object runtime.Object) error
-	// scope tells whether a scope covers an object; nil knows no scopes.
+	// scope reports whether a scope covers an object. Nil knows no scopes.
 	scope generic.MatchesScopeFunc
-	// usage is what an object uses.
+	// usage returns the usage of an object.
 	usage generic.UsageFunc
 }
 
@@ -98,7 +98,7 @@ func (e *evaluator) inScope(scope corev1.ScopedResourceSelectorRequirement, obje
 	return e.scope(scope, object)
 }
 
-// selectorOperators are how scope selectors are written as label selectors.
+// selectorOperators map the operators of scope selectors to those of label selectors.
 var selectorOperators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpIn:           selection.In,
 	corev1.ScopeSelectorOpNotIn:        selection.NotIn,
@@ -106,8 +106,8 @@ var selectorOperators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpDoesNotExist: selection.DoesNotExist,
 }
 
-// selects tells whether a scope's selector takes any of the names that an object refers to. Who refers
-// to none is asked as such.
+// selects reports whether a scope's selector matches any of the names that an object refers to. An object without names
+// is compared as such.
 func selects(scope corev1.ScopedResourceSelectorRequirement, names []string) (bool, error) {
 	operator, ok := selectorOperators[scope.Operator]
 	if !ok {
@@ -125,7 +125,7 @@ func selects(scope corev1.ScopedResourceSelectorRequirement, names []string) (bo
 	}), nil
 }
 
-// as returns the object as the type that the evaluator counts.
+// as converts the object to the type that the evaluator counts.
 func as[Object runtime.Object](object runtime.Object) (Object, error) {
 	typed, ok := object.(Object)
 	if !ok {

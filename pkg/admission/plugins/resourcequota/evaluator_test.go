@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// TestUsageStats measures with a lister, as a controller would.
+// The evaluators measure the objects of a lister, as a controller does.
 func TestUsageStats(t *testing.T) {
 	t.Parallel()
 	objects := map[corev1.ResourceName]runtime.Object{
@@ -54,7 +54,7 @@ func TestUsageStats(t *testing.T) {
 	}
 }
 
-// TestMatchingResources is about the names in quotas that each kind is counted by.
+// Each kind counts its own names of quotas.
 func TestMatchingResources(t *testing.T) {
 	t.Parallel()
 	counted := map[string][]corev1.ResourceName{
@@ -77,7 +77,7 @@ func TestMatchingResources(t *testing.T) {
 	}
 }
 
-// TestHandles is about the requests that can change what is used.
+// Requests that can change the usage are handled.
 func TestHandles(t *testing.T) {
 	t.Parallel()
 	claim := volumeClaim
@@ -123,7 +123,7 @@ func TestHandles(t *testing.T) {
 	}
 }
 
-// TestScopes is about the scopes of quotas, and of the limits that the plugin's configuration sets.
+// Quotas and the limits of the plugin's configuration have scopes.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*corev1.Pod)) *corev1.Pod {
@@ -222,7 +222,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestLimitedScopes shows that pods which the configuration limits need a quota of their scope.
+// Pods that the configuration limits need a quota of their scope.
 func TestLimitedScopes(t *testing.T) {
 	t.Parallel()
 	scope := corev1.ScopedResourceSelectorRequirement{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpExists}

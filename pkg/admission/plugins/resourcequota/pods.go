@@ -19,15 +19,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// requestPrefix and limitPrefix are what quotas write before a resource's name.
+// requestPrefix and limitPrefix precede a resource's name in a quota.
 const (
 	requestPrefix = corev1.DefaultResourceRequestsPrefix
 	limitPrefix   = "limits."
 )
 
-// computed are the resources that quotas count by requests and by limits, and under their plain name
-// by requests. For required ones, each container must say what it needs if a quota counts them; that
-// was a mistake of the API, so there will be no more of these.
+// computed are the resources that quotas count by requests and by limits, and by requests under their plain name. If a
+// quota counts a required one, each container must set it. The API has this rule for compatibility alone, so no
+// resource will be added.
 var computed = []struct {
 	name     corev1.ResourceName
 	required bool
@@ -37,7 +37,7 @@ var computed = []struct {
 	{corev1.ResourceEphemeralStorage, false},
 }
 
-// podCounts are the names under which quotas count all pods, and those that haven't ended.
+// podObjects counts all pods, livePods those that haven't ended.
 const (
 	podObjects = corev1.ResourceName("count/pods")
 	livePods   = corev1.ResourcePods
@@ -77,7 +77,7 @@ func countedByPods(name corev1.ResourceName) bool {
 	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !podspec.IsNativeResource(name)
 }
 
-// podConstraints implements the mistake that computed tells of.
+// podConstraints checks that each container sets the required resources; see computed.
 func podConstraints(required []corev1.ResourceName, object runtime.Object) error {
 	pod, err := as[*corev1.Pod](object)
 	if err != nil {
@@ -114,7 +114,7 @@ func mustBeGiven(name corev1.ResourceName) bool {
 	return false
 }
 
-// podLevelCovers removes what the pod as a whole says, and tells whether nothing is left.
+// podLevelCovers removes resources that the pod sets as a whole, and reports whether none is left.
 func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) bool {
 	if pod.Spec.Resources == nil {
 		return false
@@ -125,7 +125,7 @@ func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) b
 	return len(missing) == 0
 }
 
-// podUsage counts the object always, and the rest until the pod has ended.
+// podUsage returns the pod's usage. A pod that has ended counts as an object alone.
 func podUsage(pod *corev1.Pod, now time.Time) corev1.ResourceList {
 	usage := corev1.ResourceList{podObjects: *one()}
 	if hasEnded(pod, now) {
@@ -139,14 +139,14 @@ func hasEnded(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return true
 	}
-	// A pod whose node is gone may be there long after its grace period.
+	// A pod on a node that is gone may exist long after its grace period.
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return false
 	}
 	return now.After(pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second))
 }
 
-// computeUsage names requests and limits as quotas do.
+// computeUsage returns requests and limits under the names of quotas.
 func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{livePods: *one()}
 	for _, c := range computed {
@@ -194,17 +194,17 @@ func podInScope(scope corev1.ScopedResourceSelectorRequirement, object runtime.O
 	return false, nil
 }
 
-// isTerminating tells whether the pod ends by itself.
+// isTerminating reports whether the pod has a deadline.
 func isTerminating(pod *corev1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 }
 
-// isBestEffort tells whether the pod asks for no processor and no memory.
+// isBestEffort reports whether the pod requests neither CPU nor memory.
 func isBestEffort(pod *corev1.Pod) bool {
 	return cmp.Or(pod.Status.QOSClass, podspec.QOSClass(pod)) == corev1.PodQOSBestEffort
 }
 
-// crossesNamespaces tells whether the pod is placed by pods of other namespaces.
+// crossesNamespaces reports whether pods of other namespaces affect the pod's placement.
 func crossesNamespaces(affinity *corev1.Affinity) bool {
 	if affinity == nil {
 		return false

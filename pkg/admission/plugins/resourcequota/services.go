@@ -9,8 +9,8 @@ import (
 
 const serviceObjects = corev1.ResourceName("count/services")
 
-// services are counted, and so are their load balancers and node ports: those that they will get, for
-// they have none yet when they are admitted.
+// services returns the rules for services. Services are counted, and the load balancers and node ports that they will
+// get: admission precedes their allocation.
 func services() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {

@@ -1,8 +1,8 @@
-// Package runtimeclass has the RuntimeClass plugin (KEP-585): pods get the overhead and the placement
-// of the runtime class that they name.
+// Package runtimeclass has the plugin RuntimeClass (KEP-585): a pod gets the overhead and the node selector of its
+// runtime class.
 //
-// Pods that name none are left alone, and there is no default. Where the pods of a namespace run is for
-// PodNodeSelector.
+// There is no default class: the plugin ignores pods without one. PodNodeSelector selects the nodes of a whole
+// namespace.
 package runtimeclass
 
 import (
@@ -113,8 +113,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// podAndClass returns the pod of a request, nil if it is about something else, and the class that it
-// names, nil if it names none.
+// podAndClass returns the pod of a request and its class. The pod is nil for other requests, and the class is nil if
+// the pod has none.
 func (p *Plugin) podAndClass(ctx context.Context, a admission.Attributes) (*corev1.Pod, *nodev1.RuntimeClass, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil, nil
@@ -129,7 +129,7 @@ func (p *Plugin) podAndClass(ctx context.Context, a admission.Attributes) (*core
 	name := *pod.Spec.RuntimeClassName
 	class, err := p.classes.Get(name)
 	if apierrors.IsNotFound(err) {
-		// Another process may have written it to the same storage.
+		// Another process may have written the class to the same storage.
 		class, err = p.client.NodeV1().RuntimeClasses().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil, admission.NewForbidden(a, fmt.Errorf("pod rejected: RuntimeClass %q not found", name))

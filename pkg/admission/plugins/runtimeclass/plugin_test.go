@@ -72,7 +72,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// TestValidate is about what other plugins and webhooks have made of the pod.
+// Validation checks the pod after the changes of other plugins and webhooks.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	overhead := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}

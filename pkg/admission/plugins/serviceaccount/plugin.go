@@ -1,8 +1,8 @@
-// Package serviceaccount has the ServiceAccount plugin: every pod runs as a service account of its
-// namespace, and is given a token of it.
+// Package serviceaccount has the plugin ServiceAccount: every pod gets a service account of its namespace and a token
+// of the account.
 //
-// It is off unless it is asked for: in a cluster a controller makes the service account "default" of
-// each namespace, and without one no pod could be created.
+// The plugin is off by default: it needs a controller that makes the service account "default" in each namespace.
+// Without that account, no pod could be created.
 package serviceaccount
 
 import (
@@ -24,7 +24,7 @@ import (
 // Name is the plugin's name.
 const Name = "ServiceAccount"
 
-// defaultName is the service account of pods that name none.
+// defaultName is the service account of pods without one.
 const defaultName = "default"
 
 // New returns the plugin.
@@ -32,7 +32,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Plugin gives pods their service account.
+// Plugin sets the service account of pods.
 type Plugin struct {
 	*admission.Handler
 	client   kubernetes.Interface
@@ -62,8 +62,8 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// podOf returns the pod of a request that may refer to secrets or a service account, else nil: a pod is
-// judged when it is created, and its ephemeral containers when they are added.
+// podOf returns the pod of a request that may refer to secrets or a service account, else nil: a pod when it is
+// created, or when ephemeral containers are added.
 func podOf(a admission.Attributes) *corev1.Pod {
 	created := a.GetSubresource() == "" && a.GetOperation() == admission.Create
 	extended := a.GetSubresource() == "ephemeralcontainers" && a.GetOperation() == admission.Update
@@ -74,7 +74,7 @@ func podOf(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// isMirror tells whether the pod is the image of one that a kubelet runs of its own.
+// isMirror reports whether the pod is the mirror pod of a kubelet's static pod.
 func isMirror(pod *corev1.Pod) bool {
 	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return ok
@@ -104,7 +104,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	return p.Validate(ctx, a, o)
 }
 
-// automounts tells whether the pod gets a token: the pod says so, or its account, or nobody says no.
+// automounts reports whether the pod gets a token: the pod's field decides, else the account's, else it does.
 func automounts(account *corev1.ServiceAccount, pod *corev1.Pod) bool {
 	switch {
 	case pod.Spec.AutomountServiceAccountToken != nil:
@@ -147,7 +147,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// validateMirror checks that a mirror pod refers to nothing that its kubelet might learn of that way.
+// validateMirror checks that a mirror pod refers to no object that its kubelet could read because of that.
 func validateMirror(pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName != "" {
 		return errors.New("a mirror pod may not reference service accounts")
@@ -176,7 +176,7 @@ func (p *Plugin) account(ctx context.Context, a admission.Attributes, pod *corev
 	namespace, name := a.GetNamespace(), pod.Spec.ServiceAccountName
 	account, err := p.accounts.ServiceAccounts(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
-		// Another process may have written it to the same storage.
+		// Another process may have written the account to the same storage.
 		account, err = p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {

@@ -16,7 +16,7 @@ func limitsSecrets(account *corev1.ServiceAccount) bool {
 	return err == nil && limits
 }
 
-// limitSecrets checks that the pod refers to secrets that its account lists.
+// limitSecrets checks that the pod refers only to secrets that its account lists.
 func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.Volumes {
@@ -48,7 +48,7 @@ func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	return nil
 }
 
-// limitEphemeralSecrets does the same for the containers that may be added later.
+// limitEphemeralSecrets checks the same for ephemeral containers.
 func limitEphemeralSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.EphemeralContainers {

@@ -1,8 +1,8 @@
-// Package storageobjectinuseprotection has the StorageObjectInUseProtection plugin: it puts the
-// finalizers on volumes and claims that keep them while they are in use.
+// Package storageobjectinuseprotection has the plugin StorageObjectInUseProtection: new volumes and claims get
+// finalizers that prevent their deletion while they are in use.
 //
-// A cluster's controllers take them away again. On a server without these, disable it to have objects
-// gone when they are deleted, or remove the finalizer as they would.
+// The controllers of a cluster remove the finalizers. On a server without controllers, disable the plugin, or remove
+// the finalizers of deleted objects.
 package storageobjectinuseprotection
 
 import (
@@ -19,7 +19,7 @@ import (
 // Name is the plugin's name.
 const Name = "StorageObjectInUseProtection"
 
-// finalizers are what new objects get.
+// finalizers are the finalizers of new objects, by resource.
 var finalizers = map[schema.GroupResource]string{
 	corev1.Resource("persistentvolumeclaims"):     "kubernetes.io/pvc-protection",
 	corev1.Resource("persistentvolumes"):          "kubernetes.io/pv-protection",

@@ -1,8 +1,8 @@
-// Package taintnodesbycondition has the TaintNodesByCondition plugin: a new node is tainted as not
-// ready, so that no pod is placed on it before its conditions are known.
+// Package taintnodesbycondition has the plugin TaintNodesByCondition: a new node gets the taint "not ready", so that a
+// scheduler places no pod on it before its conditions are known.
 //
-// A cluster's node lifecycle controller takes the taint away again. Disable it where a scheduler runs
-// without that controller: pods would find no node.
+// The node lifecycle controller of a cluster removes the taint. Disable the plugin if a scheduler runs without that
+// controller: no node would take a pod.
 package taintnodesbycondition
 
 import (

@@ -1,7 +1,7 @@
-// Package boundpods is what plugins have in common that judge changes of pods by the nodes they are on.
+// Package boundpods has what plugins share that check changes of pods by their nodes.
 //
-// It passes over pods that are on no node yet: a plugin that judges those reads the request itself, and
-// what is in their specs with package podspec.
+// The package ignores pods without a node: a plugin for these reads the request itself, and the pod's spec with package
+// podspec.
 package boundpods
 
 import (
@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Change returns the pod as it will be and as it was, if the request changes the spec of one that is on a
-// node, and nil if it doesn't.
+// Change returns the new and the old pod, if the request changes the spec of a pod that is on a node. Otherwise the pod
+// is nil.
 func Change(a admission.Attributes) (pod, old *corev1.Pod, err error) {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
@@ -29,13 +29,13 @@ func Change(a admission.Attributes) (pod, old *corev1.Pod, err error) {
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("expected an old pod but got a %T", a.GetOldObject()))
 	}
-	if pod.Generation == old.Generation { // which counts changes of the spec
+	if pod.Generation == old.Generation { // the generation counts changes of the spec
 		return nil, nil, nil
 	}
 	return pod, old, nil
 }
 
-// Node reads a pod's node, without which the request is refused.
+// Node reads a pod's node. Without the node, the request is refused.
 func Node(ctx context.Context, client kubernetes.Interface, a admission.Attributes, name string) (*corev1.Node, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {

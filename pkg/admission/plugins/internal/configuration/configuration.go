@@ -1,6 +1,6 @@
-// Package configuration reads what AdmissionConfigurations say of plugins that have a file format of
-// their own. Those of k8s.io/apiserver bring theirs. It is not for files without apiVersion and kind,
-// such as PodNodeSelector's.
+// Package configuration reads the configurations of plugins that have a file format of their own. The plugins of
+// k8s.io/apiserver read theirs themselves. The package isn't for files without apiVersion and kind, such as
+// PodNodeSelector's.
 package configuration
 
 import (
@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kind is that of every plugin's configuration.
+// kind is the kind of every plugin's configuration.
 const kind = "Configuration"
 
-// Read reads a Configuration of the one version that there is. Fields that it doesn't have are errors.
+// Read reads a Configuration of the only version. Unknown fields are errors.
 func Read(from io.Reader, version string, into any) error {
 	content, err := io.ReadAll(from)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package defaultclass finds the class that objects get which name none.
+// Package defaultclass finds the default class for objects without a class.
 //
-// PriorityClasses are no such classes: a field marks the default, the lowest counts, and pods get its
-// value with its name. The Priority plugin looks for itself.
+// The package isn't for PriorityClasses: a field marks their default, the lowest default counts, and pods get its value
+// with its name. The plugin Priority finds it itself.
 package defaultclass
 
 import (
@@ -19,8 +19,8 @@ type Lister[Class metav1.Object] interface {
 	List(labels.Selector) ([]Class, error)
 }
 
-// Name returns the name of the class that one of the annotations marks as default, nil if none does. It waits
-// until the plugin's handler is ready. Its error is an answer to the request.
+// Name returns the name of the default class, which one of the annotations marks, or nil without one. It waits until
+// the plugin's handler is ready. Its error is the response to the request.
 func Name[Class metav1.Object](a admission.Attributes, handler *admission.Handler, lister Lister[Class], annotations ...string) (*string, error) {
 	if !handler.WaitForReady() {
 		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
@@ -32,8 +32,8 @@ func Name[Class metav1.Object](a admission.Attributes, handler *admission.Handle
 	return newest(classes, annotations), nil
 }
 
-// newest returns the name of the newest of the marked classes, so that a default can be replaced without a
-// gap.
+// newest returns the name of the newest class that is marked. So a user can replace the default class by a new one at
+// any time.
 func newest[Class metav1.Object](classes []Class, annotations []string) *string {
 	marked := slices.DeleteFunc(classes, func(c Class) bool {
 		return !slices.ContainsFunc(annotations, func(a string) bool { return c.GetAnnotations()[a] == "true" })

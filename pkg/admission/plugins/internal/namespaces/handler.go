@@ -1,7 +1,6 @@
-// Package namespaces is for plugins that go by the namespace of a request.
+// Package namespaces is for plugins that read the namespace of a request.
 //
-// A plugin that needs the namespace's name alone has that in the request, and embeds admission.Handler
-// instead.
+// A plugin that needs the namespace's name alone takes it from the request, and embeds admission.Handler instead.
 package namespaces
 
 import (
@@ -17,14 +16,14 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// Handler is an admission.Handler that reads namespaces, for plugins to embed.
+// Handler is an admission.Handler that reads namespaces. Plugins embed it.
 type Handler struct {
 	*admission.Handler
 	Client kubernetes.Interface
 	lister corelisters.NamespaceLister
 }
 
-// NewHandler returns a handler of the operations.
+// NewHandler returns a handler for the operations.
 func NewHandler(operations ...admission.Operation) *Handler {
 	return &Handler{Handler: admission.NewHandler(operations...)}
 }
@@ -47,8 +46,8 @@ func (h *Handler) ValidateInitialization() error {
 	return nil
 }
 
-// GetNamespace returns a namespace, from the server if the informer doesn't know it: another process may
-// have written it to the same storage.
+// GetNamespace returns a namespace. If the informer lacks it, GetNamespace reads it from the server: another process
+// may have written it to the same storage.
 func (h *Handler) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	namespace, err := h.lister.Get(name)
 	if apierrors.IsNotFound(err) {
@@ -57,7 +56,7 @@ func (h *Handler) GetNamespace(ctx context.Context, name string) (*corev1.Namesp
 	return namespace, err
 }
 
-// Of returns the namespace of a request. Its error is an answer to the request.
+// Of returns the namespace of a request. Its error is the response to the request.
 func (h *Handler) Of(ctx context.Context, a admission.Attributes) (*corev1.Namespace, error) {
 	if !h.WaitForReady() {
 		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
@@ -69,7 +68,7 @@ func (h *Handler) Of(ctx context.Context, a admission.Attributes) (*corev1.Names
 	return namespace, err
 }
 
-// IsIn tells whether a request is about something in a namespace, other than the namespace itself.
+// IsIn reports whether a request is for an object in a namespace, other than the namespace itself.
 func IsIn(a admission.Attributes) bool {
 	return a.GetNamespace() != "" && a.GetKind().GroupKind() != corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
 }

@@ -1,7 +1,6 @@
 // Package plugintest runs an admission plugin in a test, without a chain or a server.
 //
-// What depends on the order of plugins, or on what the storage does before and after them, is tested in
-// test/integration instead.
+// Tests that depend on the order of plugins or on the storage are in test/integration instead.
 package plugintest
 
 import (
@@ -26,7 +25,7 @@ import (
 	"k8s.io/component-base/compatibility"
 )
 
-// Request is what the plugin is asked to admit. Kind and resource follow from the objects.
+// Request is a request to admit. Its kind and resource follow from the objects.
 type Request struct {
 	Operation   admission.Operation
 	Object, Old runtime.Object
@@ -36,34 +35,34 @@ type Request struct {
 	DryRun      bool
 }
 
-// Create is a request that creates the object.
+// Create returns a request that creates the object.
 func Create(object runtime.Object) Request {
 	return Request{Operation: admission.Create, Object: object, Options: &metav1.CreateOptions{}}
 }
 
-// Update is a request that replaces the object.
+// Update returns a request that replaces the object.
 func Update(old, object runtime.Object) Request {
 	return Request{Operation: admission.Update, Object: object, Old: old, Options: &metav1.UpdateOptions{}}
 }
 
-// Delete is a request that deletes the object.
+// Delete returns a request that deletes the object.
 func Delete(old runtime.Object) Request {
 	return Request{Operation: admission.Delete, Old: old, Options: &metav1.DeleteOptions{}}
 }
 
-// Of returns the request on a subresource.
+// Of returns the request for a subresource.
 func (r Request) Of(subresource string) Request {
 	r.Subresource = subresource
 	return r
 }
 
-// By returns the request as made by a user.
+// By returns the request with a user.
 func (r Request) By(info user.Info) Request {
 	r.User = info
 	return r
 }
 
-// Attributes returns what the plugin is given.
+// Attributes returns the arguments of the plugin.
 func (r Request) Attributes(t *testing.T) admission.Attributes {
 	t.Helper()
 	object := r.Object
@@ -86,8 +85,8 @@ func (r Request) Attributes(t *testing.T) admission.Attributes {
 		r.Subresource, r.Operation, r.Options, r.DryRun, r.User)
 }
 
-// Start gives the plugin what it wants, over a client that has the objects. Its authorizer allows what
-// allowed allows; nil allows all.
+// Start sets the plugin's dependencies, with a client that has the objects. allowed is its authorizer; nil allows
+// everything.
 func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authorizer, objects ...runtime.Object) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
@@ -112,14 +111,14 @@ func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authoriz
 	}
 }
 
-// Run asks the plugin to admit the request, then to validate it. A refusal must contain want; an empty
-// want means that the request must be admitted.
+// Run asks the plugin to admit the request, then to validate it. The refusal must contain want. If want is empty, the
+// request must be admitted.
 func Run(t *testing.T, plugin admission.Interface, request Request, want string) {
 	t.Helper()
 	Want(t, run(t, plugin, request), want)
 }
 
-// Want checks a plugin's answer: a refusal that contains want, or none if want is empty.
+// Want checks a plugin's error. It must contain want, or be nil if want is empty.
 func Want(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
@@ -150,7 +149,7 @@ func run(t *testing.T, plugin admission.Interface, request Request) error {
 	return nil
 }
 
-// Resources returns the quantities of pairs of a name and a quantity.
+// Resources returns a list of quantities from pairs of a name and a quantity.
 func Resources(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for pair := range slices.Chunk(pairs, 2) {

@@ -1,7 +1,7 @@
-// Package signers tells who may act on requests that are addressed to a signer of certificates.
+// Package signers checks permissions for the signers of certificates.
 //
-// It asks about the resource "signers" alone; a plugin that asks about others takes the authorizer
-// itself, as OwnerReferencesPermissionEnforcement does.
+// The package checks the resource "signers" alone. A plugin that checks others uses the authorizer itself, as
+// OwnerReferencesPermissionEnforcement does.
 package signers
 
 import (
@@ -17,13 +17,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Handler is an admission.Handler that asks the authorizer, for plugins to embed.
+// Handler is an admission.Handler that asks the authorizer. Plugins embed it.
 type Handler struct {
 	*admission.Handler
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// NewHandler returns a handler of the operations.
+// NewHandler returns a handler for the operations.
 func NewHandler(operations ...admission.Operation) *Handler {
 	return &Handler{Handler: admission.NewHandler(operations...)}
 }
@@ -39,8 +39,8 @@ func (h *Handler) ValidateInitialization() error {
 	return nil
 }
 
-// Authorized tells whether the user may do something (approve, sign, attest) for the signer, or for all
-// signers of its domain.
+// Authorized reports whether the user may use the verb (approve, sign, attest) for the signer, or for all signers of
+// its domain.
 func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
@@ -61,7 +61,7 @@ func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer str
 	return false
 }
 
-// ParseRequest returns the certificate request of a PEM block.
+// ParseRequest parses the certificate request in a PEM block.
 func ParseRequest(request []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {

@@ -1,7 +1,7 @@
-// Package tolerations merges what pods tolerate with what plugins add.
+// Package tolerations merges the tolerations of pods with those that plugins add.
 //
-// Whether a toleration matches a taint is another question, which corev1.Toleration answers itself. A
-// plugin that adds a toleration only where none is for the taint has no use for merging.
+// The package doesn't match tolerations with taints: corev1.Toleration does. A plugin that adds a toleration only for a
+// taint without one needs no merging.
 package tolerations
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Merge returns the tolerations of both lists, in order, without those that another one covers.
+// Merge returns the tolerations of both lists, in order, without those that another toleration covers.
 func Merge(first, second []corev1.Toleration) []corev1.Toleration {
 	all := slices.Concat(first, second)
 	var merged []corev1.Toleration
@@ -27,15 +27,15 @@ func Merge(first, second []corev1.Toleration) []corev1.Toleration {
 	return merged
 }
 
-// covers tells whether t adds nothing to other.
+// covers reports whether other tolerates everything that t tolerates.
 func covers(other, t corev1.Toleration) bool {
 	exists := other.Operator == corev1.TolerationOpExists
 	switch {
 	case equality.Semantic.DeepEqual(other, t):
 		return true
-	case other.Key != t.Key && (other.Key != "" || !exists): // without a key, every taint is tolerated
+	case other.Key != t.Key && (other.Key != "" || !exists): // without a key, a toleration is for all taints
 		return false
-	case other.Effect != t.Effect && other.Effect != "": // without an effect, every effect is
+	case other.Effect != t.Effect && other.Effect != "": // without an effect, a toleration is for all effects
 		return false
 	case other.Effect == corev1.TaintEffectNoExecute && other.TolerationSeconds != nil &&
 		(t.TolerationSeconds == nil || *t.TolerationSeconds > *other.TolerationSeconds):
@@ -47,7 +47,7 @@ func covers(other, t corev1.Toleration) bool {
 		t.Operator == corev1.TolerationOpEqual && t.Value == other.Value
 }
 
-// Allowed tells whether each toleration is covered by one that is allowed. An empty list allows all.
+// Allowed reports whether each toleration is covered by one that is allowed. An empty list allows all.
 func Allowed(list, allowed []corev1.Toleration) bool {
 	if len(allowed) == 0 {
 		return true
