@@ -21,20 +21,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// discoverable is an API server that answers /apis in aggregated form. It says nothing in the documents of its group
-// versions, and notes the requests for /apis.
+// discoverable is an API server that answers /apis in aggregated form, and records the requests for /apis. The
+// documents of its group versions are empty.
 type discoverable struct {
 	aggregated.ResourceManager
-	// answers waits before /apis is answered, and says whether it is.
+	// answers is called before a response to /apis. It reports whether the server responds.
 	answers func(context.Context) bool
-	// broken has the server answer that it has nothing.
+	// broken makes the server respond with an empty list.
 	broken atomic.Bool
 
 	mu    sync.Mutex
 	asked []string
 }
 
-// tools are the versions of tools.example.com that a discoverable server has.
+// tools returns a discoverable server with versions of tools.example.com.
 func tools(versions ...string) *discoverable {
 	d := &discoverable{ResourceManager: aggregated.NewResourceManager("apis"), answers: func(context.Context) bool { return true }}
 	for _, version := range versions {
@@ -43,7 +43,8 @@ func tools(versions ...string) *discoverable {
 	return d
 }
 
-// hammersIn has what the document of a group version can't tell: a singular name, and a subresource of another kind.
+// hammersIn returns the resource hammers, with details that the document of a group version lacks: a singular name, and
+// a subresource of another kind.
 func hammersIn(version string) apidiscoveryv2.APIVersionDiscovery {
 	kind := func(kind string) *metav1.GroupVersionKind {
 		return &metav1.GroupVersionKind{Group: "tools.example.com", Version: version, Kind: kind}
@@ -76,7 +77,7 @@ func (d *discoverable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// aggregatedVersions are the versions of a group in aggregated discovery.
+// aggregatedVersions returns the versions of a group in aggregated discovery.
 func aggregatedVersions(ctx context.Context, srv *miniapitest.Server, group string) ([]apidiscoveryv2.APIVersionDiscovery, error) {
 	document, err := srv.Client().Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept", discovery.AcceptV2).DoRaw(ctx)
 	if err != nil {
@@ -106,12 +107,12 @@ func expectVersions(t *testing.T, srv *miniapitest.Server, reason string, want .
 	})
 }
 
-// stale is a version whose server hasn't said what it has.
+// stale returns a version whose server hasn't listed its resources.
 func stale(version string) apidiscoveryv2.APIVersionDiscovery {
 	return apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessStale}
 }
 
-// register creates APIServices of versions of tools.example.com, which a service serves.
+// register creates APIServices for versions of tools.example.com on a service.
 func register(t *testing.T, srv *miniapitest.Server, service string, versions ...string) {
 	t.Helper()
 	for i, version := range versions {
@@ -123,7 +124,7 @@ func register(t *testing.T, srv *miniapitest.Server, service string, versions ..
 	}
 }
 
-// Another server is asked for all that it has, as an administrator; every detail of its answer is discovered.
+// The server asks another server for its discovery as an administrator, and serves every detail of the response.
 func TestAggregatedDiscoveryOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	server := tools("v2", "v1", "v1beta1")
@@ -139,7 +140,7 @@ func TestAggregatedDiscoveryOfAnotherServer(t *testing.T) {
 	}
 }
 
-// A server whose answer hasn't changed isn't asked to repeat it.
+// The server asks another server with an ETag, so that it needn't repeat an unchanged response.
 func TestUnchangedDiscoveryOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	server := tools("v1")
@@ -190,7 +191,7 @@ func TestDiscoveryOfSilentServer(t *testing.T) {
 	}
 }
 
-// A server that is no longer available has stale group versions, until it is available again.
+// The group versions of a server that becomes unavailable are stale until the server is available again.
 func TestDiscoveryOfServerThatFails(t *testing.T) {
 	t.Parallel()
 	server := tools("v1")
@@ -207,7 +208,7 @@ func TestDiscoveryOfServerThatFails(t *testing.T) {
 	expectVersions(t, srv, "the server is back", hammersIn("v1"))
 }
 
-// A server that has no longer a version that its APIService names has an empty one.
+// A version that an APIService names and its server no longer has is listed without resources.
 func TestDiscoveryOfMissingVersion(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools("v2"), "tools.default.svc")))

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// unending is an extension that begins to answer whoever asks for hammers, with what begin does, and never ends.
+// unending is an extension whose response to a request for hammers begins with begin and never ends.
 func unending(begin func(http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !strings.HasSuffix(req.URL.Path, "/hammers") {
@@ -28,7 +28,7 @@ func unending(begin func(http.ResponseWriter)) http.Handler {
 	})
 }
 
-// Who gives a server a time to answer in is told when it is over, as by any other.
+// The timeout that a client sends ends a request to another server with the usual error.
 func TestTimeoutOfAggregatedRequest(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, unending(func(http.ResponseWriter) {}), "tools.default.svc")
@@ -48,7 +48,7 @@ func TestTimeoutOfAggregatedRequest(t *testing.T) {
 	}
 }
 
-// A watch of another server's resources ends with this one as other watches do, and at once.
+// A watch of another server's resources ends at once when the server stops, like any watch.
 func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, unending(func(w http.ResponseWriter) {
@@ -56,7 +56,7 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
-		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour // which is not what ends it
+		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour // so that this period doesn't end the watch
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 	watch := must(resources(srv, "tools.example.com/v1", "hammers").Watch(t.Context(), metav1.ListOptions{}))(t)
@@ -67,8 +67,8 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	}
 }
 
-// A webhook may be an aggregated API: the service of this server stands for it, and whatever has told it of the
-// webhook's authority may be left in place.
+// A webhook may be an aggregated API: its service is then this server's own. A caBundle or a kubeconfig for the webhook
+// does no harm.
 func TestAggregatedWebhook(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"
@@ -108,8 +108,8 @@ func TestAggregatedWebhook(t *testing.T) {
 	}
 }
 
-// After a restart, servers are told of the new certificate before anything is asked of them, though one of them is the
-// webhook that must admit what tells them.
+// After a restart, other servers get the new certificate before any request, even if one of them is the webhook that
+// must admit the write of that certificate.
 func TestAggregatedWebhookAfterRestart(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The status says what is so, whoever writes to the APIService.
+// The status of an APIService is correct after any write by a client.
 func TestStatusOfAPIService(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, &extension{}, "tools.default.svc")))
@@ -51,7 +51,7 @@ func TestStatusOfAPIService(t *testing.T) {
 	}
 }
 
-// An APIService says at once that its Service has gone or is back.
+// The status of an APIService changes at once when its Service is deleted or created.
 func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, &extension{}, "tools.default.svc")
@@ -67,7 +67,7 @@ func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 		}, metav1.CreateOptions{}))(t)
 	}
-	const soon = 25 * time.Second // before a server that answers is asked again, after half a minute
+	const soon = 25 * time.Second // less than the half minute after which an available server is checked again
 	becomes := func(want string) { t.Helper(); becomesWithin(t, soon, srv, want) }
 	create()
 	slice := must(slices.Create(t.Context(), &discoveryv1.EndpointSlice{
@@ -89,7 +89,8 @@ func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
 	becomes("Available True Passed")
 }
 
-// What is restored is as it was before a server was there; when it is there again, it trusts this one again.
+// After a restore, an APIService has its old status. When its server is available again, the server trusts this one
+// again.
 func TestRestoredAPIService(t *testing.T) {
 	t.Parallel()
 	tools := &extension{}
@@ -117,7 +118,7 @@ func TestRestoredAPIService(t *testing.T) {
 	trustsFrontProxy(t, srv, tools.certs)
 }
 
-// What the server has built in is as it should be after each start.
+// After each start, the built-in APIServices are correct.
 func TestBuiltInAPIServicesAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -46,7 +46,7 @@ func apiServices(srv *miniapitest.Server) []string {
 	return names
 }
 
-// Every group version that is discovered has an APIService that says it is available, but for that of APIServices.
+// Every group version in discovery has an available APIService, except that of APIServices.
 func TestAPIServicesOfTheServer(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -80,7 +80,7 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	expect("a new version")
 	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
 	ok(t, definitions.Delete(t.Context(), "wheels.example.com", metav1.DeleteOptions{}))
-	eventually(t, func(context.Context) error { // a definition goes after the answer to its deletion
+	eventually(t, func(context.Context) error { // a definition is removed after the response to its deletion
 		if slices.Contains(apiServices(srv), "v2.example.com") {
 			return errors.New("v2.example.com is still there")
 		}
@@ -103,7 +103,7 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	}
 }
 
-// The APIService of a definition is put back to what it was; one that isn't the server's to keep is whose it is.
+// The APIService of a definition is restored after a change. An APIService without the server's label is left alone.
 func TestEditedAPIServices(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -142,7 +142,7 @@ func TestEditedAPIServices(t *testing.T) {
 	}
 }
 
-// Nobody's webhooks are asked about what the server writes for itself.
+// Users' webhooks don't review the APIServices that the server writes.
 func TestAPIServicesOfTheServerAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -155,7 +155,7 @@ func TestAPIServicesOfTheServerAreNotReviewed(t *testing.T) {
 	}
 }
 
-// extension is an API server that serves tools.example.com/v1, and notes who asks.
+// extension is an API server for tools.example.com/v1 that records its clients.
 type extension struct {
 	mu    sync.Mutex
 	users []string
@@ -184,7 +184,7 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// toolsService is an APIService whose server is a service, and has a certificate of the tests' authority.
+// toolsService returns an APIService on a service with a certificate of the tests' authority.
 func toolsService(service string) *unstructured.Unstructured {
 	return object(apiRegistration, "APIService", "v1.tools.example.com", map[string]any{"spec": map[string]any{
 		"group": "tools.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(10),
@@ -220,8 +220,8 @@ func becomesWithin(t *testing.T, limit time.Duration, srv *miniapitest.Server, w
 	})
 }
 
-// Requests for an API that another server has go to it, with the identity of who asks, and its
-// resources are discovered and described as others are.
+// Requests for an API of another server go to that server with the client's identity. Its resources are in discovery
+// and OpenAPI.
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	tools := &extension{}
@@ -270,7 +270,7 @@ func TestAggregatedAPI(t *testing.T) {
 	}
 }
 
-// trustsFrontProxy checks that who reads whom to trust trusts the certificates.
+// trustsFrontProxy checks that the ConfigMap of trusted authorities has the certificates.
 func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x509.Certificate) {
 	t.Helper()
 	trust := must(srv.Client().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{}))(t)
@@ -291,8 +291,8 @@ func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x50
 	}
 }
 
-// A server that can't be reached is said to be unavailable, and why; everything else works. It is served as soon as
-// it is there.
+// An APIService whose server can't be reached is unavailable, with the reason. Everything else works. The API is served
+// as soon as its server is there.
 func TestUnavailableAPIService(t *testing.T) {
 	t.Parallel()
 	port, listen := reserve(t)
@@ -332,7 +332,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 }
 
-// Servers are told to trust the certificate that they are shown, whatever happened to what they were told before.
+// Other servers can always read which certificate to trust, whatever was written to the ConfigMap before.
 func TestFrontProxyStaysTrusted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -371,7 +371,7 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 	}
 }
 
-// The files of the certificate may be replaced, one after the other: meanwhile, the one from before will do.
+// The certificate's files can be replaced one after the other. Meanwhile the old certificate is used.
 func TestFrontProxyFiles(t *testing.T) {
 	t.Parallel()
 	tools, dir := &extension{}, t.TempDir()
@@ -391,7 +391,7 @@ func TestFrontProxyFiles(t *testing.T) {
 		want    string
 	}{{cert, second.cert, "first"}, {key, second.key, "second"}} {
 		ok(t, os.WriteFile(step.path, step.content, 0o600))
-		forgotten := []byte(`{"status": {"conditions": null}}`) // so that the server is asked at once
+		forgotten := []byte(`{"status": {"conditions": null}}`) // so that the server is checked at once
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 		becomes(t, srv, "Available True")
 		must(resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}))(t)
@@ -403,7 +403,7 @@ func TestFrontProxyFiles(t *testing.T) {
 	}
 }
 
-// What is no path of an API goes to no other server, and isn't authorized by what it looks like.
+// Requests for paths that aren't an API's don't go to another server, and aren't authorized as requests for resources.
 func TestAggregatedAPIAtOtherPaths(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -437,7 +437,7 @@ func TestAggregatedAPIAtOtherPaths(t *testing.T) {
 	}
 }
 
-// A server that never answers a request doesn't hold up a stop.
+// A server that never answers doesn't delay a stop.
 func TestStopWithSilentAPIService(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -450,7 +450,7 @@ func TestStopWithSilentAPIService(t *testing.T) {
 		(&extension{}).ServeHTTP(w, req)
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
-		o.ServerRun.RequestTimeout = time.Hour // which is not what ends it
+		o.ServerRun.RequestTimeout = time.Hour // so that this timeout doesn't end the request
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 	answer := make(chan error)
@@ -467,7 +467,7 @@ func TestStopWithSilentAPIService(t *testing.T) {
 	ok(t, <-stopped)
 }
 
-// Connections to it don't outlive a stop, whatever they are waiting for.
+// Connections to other servers end with the server, whatever they wait for.
 func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 	t.Parallel()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -478,9 +478,9 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 		_, _ = resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
 	}()
 	for _, what := range []string{"check", "request"} {
-		conn := must(listener.Accept())(t) // and nothing is said of TLS
+		conn := must(listener.Accept())(t) // the connection stays silent during the TLS handshake
 		defer func() {
-			ok(t, conn.SetReadDeadline(time.Now().Add(4*time.Second))) // the client gives a handshake ten
+			ok(t, conn.SetReadDeadline(time.Now().Add(4*time.Second))) // less than the ten seconds of the client's handshake
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection of the %s is still open", what)
 			}
@@ -490,7 +490,7 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 	ok(t, srv.Stop())
 }
 
-// A connection that has been upgraded doesn't hold up a stop, whichever subresource it is of.
+// An upgraded connection doesn't delay a stop, whichever subresource it is for.
 func TestStopWithUpgradedAPIService(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, subresource string }{
@@ -514,7 +514,7 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 				_, _ = io.Copy(conn, conn)
 			}), "tools.default.svc")
 			srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
-				o.ServerRun.RequestTimeout = time.Hour // which is not what ends it
+				o.ServerRun.RequestTimeout = time.Hour // so that this timeout doesn't end the request
 			}))
 			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 			config := srv.Config()
@@ -540,7 +540,7 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 	}
 }
 
-// An API that definitions have, too, is the other server's for as long as its APIService names that.
+// An API that definitions have too is the other server's as long as its APIService names that server.
 func TestAggregatedAPIOfDefinitions(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -548,7 +548,7 @@ func TestAggregatedAPIOfDefinitions(t *testing.T) {
 		(&extension{}).ServeHTTP(w, req)
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
-	// The documents name the group of the other tests' APIService.
+	// The documents have the group of the other tests' APIService.
 	resourcesOf := func() string {
 		t.Helper()
 		_, lists, err := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t).ServerGroupsAndResources()

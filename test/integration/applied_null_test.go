@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A null that is applied to a custom resource becomes the value of a field that may be null. No other field takes it:
-// an apply clears a field by leaving the field out.
+// An applied null is stored in a field of a custom resource that is nullable. Any other field refuses it: an apply
+// clears a field by omitting it.
 func TestAppliedNull(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/gadgets.yaml"))
@@ -22,7 +22,7 @@ func TestAppliedNull(t *testing.T) {
 		field        string
 		first        any
 		then         map[string]any
-		want         map[string]any // the field, if it is there
+		want         map[string]any // the field, if it exists
 		refused      bool
 	}{
 		{

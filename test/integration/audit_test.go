@@ -29,8 +29,7 @@ const (
 	patchAnnotation    = "patch.webhook.admission.k8s.io/"
 )
 
-// audited starts a server that writes an audit log, at the level that each namespace is
-// named after.
+// audited starts a server with an audit log. The level of a namespace is its name.
 func audited(t *testing.T) (*miniapitest.Server, *auditLog) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +55,7 @@ rules:
 // auditLog is the file of a server's audit log.
 type auditLog struct{ path string }
 
-// event is the one about an object, which is written while the client gets its answer.
+// event waits for the event of an object, which is written in parallel with the response.
 func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
 	t.Helper()
 	var found *auditv1.Event
@@ -82,7 +81,7 @@ func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
 	return found
 }
 
-// annotations of the event that have one of the prefixes.
+// annotations returns the event's annotations with one of the prefixes.
 func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ...string) map[string]string {
 	t.Helper()
 	annotations := map[string]string{}
@@ -96,8 +95,8 @@ func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ..
 	return annotations
 }
 
-// Each call of a mutating webhook is told at the level Metadata, and what it changed at the
-// level Request: "round" is 1 for a call that is repeated, "index" the place in the chain.
+// Each call of a mutating webhook is recorded at the level Metadata, and its patch at the level Request. "round" is 1
+// for a repeated call, "index" the place in the chain.
 func TestAuditOfMutation(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -137,7 +136,7 @@ func TestAuditOfMutation(t *testing.T) {
 	}
 }
 
-// A webhook that is ignored because it has failed is told of.
+// A webhook that fails and is ignored is recorded.
 func TestAuditOfFailingOpen(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -159,8 +158,8 @@ func TestAuditOfFailingOpen(t *testing.T) {
 	}
 }
 
-// Webhooks may add annotations of their own, which are named after them; so may policies.
-// What a policy lets pass, to be looked at later, is told with its reason.
+// Webhooks and policies can add their own annotations, under their names. A failure of a policy with the action Audit
+// is recorded with its reason.
 func TestAuditOfDecisions(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -218,8 +217,8 @@ func TestAuditOfDecisions(t *testing.T) {
 	}
 }
 
-// To grant a role, one must have what it grants. The server asks itself for that while it answers, and its own
-// requests are other ones to audit than the one that they are made for.
+// A user who grants a role must have its permissions. The server's own requests for that check have their own audit
+// events.
 func TestAuditOfGrants(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)

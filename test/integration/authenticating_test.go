@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// credentials are those that requests came with.
+// credentials are the credentials of the requests that came.
 type credentials struct {
 	mu   sync.Mutex
 	seen []string
@@ -51,8 +51,8 @@ func (c *credentials) take() []string {
 	return seen
 }
 
-// configurationFile is how the file of --admission-control-config-file is written, in the
-// versions that it and the configurations in it may have.
+// configurationFile is a file of --admission-control-config-file, in the versions that it and the configurations in it
+// can have.
 const configurationFile = `
 apiVersion: %s
 kind: AdmissionConfiguration
@@ -82,7 +82,7 @@ func write(t testing.TB, name, content string) string {
 	return path
 }
 
-// kubeconfig writes a kubeconfig of users, as the plugins read it.
+// kubeconfig writes a kubeconfig with users, in the form that the plugins read.
 func kubeconfig(t testing.TB, current string, users map[string]*clientcmdapi.AuthInfo) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -97,8 +97,8 @@ func configFile(path string) miniapitest.Option {
 	return miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = path })
 }
 
-// The server shows each webhook the credentials that the kubeconfig has for its name: the DNS
-// name of a service, with the port unless it is 443, or host and port of a URL.
+// The server shows a webhook the credentials that the kubeconfig has for its name: the DNS name of a service, with the
+// port unless it is 443, or the host and port of a URL.
 func TestAuthenticatingToWebhooks(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -165,8 +165,8 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 	}
 }
 
-// Each of the two plugins has its own credentials. A webhook that none are for gets those of the
-// current context, if there is one.
+// Each of the two plugins has its own credentials. A webhook without credentials gets those of the current context, if
+// there is one.
 func TestAuthenticatingByPlugin(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -206,8 +206,8 @@ func TestAuthenticatingByPlugin(t *testing.T) {
 	})
 }
 
-// What a plugin is configured with may be in a file of its own, beside the first. A server that
-// can't read its configuration doesn't start, and says why.
+// The configuration of a plugin may be in a second file. A server that can't read its configuration doesn't start and
+// reports the reason.
 func TestAdmissionConfigurationFile(t *testing.T) {
 	t.Parallel()
 	credentialsFile := kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "default"}})

@@ -20,14 +20,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// authority is a certificate authority of the tests, none that a server of theirs knows of.
+// authority is a certificate authority of the tests that the servers don't know.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	pem         []byte
 }
 
-// pair is a certificate with its key, in PEM.
+// pair is a certificate and its key, in PEM.
 type pair struct{ cert, key []byte }
 
 func newAuthority() (*authority, error) {
@@ -50,7 +50,7 @@ func newAuthority() (*authority, error) {
 	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
 }
 
-// issue makes a certificate for a server of the DNS names, or for the client of that name.
+// issue makes a certificate for a server with DNS names, or for a client with that name.
 func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
 	t.Helper()
 	template := &x509.Certificate{
@@ -66,8 +66,8 @@ func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
 	}
 }
 
-// serve serves a handler with a certificate of the authority for the names, on a port of its
-// own, until the test ends. Clients may have certificates, of any authority.
+// serve serves a handler with a certificate for the names, on a free port, until the test ends. Clients may have
+// certificates of any authority.
 func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string) (port int) {
 	t.Helper()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -75,7 +75,7 @@ func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// serveOn is serve, with a listener of the test's.
+// serveOn is serve with a given listener.
 func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Handler, dnsNames ...string) {
 	t.Helper()
 	serving := a.issue(t, dnsNames[0], dnsNames...)
@@ -83,7 +83,7 @@ func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Ha
 	server := &http.Server{
 		Handler:   handler,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert},
-		ErrorLog:  log.New(t.Output(), "", 0), // of handshakes that the client ends
+		ErrorLog:  log.New(t.Output(), "", 0), // errors of handshakes that the client ends
 	}
 	served := make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Ha
 	})
 }
 
-// reserve takes a port on which nobody listens, and nobody else can, until listen is called.
+// reserve takes a port on which no process listens until listen is called.
 func reserve(t testing.TB) (port int, listen func() net.Listener) {
 	t.Helper()
 	socket := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))(t)
@@ -111,5 +111,5 @@ func reserve(t testing.TB) (port int, listen func() net.Listener) {
 	}
 }
 
-// port is a port of a service reference.
+// port returns a port for a service reference.
 func port(number int) *int32 { return ptr.To(int32(number)) }

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// bootstrapped are the resources of which every cluster has objects, by their group and version.
+// bootstrapped are the resources of which every cluster has objects, by group and version.
 var bootstrapped = map[string][]string{
 	"v1":                              {"namespaces", "configmaps", "services"},
 	"rbac.authorization.k8s.io/v1":    {"clusterroles", "clusterrolebindings", "roles", "rolebindings"},
@@ -25,8 +25,8 @@ var bootstrapped = map[string][]string{
 	"networking.k8s.io/v1":            {"servicecidrs", "ipaddresses"},
 }
 
-// What every cluster has is the same, whichever way it came there: by requests, past them, or
-// copied from a server that this process has started before. Only the objects are others.
+// The objects that every cluster has are the same, whether they are created by requests, stored directly, or copied
+// from an earlier server of the process. Each server has its own uids.
 func TestEveryClusterHasTheSame(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.yaml")
@@ -34,10 +34,10 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 
 	first, uids := whatItHas(t, miniapitest.Start(t))
 	for name, srv := range map[string]*miniapitest.Server{
-		// What an administrator has configured may have a say, so all goes through admission.
+		// With an administrator's configuration, the objects go through admission.
 		"by requests": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
 		"copied":      miniapitest.Start(t),
-		// Endpoints can't have this address: what is refused doesn't keep the rest, nor the server from starting.
+		// Endpoints with this address are refused. The other objects are created and the server starts.
 		"one refused": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
 	} {
 		other, otherUIDs := whatItHas(t, srv)
@@ -52,8 +52,8 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 	}
 }
 
-// whatItHas returns what a server has of its own, without what belongs to the server or the
-// moment, and the uid of each object.
+// whatItHas returns the server's initial objects, without values that belong to one server or one moment, and their
+// uids.
 func whatItHas(t *testing.T, srv *miniapitest.Server) (objects map[string]map[string]any, uids map[string]string) {
 	t.Helper()
 	objects, uids = map[string]map[string]any{}, map[string]string{}
@@ -74,7 +74,7 @@ func whatItHas(t *testing.T, srv *miniapitest.Server) (objects map[string]map[st
 	return objects, uids
 }
 
-// timeless takes from an object what no two servers can have in common.
+// timeless removes values from an object that differ between any two servers.
 func timeless(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	if created := object.GetCreationTimestamp(); created.IsZero() || object.GetResourceVersion() == "" {
@@ -92,9 +92,9 @@ func timeless(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	}
 	object.SetManagedFields(managers)
 	switch object.GetName() {
-	case "extension-apiserver-authentication": // is about authorities, which each server has of its own
+	case "extension-apiserver-authentication": // has the server's own authorities
 		unstructured.RemoveNestedField(object.Object, "data")
-	case "kubernetes": // is the Service of a port, which each server has of its own
+	case "kubernetes": // has the server's own port
 		unstructured.RemoveNestedField(object.Object, "spec", "ports")
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")

@@ -36,9 +36,9 @@ func (r *podRequest) create(ctx context.Context) (*corev1.Pod, error) {
 	return r.user.CoreV1().Pods(r.namespace).Create(ctx, r.pod, metav1.CreateOptions{})
 }
 
-// A pod that every link of the chain objects to is refused by the first link. Once that objection is met, the next link
-// refuses the pod. So the refusals come in the order of the chain: the plugins that mutate, the policies and webhooks
-// that mutate, the validation of the API, the plugins that validate, the policies and webhooks that validate, the quota.
+// Every step of the chain refuses a pod, and the first step's refusal is the response. When the pod meets that step's
+// demand, the next step refuses it. So the refusals come in the order of the chain: mutating plugins, mutating policies
+// and webhooks, the validation of the API, validating plugins, validating policies and webhooks, the quota.
 func TestPluginsRefuseInOrder(t *testing.T) {
 	t.Parallel()
 	const namespace = "strict"
@@ -72,12 +72,12 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 			},
 		))
 	admin := srv.Client()
-	// As the quota's controller would.
+	// The quota's controller would write this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(admin.CoreV1().ResourceQuotas(namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 	grant(t, srv, "developer", rbacRule("", "create", "pods"))
 
-	// Each webhook and each policy refuses pods without a label of its name.
+	// Each webhook and policy refuses pods without a label of its name.
 	lacking := func(label string) admissionregistrationv1.MatchResources {
 		match := matchResources("CREATE", "v1", "pods")
 		match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist}}}
@@ -145,7 +145,7 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 		link.meet()
 	}
 
-	// The plugins that add tolerations append them, each after the one before.
+	// Each plugin that adds tolerations appends them.
 	created := must(request.create(t.Context()))(t)
 	var added []string
 	for _, toleration := range created.Spec.Tolerations {
@@ -161,7 +161,7 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 	}
 }
 
-// The other plugins that refuse objects do so between mutating and validating webhooks, each for the kinds that it is for.
+// The other plugins that refuse objects run between mutating and validating webhooks, each for its kinds.
 func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	t.Parallel()
 	const signer = "example.com/signer"
@@ -259,7 +259,7 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	}
 }
 
-// The other plugins that change objects do so before the first webhook is asked, each for the kinds that it is for.
+// The other plugins that change objects run before the first webhook, each for its kinds.
 func TestPluginsChangeObjectsBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	isDefault := map[string]string{"storageclass.kubernetes.io/is-default-class": "true", networkingv1.AnnotationIsDefaultIngressClass: "true"}

@@ -18,7 +18,7 @@ import (
 // onPods calls a hook when pods are created.
 var onPods = on("CREATE", "v1", "pods")
 
-// In-tree plugins change the object before the first webhook sees it.
+// In-tree plugins change the object before the first webhook gets it.
 func TestMutatingPluginsComeBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -43,8 +43,8 @@ func TestMutatingPluginsComeBeforeWebhooks(t *testing.T) {
 	}
 }
 
-// In-tree plugins validate what webhooks have made of the object, before validating webhooks
-// see it; so neither can be used to get around the other.
+// In-tree plugins validate the object after all mutating webhooks and before the validating webhooks. So a webhook
+// can't bypass a plugin.
 func TestValidatingPluginsComeAfterMutatingWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -85,7 +85,7 @@ func TestValidatingPluginsComeAfterMutatingWebhooks(t *testing.T) {
 	}
 }
 
-// NamespaceLifecycle comes first: nobody is asked about an object that has no place.
+// NamespaceLifecycle is first: no webhook is called for an object in a missing namespace.
 func TestNamespaceLifecycleComesFirst(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -111,8 +111,8 @@ func TestNamespaceLifecycleComesFirst(t *testing.T) {
 	}
 }
 
-// ResourceQuota comes last: what a validating webhook refuses isn't counted, and nobody is
-// asked twice because of the count.
+// ResourceQuota is last: an object that a validating webhook refuses isn't counted, and counting calls no webhook
+// twice.
 func TestResourceQuotaComesLast(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -121,7 +121,7 @@ func TestResourceQuotaComesLast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}},
 	}, metav1.CreateOptions{}))(t)
-	// What the quota controller of a cluster does first.
+	// The quota controller of a cluster would write this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}
 	must(core.ResourceQuotas("default").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 	create := func(name string) error {
@@ -158,7 +158,7 @@ func TestResourceQuotaComesLast(t *testing.T) {
 	})
 }
 
-// Each plugin that users extend the chain by is turned off alone: the others are asked as before.
+// Each of the four plugins for users' webhooks and policies can be disabled alone.
 func TestEachWayToExtendTheChainIsTurnedOff(t *testing.T) {
 	t.Parallel()
 	extensions := []string{mutatingPolicies, mutatingWebhooks, validatingPolicies, validatingWebhooks}
@@ -198,7 +198,7 @@ func TestEachWayToExtendTheChainIsTurnedOff(t *testing.T) {
 	}
 }
 
-// Plugins that are turned off or on take or lose their place.
+// A plugin that is disabled or enabled leaves or takes its place in the chain.
 func TestPluginsAreChosen(t *testing.T) {
 	t.Parallel()
 	t.Run("off", func(t *testing.T) {

@@ -25,11 +25,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// requests are one of each kind that admission knows, on the ConfigMap "thing" with the label
-// app=thing. All but create need it to exist.
+// requests has one request for each operation of admission, on the ConfigMap "thing" with the label app=thing. All
+// except create need the thing to exist.
 var requests = []struct {
 	name, reason string
-	// creates says that the thing must not be there before, deletes that it isn't afterwards.
+	// creates is true if the thing must not exist before, deletes if it doesn't exist afterwards.
 	creates, deletes bool
 	do               func(context.Context, kubernetes.Interface) error
 }{
@@ -76,7 +76,7 @@ func patchThing(patchType types.PatchType, patch string) func(context.Context, k
 	}
 }
 
-// prepare makes the thing be there, fresh, or not be there.
+// prepare creates the thing anew, or removes it.
 func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
 	t.Helper()
 	things := client.CoreV1().ConfigMaps("default")
@@ -88,7 +88,7 @@ func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
 	}
 }
 
-// stamp is the handler that adds a datum to the object, if there is one.
+// stamp returns a handler that adds a datum to the object, if there is one.
 func stamp(key string) http.Handler {
 	return answering(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		if request.Object.Raw == nil {
@@ -98,7 +98,7 @@ func stamp(key string) http.Handler {
 	})
 }
 
-// stamps are the keys that stamp has added, in one word.
+// stamps returns the keys that stamp has added, as one string.
 func stamps(object *corev1.ConfigMap) string {
 	var keys []string
 	for key, value := range object.Data {
@@ -110,7 +110,7 @@ func stamps(object *corev1.ConfigMap) string {
 	return strings.Join(keys, "")
 }
 
-// stored is the thing, nil if it isn't there.
+// stored returns the thing, or nil if it doesn't exist.
 func stored(t *testing.T, client kubernetes.Interface) *corev1.ConfigMap {
 	t.Helper()
 	found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "thing", metav1.GetOptions{})
@@ -120,15 +120,15 @@ func stored(t *testing.T, client kubernetes.Interface) *corev1.ConfigMap {
 	return must(found, err)(t)
 }
 
-// Whatever is done to an object, mutating webhooks are called first, in the order of the names
-// of their configurations, and validating ones after all of them.
+// For every request, mutating webhooks are called first, in the order of their configurations' names, and validating
+// webhooks after all of them.
 func TestChainOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, tc := range requests {
 		t.Run(tc.name, func(t *testing.T) {
 			prepare(t, srv.Client(), !tc.creates)
-			// Configured in another order than the one in which they are called.
+			// The order of the configurations differs from the order of the calls.
 			recorder := install(t, srv, validating("validate", allow()), mutating("second", allow()), mutating("first", allow()))
 			ok(t, tc.do(t.Context(), srv.Client()))
 			if diff := cmp.Diff([]string{"first", "second", "validate"}, called(recorder)); diff != "" {
@@ -145,14 +145,14 @@ func TestChainOrder(t *testing.T) {
 	}
 }
 
-// Each mutating webhook sees what those before it made of the object; validating webhooks see
-// what becomes of it, and that is stored.
+// Each mutating webhook gets the object with the changes of those before it. Validating webhooks get the final object,
+// which is stored.
 func TestChainPassesTheObjectOn(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, tc := range requests {
 		if tc.deletes {
-			continue // there is no object to pass on
+			continue // there is no object
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			prepare(t, srv.Client(), !tc.creates)
@@ -170,8 +170,8 @@ func TestChainPassesTheObjectOn(t *testing.T) {
 	}
 }
 
-// A request that any webhook refuses leaves no trace in the store, and the client gets what the
-// webhook says. Mutating webhooks that come later aren't asked.
+// A request that a webhook refuses changes nothing in the store. The client gets the webhook's message. Later mutating
+// webhooks aren't called.
 func TestRefusedRequestsStoreNothing(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -211,7 +211,7 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 	}
 }
 
-// What a mutating webhook adds gets the defaults of the API before anybody else sees it.
+// Fields that a mutating webhook adds get the API's defaults before the next webhook.
 func TestDefaultsFollowEachMutation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -241,10 +241,10 @@ func TestDefaultsFollowEachMutation(t *testing.T) {
 	}
 }
 
-// writes are the requests that store an object, here the thing with other data.
+// writes are the requests that store an object: the thing with other data.
 var writes = []struct {
 	name, reason string
-	exists       bool // the thing, before the request
+	exists       bool // the thing before the request
 	do           func(context.Context, corev1client.ConfigMapInterface, map[string]string) error
 }{
 	{"create", "a new object", false, func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
@@ -273,7 +273,7 @@ func applyData(ctx context.Context, maps corev1client.ConfigMapInterface, data m
 	return err
 }
 
-// patchData is a patch with %s where the data belong.
+// patchData returns a patch with the data in place of %s.
 func patchData(patchType types.PatchType, patch string) func(context.Context, corev1client.ConfigMapInterface, map[string]string) error {
 	return func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
 		encoded, err := json.Marshal(data)
@@ -284,8 +284,8 @@ func patchData(patchType types.PatchType, patch string) func(context.Context, co
 	}
 }
 
-// Whatever writes an object, the API validates it between the two phases: mutating webhooks may make it valid or spoil it,
-// validating webhooks never see one that isn't valid.
+// For every write, the API validates the object between the two phases. Mutating webhooks can make the object valid or
+// invalid. Validating webhooks never get an invalid object.
 func TestValidationIsBetweenThePhases(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -326,8 +326,8 @@ func TestValidationIsBetweenThePhases(t *testing.T) {
 	}
 }
 
-// The object is prepared for storage between the two phases: what the server sets itself is
-// what validating webhooks see, and mutating webhooks have no say in it.
+// The server prepares the object for storage between the two phases: validating webhooks get the values that the server
+// sets, and mutating webhooks can't change them.
 func TestPreparationIsBetweenThePhases(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -347,8 +347,8 @@ func TestPreparationIsBetweenThePhases(t *testing.T) {
 	}
 }
 
-// A changed object is prepared between the two phases, too: a change of the spec begins the next generation, the status
-// stays that of the object before, and mutating webhooks have no say in either.
+// The server prepares a changed object between the two phases too: a change of the spec increases the generation, and
+// the status stays the same. Mutating webhooks can change neither.
 func TestPreparationOfChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -363,7 +363,7 @@ func TestPreparationOfChanges(t *testing.T) {
 	for _, change := range []struct {
 		name, reason string
 		do           func(context.Context, string) error
-		sent         int64 // the generation that the mutating webhook sees
+		sent         int64 // the generation in the mutating webhook's review
 	}{
 		{"update", "the object is sent without a generation", func(ctx context.Context, name string) error {
 			changed := appsDeployment(name)
@@ -406,8 +406,8 @@ func TestPreparationOfChanges(t *testing.T) {
 	}
 }
 
-// A name is generated between the two phases: mutating webhooks see what it begins with, and
-// validating webhooks the name.
+// A name is generated between the two phases: mutating webhooks get the generateName alone, and validating webhooks the
+// name.
 func TestGeneratedNames(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -426,8 +426,7 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// A namespace is labelled with the name that is generated for it before validating webhooks are chosen by its
-// labels.
+// A namespace gets the label with its generated name before validating webhooks are selected by labels.
 func TestGeneratedNamespaceIsLabelled(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -445,14 +444,14 @@ func TestGeneratedNamespaceIsLabelled(t *testing.T) {
 	}
 }
 
-// Mutating webhooks are called one by one, validating webhooks all at once.
+// Mutating webhooks are called one after the other, validating webhooks in parallel.
 func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	const hooks = 3
 	var working sync.WaitGroup
 	working.Add(hooks)
-	// Each answers when all have been called.
+	// Each webhook answers when all have been called.
 	meet := answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()
@@ -463,7 +462,7 @@ func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 }
 
-// When several validating webhooks refuse, the client is told by one of them.
+// If several validating webhooks refuse, the client gets the message of one.
 func TestSeveralRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

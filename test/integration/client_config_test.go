@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// arrivals are how requests came to a webhook: by which name, at which path.
+// arrivals records the requests to a webhook: the server name and the path.
 type arrivals struct {
 	mu   sync.Mutex
 	seen []string
@@ -41,27 +41,27 @@ func (a *arrivals) list() []string {
 	return slices.Clone(a.seen)
 }
 
-// at calls a hook as a client configuration says.
+// at sets a hook's client configuration.
 func at(config admissionregistrationv1.WebhookClientConfig) change {
 	return func(h *hook) { h.ClientConfig = config }
 }
 
-// placed says where a service is, as --webhook-service does.
+// placed sets the address of a service, as --webhook-service does.
 func placed(namespace, name string, servicePort int32, port int) miniapitest.Option {
 	return miniapitest.WithServerOptions(func(o *server.Options) {
 		o.Admission.Services[admission.ServicePort{Namespace: namespace, Name: name, Port: servicePort}] = fmt.Sprintf("127.0.0.1:%d", port)
 	})
 }
 
-// createThing makes the request for which webhooks of the tests below are called.
+// createThing makes the request for which the webhooks of these tests are called.
 func createThing(t testing.TB, srv *miniapitest.Server) error {
 	t.Helper()
 	_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{DryRun: dry})
 	return err
 }
 
-// A webhook is called where its configuration says, by URL or as a service, and is recognized by
-// the name that this has: the host of the URL, or NAME.NAMESPACE.svc of the service.
+// The server calls a webhook at the address in its configuration, a URL or a service. The certificate must be for the
+// URL's host, or for NAME.NAMESPACE.svc of the service.
 func TestClientConfig(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -71,11 +71,12 @@ func TestClientConfig(t *testing.T) {
 	srv := miniapitest.Start(t, placed("my-namespace", "my-service", 443, listening))
 	core := srv.Client().CoreV1()
 	must(core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-namespace"}}, metav1.CreateOptions{}))(t)
-	// The service of port 443 is placed, so that the default port can be told; others are found by the API.
+	// The service with port 443 has a given address, so that the default port can be tested. The API has the addresses
+	// of the others.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{}))(t)
-	// And one that has no name of its own, but endpoints.
+	// This service has endpoints instead of a name.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
 	}, metav1.CreateOptions{}))(t)
@@ -120,8 +121,8 @@ func TestClientConfig(t *testing.T) {
 	}
 }
 
-// Who answers must prove to be who was called: by a certificate for that name, of an authority
-// of the caBundle, or of the system's if there is no caBundle.
+// A webhook must have a certificate for its name, by an authority of the caBundle, or by one of the system's without a
+// caBundle.
 func TestCABundle(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -170,7 +171,7 @@ func TestCABundle(t *testing.T) {
 	}
 }
 
-// A configuration that changes is followed from the next request on.
+// A change of a configuration is in force for the next request.
 func TestConfigurationIsInForceWhenItIsWritten(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

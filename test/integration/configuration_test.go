@@ -22,10 +22,10 @@ const (
 // configurationKinds are the two kinds of webhook configurations.
 var configurationKinds = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
-// fields are fields of a webhook in a configuration; nil stands for one that is left out.
+// fields are the fields of a webhook in a configuration; nil omits the field.
 type fields = map[string]any
 
-// webhookWith is a valid webhook with as few fields as v1 takes, but for those given.
+// webhookWith returns a valid webhook with only the fields that v1 requires, and the given changes.
 func webhookWith(changed fields) map[string]any {
 	webhook := fields{
 		"name": "test.example.com", "clientConfig": fields{"url": "https://example.com/hook"},
@@ -36,7 +36,7 @@ func webhookWith(changed fields) map[string]any {
 	return webhook
 }
 
-// ruleWith is a valid rule, but for the fields given.
+// ruleWith returns a valid rule with the given changes.
 func ruleWith(changed fields) []any {
 	rule := fields{"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"pods"}}
 	maps.Copy(rule, changed)
@@ -48,7 +48,7 @@ func configuration(version, kind, name string, webhooks ...any) *unstructured.Un
 	return object(version, kind, name, fields{"webhooks": webhooks})
 }
 
-// webhooksOf are the webhooks of a configuration as the server returns them.
+// webhooksOf returns the webhooks of a configuration from the server.
 func webhooksOf(t testing.TB, configuration *unstructured.Unstructured) []any {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
@@ -56,7 +56,7 @@ func webhooksOf(t testing.TB, configuration *unstructured.Unstructured) []any {
 	return webhooks
 }
 
-// Each version has its own defaults; those of v1 call more webhooks, and are stricter with them.
+// Each version has its own defaults. Those of v1 call more webhooks, and are stricter.
 func TestConfigurationDefaults(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -100,8 +100,8 @@ func TestConfigurationDefaults(t *testing.T) {
 	}
 }
 
-// A configuration is one object, whichever version it was written in: the other version shows
-// what was stored, and sets no defaults of its own.
+// A configuration is one object in all versions: the other version returns what was stored, without defaults of its
+// own.
 func TestConfigurationIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -141,7 +141,7 @@ func TestConfigurationIsStoredOnce(t *testing.T) {
 	}
 }
 
-// v1beta1 is served when it is asked for.
+// v1beta1 is served on demand.
 func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -167,7 +167,8 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	}
 }
 
-// What v1beta1 allowed and v1 doesn't can still be changed by v1, as long as it doesn't get worse.
+// A stored configuration that v1beta1 allowed and v1 doesn't can be changed by v1, unless the change adds another
+// violation.
 func TestConfigurationFromBeforeV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -189,8 +190,7 @@ func TestConfigurationFromBeforeV1(t *testing.T) {
 	}
 }
 
-// refusal creates a configuration and returns why it was refused, without what each message
-// begins with.
+// refusal creates a configuration and returns the reason of the refusal, without the beginning that all messages share.
 func refusal(t testing.TB, client dynamic.ResourceInterface, configuration *unstructured.Unstructured) string {
 	t.Helper()
 	_, err := client.Create(t.Context(), configuration, metav1.CreateOptions{})

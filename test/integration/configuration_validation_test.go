@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each rule of the API for a webhook, in each version that has it, with the message of the API.
-// A case without a message is one that the API takes.
+// Each case is a rule of the API for webhooks, with the API's message, in each version that has the rule. A case
+// without a message is accepted.
 func TestConfigurationValidation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -128,7 +128,7 @@ func TestConfigurationValidation(t *testing.T) {
 	}
 }
 
-// What v1 asks for, and v1beta1 doesn't.
+// v1 has rules that v1beta1 lacks.
 func TestConfigurationValidationOfV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -161,7 +161,7 @@ func TestConfigurationValidationOfV1(t *testing.T) {
 	}
 }
 
-// Values that v1beta1 hasn't either, and the policy that mutating webhooks alone have.
+// Enumerations have the same values in v1beta1, and mutating webhooks have a policy of their own.
 func TestConfigurationValidationOfEnumerations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -179,8 +179,8 @@ func TestConfigurationValidationOfEnumerations(t *testing.T) {
 	}
 }
 
-// The name of a configuration is a DNS subdomain. A condition that doesn't compile is refused
-// with what the compiler says.
+// The name of a configuration is a DNS subdomain. A condition that doesn't compile is refused with the compiler's
+// message.
 func TestConfigurationNamesAndExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// sessions are the verbs by which a session is opened, proxied those that are passed on.
+// sessions are the verbs that open a session. proxied are the verbs that are passed on.
 var (
 	sessions = []string{http.MethodGet, http.MethodPost}
 	proxied  = []string{
@@ -31,8 +31,8 @@ var (
 	}
 )
 
-// Every connection is reviewed as CONNECT, whatever the verb: its options are the object, and
-// there are neither an old object nor options of the operation. Nothing need exist for it.
+// Every connection is reviewed as CONNECT, whatever its verb: the object is its options, and there are neither an old
+// object nor options of the operation. The resource needn't exist.
 func TestConnectIsReviewed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -112,13 +112,13 @@ func TestConnectIsReviewed(t *testing.T) {
 	}
 }
 
-// connection is what a review says of where a connection leads.
+// connection is the resource that a review names.
 type connection struct{ Resource, Kind, Namespace, Name string }
 
-// request sends a request as the admin, to a path with its query.
+// request sends a request as the admin, with a path and its query.
 func request(t testing.TB, config *rest.Config, verb, path string, header http.Header) *http.Response {
 	t.Helper()
-	config.NextProtos = []string{"http/1.1"} // which sessions need
+	config.NextProtos = []string{"http/1.1"} // sessions need HTTP/1.1
 	client := must(rest.HTTPClientFor(config))(t)
 	r := must(http.NewRequestWithContext(t.Context(), verb, config.Host+path, http.NoBody))(t)
 	maps.Copy(r.Header, header)
@@ -127,7 +127,7 @@ func request(t testing.TB, config *rest.Config, verb, path string, header http.H
 	return response
 }
 
-// A connection is made after it was admitted, with what mutating webhooks have made of its options.
+// A connection is made after its admission, with the options that mutating webhooks have changed.
 func TestConnectGoesThroughTheChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -170,7 +170,7 @@ func TestConnectGoesThroughTheChain(t *testing.T) {
 // upgrade is the header of a request for a session.
 var upgrade = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}}
 
-// Whatever a connection leads to, it is made with the options that mutating webhooks and policies have changed.
+// Every kind of connection is made with the options that mutating webhooks and policies have changed.
 func TestConnectOptionsAreMutated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -229,8 +229,8 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 	}
 }
 
-// standIn makes the node "node", and the pod and the service "web". One server stands in for all of them, at a port: the
-// server notes each request and refuses it. The function asked gives the requests since its last call.
+// standIn makes the node "node", and the pod and the service "web". One server on a port stands in for all of them: it
+// records each request and refuses it. asked returns the requests since the last call.
 func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -268,7 +268,7 @@ func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []st
 	}
 }
 
-// There is no dry run of a connection.
+// A connection has no dry run.
 func TestConnectHasNoDryRun(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -32,7 +32,7 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	c.next.ServeHTTP(w, req)
 }
 
-// withConverter is a server with a widget that is stored as v1, and whose webhook, which converts it to v1beta1, is down.
+// withConverter starts a server with a widget that is stored as v1. The webhook that converts it to v1beta1 is down.
 func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 	t.Helper()
 	srv := miniapitest.Start(t)
@@ -44,8 +44,8 @@ func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 	return srv, webhook
 }
 
-// Without the webhook that converts them, objects can't be used in the versions that they aren't stored in. They are
-// sound all the same: requests are told of the webhook, and none takes an object for corrupt and deletes it.
+// Without their conversion webhook, objects can't be read in versions other than the stored one. The error names the
+// webhook, and no request takes an object for corrupt and deletes it.
 func TestConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)
@@ -95,8 +95,8 @@ func TestConversionDown(t *testing.T) {
 	must(resources(srv, "example.com/v1beta1", "widgets").Get(t.Context(), "w", metav1.GetOptions{}))(t)
 }
 
-// A watch is told of the webhook, too. Meanwhile the server asks the webhook now and then, and watches begin once it
-// answers.
+// A watch gets the error of the webhook too. The server repeats the call at intervals, and watches begin when the
+// webhook answers.
 func TestWatchWithConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)
@@ -106,7 +106,7 @@ func TestWatchWithConversionDown(t *testing.T) {
 	if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
 		t.Errorf("want the webhook's failure, got %v", err)
 	}
-	// It took seconds, of which the library would ask some hundred times each.
+	// Each of these requests took seconds, in which the library would make some hundred calls.
 	if calls := webhook.calls.Load(); calls > 50 {
 		t.Errorf("want the webhook to be left alone for a while, got %d calls", calls)
 	}

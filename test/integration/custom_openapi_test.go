@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Both specs describe a custom resource as kube-apiserver does, and clients rely on where the specs differ.
+// Both specs describe a custom resource as kube-apiserver does. Clients rely on the differences between the specs.
 func TestCustomResourceSpecs(t *testing.T) {
 	t.Parallel()
 	definition := &unstructured.Unstructured{}

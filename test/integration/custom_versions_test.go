@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A resource that is defined again without a version that it had is read and watched as if it had never had that:
-// what was stored before isn't looked at.
+// A resource that is defined again without one of its versions can be read and watched: objects stored in that version
+// are ignored.
 func TestVersionThatIsGone(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

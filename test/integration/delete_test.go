@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Webhooks of either kind get what is about to be deleted as the old object, and null as the object.
+// Webhooks of both kinds get the object that is deleted as the old object, and null as the object.
 func TestDeleteSendsTheExistingObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -42,8 +42,7 @@ func TestDeleteSendsTheExistingObject(t *testing.T) {
 	}
 }
 
-// sentAs is a field of the request as it was in the JSON that was sent, nil for null, and
-// whether it was there.
+// sentAs returns a field of the request in the JSON that was sent (nil for null), and whether the field was there.
 func sentAs(t testing.TB, review miniapitest.Review, field string) (any, bool) {
 	t.Helper()
 	var sent struct{ Request map[string]any }
@@ -54,7 +53,7 @@ func sentAs(t testing.TB, review miniapitest.Review, field string) (any, bool) {
 	return value, found
 }
 
-// The objectSelector of a webhook is evaluated on the labels of what is deleted.
+// The objectSelector of a webhook is evaluated for the labels of the object that is deleted.
 func TestDeleteIsSelectedByTheExistingObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -72,8 +71,8 @@ func TestDeleteIsSelectedByTheExistingObject(t *testing.T) {
 	}
 }
 
-// An object with finalizers is reviewed when its deletion is asked for. When the last finalizer
-// is removed, that is an update: the object goes without another review of its deletion.
+// An object with finalizers is reviewed when its deletion is requested. The removal of the last finalizer is an update:
+// the object is deleted without a second review of its deletion.
 func TestDeleteOfAnObjectWithFinalizers(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -98,14 +97,14 @@ func TestDeleteOfAnObjectWithFinalizers(t *testing.T) {
 	for _, review := range recorder.Reviews() {
 		operations = append(operations, review.Request.Operation)
 	}
-	// Each request for deletion is reviewed, the second too.
+	// Each request for a deletion is reviewed, including the second.
 	if diff := cmp.Diff([]admissionv1.Operation{"DELETE", "DELETE", "UPDATE"}, operations); diff != "" {
 		t.Errorf("reviews (-want +got):\n%s", diff)
 	}
 }
 
-// A pod on a node goes when its time has passed, or at once when asked to: each request that
-// shortens the time is reviewed, and so is the end.
+// A pod on a node is deleted after its grace period, or at once on request. Each request that shortens the period is
+// reviewed, and so is the deletion.
 func TestDeleteWithGracePeriod(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -139,7 +138,7 @@ func TestDeleteWithGracePeriod(t *testing.T) {
 	}
 }
 
-// Webhooks are asked about what would be deleted, not about what can't be.
+// Webhooks are called only for deletions that can happen.
 func TestDeleteIsReviewedWhenItCanHappen(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -205,7 +204,7 @@ func TestDeleteIsReviewedWhenItCanHappen(t *testing.T) {
 	}
 }
 
-// A mutating webhook may refuse a deletion, but there is no object to change.
+// A mutating webhook can refuse a deletion. It can't patch it: there is no object.
 func TestDeleteCannotBePatched(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// collection is the label of the objects that the tests below delete.
+// collection is the label of the objects that these tests delete.
 const collection = "app=collection"
 
 // fill creates ConfigMaps of the collection.
@@ -39,7 +39,7 @@ func deleteCollection(ctx context.Context, client kubernetes.Interface, options 
 	return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, options, metav1.ListOptions{LabelSelector: collection})
 }
 
-// left are the names of what is left of the collection.
+// left returns the names of the objects that are left.
 func left(t testing.TB, client kubernetes.Interface) []string {
 	t.Helper()
 	list := must(client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{LabelSelector: collection}))(t)
@@ -50,7 +50,7 @@ func left(t testing.TB, client kubernetes.Interface) []string {
 	return names
 }
 
-// oldNames are the names of the old objects of the reviews, sorted.
+// oldNames returns the sorted names of the reviews' old objects.
 func oldNames(t testing.TB, recorder *miniapitest.Recorder) []string {
 	t.Helper()
 	var names []string
@@ -65,13 +65,13 @@ func workers(n int) miniapitest.Option {
 	return miniapitest.WithServerOptions(func(o *server.Options) { o.Etcd.DeleteCollectionWorkers = n })
 }
 
-// Each object of the collection has a review of its own, with that object as the old one. The
-// request has a namespace, but no name: the client named none.
+// Each object of the collection has its own review, with the object as the old object. The request has a namespace and
+// no name.
 func TestDeleteCollectionReviewsEachObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	fill(t.Context(), t, srv.Client(), "a", "b", "c")
-	prepare(t, srv.Client(), true) // is not of the collection
+	prepare(t, srv.Client(), true) // isn't in the collection
 	existing := map[string]corev1.ConfigMap{}
 	for _, object := range must(srv.Client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).Items {
 		existing[object.Name] = object
@@ -106,7 +106,7 @@ func TestDeleteCollectionReviewsEachObject(t *testing.T) {
 	}
 }
 
-// The objectSelector chooses among the objects of the collection, one by one.
+// The objectSelector is evaluated for each object of the collection.
 func TestDeleteCollectionIsSelectedByEachObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -120,7 +120,7 @@ func TestDeleteCollectionIsSelectedByEachObject(t *testing.T) {
 	}
 }
 
-// In a dry run, each object is reviewed as one, and stays.
+// In a dry run, each object is reviewed as a dry run, and stays.
 func TestDeleteCollectionInADryRun(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -140,8 +140,8 @@ func TestDeleteCollectionInADryRun(t *testing.T) {
 	}
 }
 
-// A refusal is reported and ends the worker that met it; workers that meet none go on. So a
-// single worker leaves what comes after the object that was refused, and asks nobody about it.
+// A refusal is the result of the request and ends the worker that got it. Other workers continue. So a single worker
+// leaves the objects after the refused one, and calls no webhook for them.
 func TestDeleteCollectionWithARefusal(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -176,7 +176,7 @@ func TestDeleteCollectionWithARefusal(t *testing.T) {
 	}
 }
 
-// As many objects are reviewed at the same time as --delete-collection-workers says.
+// --delete-collection-workers is the number of parallel reviews.
 func TestDeleteCollectionFansOut(t *testing.T) {
 	t.Parallel()
 	const n = 3
@@ -184,7 +184,7 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 	fill(t.Context(), t, srv.Client(), "a", "b", "c")
 	var working sync.WaitGroup
 	working.Add(n)
-	// Each answers when all have been called.
+	// Each webhook answers when all have been called.
 	install(t, srv, validating("validate", answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()
@@ -196,13 +196,12 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 	}
 }
 
-// 5,000 objects, of several pages of a list, are reviewed once each by a webhook that is called
-// by many workers.
+// A webhook reviews 5,000 objects, from several pages of a list, once each. Many workers call it.
 func TestDeleteCollectionOfFiveThousand(t *testing.T) {
 	t.Parallel()
 	const objects, clients = 5000, 8
 	srv := miniapitest.Start(t, workers(clients), miniapitest.WithServerOptions(func(o *server.Options) {
-		o.ServerRun.RequestTimeout = 10 * time.Minute // it is one request, and other tests run beside it
+		o.ServerRun.RequestTimeout = 10 * time.Minute // one request has to delete all, and other tests run in parallel
 	}))
 	client := srv.Client()
 	var want []string

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Clients are warned of versions that are deprecated in the Kubernetes that is served, and the audit log has them
-// marked. When a version is due in a later one, nobody is told of it yet.
+// Clients get warnings of versions that are deprecated in the Kubernetes version that is served, and the audit log
+// marks them. A version that a later Kubernetes deprecates has no warning.
 func TestDeprecatedVersions(t *testing.T) {
 	t.Parallel()
 	const agent = "deprecated"

@@ -20,8 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Of several groups that have a resource of the same name, clients take the one that they
-// would in a cluster.
+// If several groups have a resource of one name, clients choose the same group as in a cluster.
 func TestAmbiguousResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -45,7 +44,7 @@ func TestAmbiguousResources(t *testing.T) {
 	}
 }
 
-// What changes in a definition is discovered when the change is answered.
+// A change of a definition is in discovery when the change is answered.
 func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -87,7 +86,7 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	}
 }
 
-// A definition whose names were refused is served when the answer to the change of its names comes.
+// A definition whose names were refused is served when the change of its names is answered.
 func TestDefinitionWithFreeNames(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -106,7 +105,7 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 	must(resources(srv, "example.com/v1", "wheels").Create(t.Context(), object("example.com/v1", "Wheel", "w", nil), metav1.CreateOptions{}))(t)
 
-	// What else changes in a definition that is refused a name is discovered all the same.
+	// Other changes of a definition with a refused name are in discovery.
 	redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"gear"} })
 	for _, category := range []string{"a", "b", "c", "d"} {
 		redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Categories = []string{category} })
@@ -116,8 +115,8 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 }
 
-// A definition may add a version to a group that is built in, which is discovered and served then. It can't change a
-// version that is built in.
+// A definition can add a version to a built-in group. The version is discovered and served. A definition can't change a
+// built-in version.
 func TestDefinitionInBuiltInGroup(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"networking.k8s.io", "apiextensions.k8s.io"} {
@@ -162,7 +161,7 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 			}
 
 			ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
-			eventually(t, func(context.Context) error { // a definition goes after the answer to its deletion
+			eventually(t, func(context.Context) error { // a definition is removed after the response to its deletion
 				for _, legacy := range []bool{false, true} {
 					if groups, err := groupsIn(srv.Config(), legacy); err != nil || slices.Contains(groups, group+" vextra v1") {
 						return errors.Join(fmt.Errorf("groups are %v", groups), err)
@@ -177,7 +176,7 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 	}
 }
 
-// redefine changes a definition. A change that a controller was faster than is a conflict.
+// redefine changes a definition. It retries after a conflict with a controller.
 func redefine(t *testing.T, client apiextensions.CustomResourceDefinitionsGetter, name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
 	ok(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -191,7 +190,7 @@ func redefine(t *testing.T, client apiextensions.CustomResourceDefinitionsGetter
 	}))
 }
 
-// discovered is what both forms of discovery say of a group, which must be the same.
+// discovered returns a group in discovery. Both forms of discovery must agree.
 func discovered(t *testing.T, srv *miniapitest.Server, group string) string {
 	t.Helper()
 	var forms []string

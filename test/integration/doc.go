@@ -1,6 +1,5 @@
-// Package integration is the specification of the server, as tests: one file a promise,
-// each with servers and HTTPS webhooks of its own. docs/admission.md says which sentence
-// of which document a test holds the server to.
+// Package integration is the specification of the server in the form of tests. A file has one promise, with its own
+// servers and HTTPS webhooks. docs/admission.md lists the sentence of the specification that each test proves.
 //
-// There is nothing to import here. What a single part does by itself is tested beside it.
+// The package can't be imported. Tests of a single part are beside that part.
 package integration

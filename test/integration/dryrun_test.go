@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// dryRuns are one of each kind of request that can be a dry run, on the thing of prepare.
+// dryRuns has one request of each kind that can be a dry run, on the thing of prepare.
 var dryRuns = []struct {
 	name, reason string
 	exists       bool
@@ -49,8 +49,7 @@ var dryRuns = []struct {
 	}},
 }
 
-// installV1beta1 is install for webhooks that v1 doesn't take: with side effects, of the kind of
-// configurationKinds.
+// installV1beta1 installs webhooks that v1 refuses, with side effects, of a kind of configurationKinds.
 func installV1beta1(t *testing.T, srv *miniapitest.Server, kind string, handler http.Handler, changed fields) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}
@@ -68,8 +67,8 @@ func installV1beta1(t *testing.T, srv *miniapitest.Server, kind string, handler 
 	return recorder
 }
 
-// A webhook that is without side effects in a dry run is asked, is told, and nothing is stored.
-// One that may have some isn't asked: the dry run fails, whatever the failure policy.
+// A webhook without side effects in a dry run is called, with dryRun set, and nothing is stored. A webhook that may
+// have some isn't called: the dry run fails, with any failure policy.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -112,8 +111,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A webhook with side effects is in nobody's way when it isn't a dry run, or when it isn't
-// called for the request.
+// A webhook with side effects doesn't affect requests that aren't dry runs, or that it isn't called for.
 func TestSideEffectsOutsideOfDryRuns(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())

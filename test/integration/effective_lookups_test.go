@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What admission looks up on its way is as it was last written, too: parameters, labels,
-// accounts, where services are. So is what a whole collection was.
+// The objects that admission looks up are current too: parameters, labels, accounts, addresses of services. So is the
+// result of a deletion of a whole collection.
 func TestEffectiveLookups(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("ServiceAccount"))
@@ -175,8 +175,8 @@ func TestEffectiveLookups(t *testing.T) {
 	}})
 }
 
-// A definition that changes is what admission goes by: its versions are equivalent to those
-// before, policies apply configurations by its schema, and it is counted by quotas.
+// A change of a definition is in force for admission: its versions are equivalent, policies use its schema, and quotas
+// count its objects.
 func TestEffectiveDefinitions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

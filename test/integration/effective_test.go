@@ -25,20 +25,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// effectiveRounds is how often each thing is turned on and off again. None of them may be too
-// early with its answer.
+// effectiveRounds is the number of times that each setting is turned on and off. No write may be answered too early.
 const effectiveRounds = 50
 
-// setting is something that can be configured, and be taken away again.
+// setting is a configuration that can be written and removed.
 type setting struct {
 	name, reason string
-	// prepare is done once, in a namespace that is named after the test.
+	// prepare is called once, in a namespace named after the test.
 	prepare func(ctx context.Context, name string) error
 	on, off func(ctx context.Context, name string) error
 	effect  func(ctx context.Context, name string) (bool, error)
 }
 
-// takeEffect turns each on and off, and wants it to be in force and not in force at once.
+// takeEffect turns each setting on and off. Each must be in force, or not, at once.
 func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
 	t.Helper()
 	for _, test := range tests {
@@ -63,8 +62,8 @@ func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
 	}
 }
 
-// What is configured is in force when the request that configured it is answered: the very
-// next request is judged by it. When it is taken away, the next one isn't.
+// A configuration is in force when its write is answered: the next request is judged by it. After its removal, the next
+// request isn't.
 func TestEffective(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -72,7 +71,7 @@ func TestEffective(t *testing.T) {
 	user := clientOf(t, srv, "somebody")
 	denied := srv.Webhook("/deny", deny("no")).ClientConfig()
 
-	// within matches ConfigMaps of a namespace.
+	// within selects ConfigMaps of a namespace.
 	within := func(namespace string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 	}
@@ -92,7 +91,7 @@ func TestEffective(t *testing.T) {
 		spec.PolicyName = name
 		return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named(name), Spec: spec}
 	}
-	// configMapRefused asks whether a ConfigMap would be.
+	// configMapRefused reports whether the creation of a ConfigMap is refused.
 	configMapRefused := func(ctx context.Context, namespace string) (bool, error) {
 		_, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: named("m")}, metav1.CreateOptions{DryRun: dry})
 		return err != nil, ignoreRefusal(err)
@@ -323,7 +322,7 @@ func TestEffective(t *testing.T) {
 	}})
 }
 
-// ignoreRefusal is the error, unless it is that something isn't allowed.
+// ignoreRefusal returns the error, or nil for a refusal.
 func ignoreRefusal(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -338,7 +337,7 @@ func roleBinding(name string) *rbacv1.RoleBinding {
 	}
 }
 
-// quotaOf is a quota for ConfigMaps, as a controller would have filled its status in.
+// quotaOf returns a quota for ConfigMaps, with the status that a controller would write.
 func quotaOf(name, configMaps string) *corev1.ResourceQuota {
 	hard := corev1.ResourceList{"count/configmaps": resource.MustParse(configMaps)}
 	return &corev1.ResourceQuota{
@@ -376,9 +375,9 @@ func TestEffectiveNamespace(t *testing.T) {
 	}
 }
 
-// A custom resource is served and discovered, with the schema of its definition, when the
-// answer to a write of the definition is there. When the definition's end is answered, no more
-// can be created; it is served until those that are there have ended, too.
+// A custom resource is served and in discovery, with its schema, when the write of its definition is answered. When the
+// deletion of the definition is answered, no object can be created. The existing ones are served until they are
+// deleted.
 func TestEffectiveCustomResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -413,8 +412,8 @@ func TestEffectiveCustomResource(t *testing.T) {
 	}
 }
 
-// A definition whose status a webhook refuses is answered as one that isn't served, without waiting for the
-// webhook to think better of it. When it does, the definition comes into force.
+// A definition whose status a webhook refuses is answered as not served, without a wait for the webhook. When the
+// webhook allows the status, the definition is in force.
 func TestEffectiveDefinitionWithoutStatus(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -15,15 +15,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// What kube-apiserver 1.37 serves by default, and an earlier version didn't serve yet.
+// The resources that kube-apiserver 1.37 serves by default, and an earlier version didn't.
 var newKinds = map[string][]string{
 	"1.36": {"certificates.k8s.io/v1/clustertrustbundles", "certificates.k8s.io/v1/podcertificaterequests", "resource.k8s.io/v1/devicetaintrules", "storagemigration.k8s.io/v1/storageversionmigrations"},
 	"1.35": {"admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"},
 	"1.34": nil,
 }
 
-// A server that emulates an earlier version of Kubernetes serves the kinds and versions of that one alone. The tests of
-// this file aren't parallel: the version is the process's.
+// A server that emulates an earlier version of Kubernetes serves the kinds and versions of that version alone. The
+// tests of this file aren't parallel: the version is state of the process.
 func TestEmulatedKinds(t *testing.T) {
 	var all sets.Set[string]
 	t.Run("none", func(t *testing.T) { all = servedBy(t, miniapitest.Start(t)) })
@@ -44,7 +44,7 @@ func TestEmulatedKinds(t *testing.T) {
 	}
 }
 
-// servedBy are the resources that discovery has, without subresources.
+// servedBy returns the resources in discovery, without subresources.
 func servedBy(t *testing.T, srv *miniapitest.Server) sets.Set[string] {
 	t.Helper()
 	served := sets.New[string]()
@@ -60,7 +60,7 @@ func servedBy(t *testing.T, srv *miniapitest.Server) sets.Set[string] {
 	return served
 }
 
-// Versions that are off by default are those of the emulated version, too, unless they are asked for otherwise.
+// Versions that are off by default are those of the emulated version, unless they are enabled.
 func TestEmulatedVersionsOnDemand(t *testing.T) {
 	const v1, v1beta1 = "admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies"
 	for _, test := range []struct {
@@ -94,7 +94,7 @@ func forward(change func(*server.Options)) miniapitest.Option {
 	return miniapitest.WithServerOptions(change)
 }
 
-// What is stored can be read by the emulated version, and by the one before it.
+// Stored objects can be read by the emulated version and by the version before it.
 func TestEmulatedStorageVersions(t *testing.T) {
 	const group, kind = "admissionregistration.k8s.io", "MutatingAdmissionPolicy"
 	for version, stored := range map[string]string{"1.34": "v1beta1", "1.36": "v1beta1", "1.37": "v1"} {
@@ -109,7 +109,8 @@ func TestEmulatedStorageVersions(t *testing.T) {
 	}
 }
 
-// A version that can't be emulated is refused with those that can, and so is what the emulated one didn't have.
+// A version that can't be emulated is refused with the possible versions. Features that the emulated version lacks are
+// refused.
 func TestEmulationRefused(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
@@ -136,7 +137,7 @@ func TestEmulationRefused(t *testing.T) {
 	}
 }
 
-// Servers of different versions don't run in one process at a time: which feature gates are on is the process's.
+// Servers of different versions can't run in one process at the same time: feature gates are state of the process.
 func TestEmulatedVersionIsOfTheProcess(t *testing.T) {
 	older := must(miniapitest.New(t.Context(), miniapitest.WithEmulatedVersion("1.35")))(t)
 	if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have --emulated-version=1.35") {

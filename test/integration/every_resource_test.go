@@ -31,13 +31,12 @@ import (
 //go:embed testdata/objects.yaml
 var objectsYAML []byte
 
-// Every resource that discovery tells of goes through every verb that it tells of, in every version,
-// and each request is reviewed by both kinds of webhook, twice: as what it is, and as another version
-// of it, whose patches come back.
+// Every resource in discovery is requested by each of its verbs in each of its versions. Each request is reviewed by
+// both kinds of webhook, twice: in its own version and in another version, whose patches are converted back.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),
-		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // nobody takes its finalizers away
+		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // no controller removes its finalizers
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	w := newWalk(t, srv)
 	for _, gvr := range w.order {
@@ -56,7 +55,7 @@ func TestEveryResource(t *testing.T) {
 	}
 }
 
-// walk is a way through all resources.
+// walk requests all resources.
 type walk struct {
 	client   dynamic.Interface
 	recorder *miniapitest.Recorder
@@ -64,13 +63,13 @@ type walk struct {
 
 	served map[schema.GroupVersionResource]metav1.APIResource
 	order  []schema.GroupVersionResource
-	// equivalent are the first version of each resource, by its name.
+	// equivalent has the first version of each resource, by name.
 	equivalent map[string]schema.GroupVersionResource
 }
 
 const walker = "walker"
 
-// newWalk is a walk that is reviewed.
+// newWalk returns a walk with webhooks.
 func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
 	w := unreviewed(t, srv)
@@ -97,7 +96,7 @@ func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	return w
 }
 
-// unreviewed is a walk without webhooks.
+// unreviewed returns a walk without webhooks.
 func unreviewed(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
 	w := &walk{
@@ -133,14 +132,14 @@ func (w *walk) name(gvr schema.GroupVersionResource) string {
 	return gvr.GroupVersion().String() + " " + gvr.Resource
 }
 
-// verb makes a request to a resource.
+// verb makes a request for a resource.
 type verb struct {
 	name string
 	take func(*testing.T, schema.GroupVersionResource) error
 }
 
-// verbs are those of a resource, in an order in which they can be taken. Connections, and what is
-// posted to a subresource, have tests of their own.
+// verbs returns the verbs of a resource in a possible order. Other tests have connections, and subresources that are
+// created.
 func (w *walk) verbs(gvr schema.GroupVersionResource) []verb {
 	change := []verb{{"update", w.update}, {"patch", w.patch}}
 	switch _, subresource, is := strings.Cut(gvr.Resource, "/"); {
@@ -161,8 +160,7 @@ func (w *walk) create(t *testing.T, gvr schema.GroupVersionResource) error {
 	return err
 }
 
-// settle waits until the server has written to a new object what it writes by itself: another write at the same
-// time would be reviewed twice.
+// settle waits until the server has made its own writes to a new object: a concurrent write would be reviewed twice.
 func (w *walk) settle(t *testing.T, gvr schema.GroupVersionResource, name string) {
 	t.Helper()
 	if gvr.Resource != "flowschemas" {
@@ -202,7 +200,7 @@ func (w *walk) delete(t *testing.T, gvr schema.GroupVersionResource) error {
 	o := w.existing(t, gvr)
 	w.recorder.Reset()
 	err := w.resource(gvr).Delete(t.Context(), o.GetName(), atOnce())
-	if err == nil && gvr.Resource == "customresourcedefinitions" { // its own objects go first
+	if err == nil && gvr.Resource == "customresourcedefinitions" { // its objects are deleted first
 		eventually(t, func(ctx context.Context) error {
 			if _, err := w.resource(gvr).Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("%s is still there: %w", o.GetName(), err)
@@ -213,7 +211,7 @@ func (w *walk) delete(t *testing.T, gvr schema.GroupVersionResource) error {
 	return err
 }
 
-// atOnce are options for a deletion that waits for nothing, and leaves no object to be orphaned.
+// atOnce returns options of a deletion without grace period and orphans.
 func atOnce() metav1.DeleteOptions {
 	return metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
 }
@@ -228,7 +226,7 @@ func (w *walk) deleteCollection(t *testing.T, gvr schema.GroupVersionResource) e
 	return w.resource(gvr).DeleteCollection(t.Context(), atOnce(), metav1.ListOptions{LabelSelector: "collected=yes"})
 }
 
-// existing is the object, which is made if need be. Of a subresource it is what that belongs to.
+// existing returns the object, and creates it first if necessary. For a subresource, it is the resource's object.
 func (w *walk) existing(t *testing.T, gvr schema.GroupVersionResource) *unstructured.Unstructured {
 	t.Helper()
 	gvr.Resource, _, _ = strings.Cut(gvr.Resource, "/")
@@ -278,7 +276,7 @@ func subresources(gvr schema.GroupVersionResource) []string {
 	return nil
 }
 
-// check compares the reviews with what there must be.
+// check compares the reviews with those that are expected.
 func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string) {
 	t.Helper()
 	got := map[string][]asked{}
@@ -290,9 +288,9 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 	want, times := map[string][]asked{}, 1
 	if gvr.Resource == "pods" && strings.HasPrefix(verb, "delete") {
-		times = 2 // when its grace period is set, and when it goes
+		times = 2 // when its grace period is set, and when it is deleted
 	}
-	// What configures admission is never reviewed.
+	// Configuration of admission is never reviewed.
 	if gvr.Group != admissionregistrationv1.GroupName {
 		for _, phase := range []string{"mutating", "validating"} {
 			want[phase+"-exact"] = slices.Repeat([]asked{w.want(gvr, gvr, verb)}, times)
@@ -304,7 +302,7 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 }
 
-// want is how a request is reviewed as one to another version.
+// want returns the review of a request in another version.
 func (w *walk) want(request, as schema.GroupVersionResource, verb string) asked {
 	kind := func(gvr schema.GroupVersionResource) string {
 		r := w.served[gvr]

@@ -19,23 +19,23 @@ import (
 // everything calls the hook for every request to every resource.
 var everything = on("*", "*/*", "*/*")
 
-// configurationAPI is where webhooks and policies are configured.
+// configurationAPI is the API of webhooks and policies.
 const configurationAPI = "admissionregistration.k8s.io/v1"
 
-// matching is the matchConstraints of a policy for everything in API groups.
+// matching returns the matchConstraints of a policy for everything in API groups.
 func matching(groups ...any) map[string]any {
 	return map[string]any{"resourceRules": []any{map[string]any{
 		"operations": []any{"*"}, "apiGroups": groups, "apiVersions": []any{"*"}, "resources": []any{"*/*"},
 	}}}
 }
 
-// policySpec is that of a policy that refuses what it matches.
+// policySpec returns the spec of a policy that refuses everything it matches.
 func policySpec(mutates bool, match map[string]any) map[string]any {
 	spec := map[string]any{"matchConstraints": match}
 	if mutates {
 		spec["reinvocationPolicy"] = "Never"
 		spec["mutations"] = []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{
-			"expression": `[JSONPatch{op: "remove", path: "/nothing"}]`, // which fails
+			"expression": `[JSONPatch{op: "remove", path: "/nothing"}]`, // the patch fails
 		}}}
 	} else {
 		spec["validations"] = []any{map[string]any{"expression": "false"}}
@@ -51,7 +51,7 @@ func bindingSpec(policy string, mutates bool) map[string]any {
 	return map[string]any{"spec": spec}
 }
 
-// refuseByPolicy has a policy, which mutates or validates, refuse what matches.
+// refuseByPolicy makes a policy, mutating or validating, refuse everything that matches.
 func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match map[string]any) {
 	t.Helper()
 	kind := "ValidatingAdmissionPolicy"
@@ -65,8 +65,8 @@ func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match m
 	}
 }
 
-// Webhooks that refuse everything don't refuse what would undo them: they are never called for
-// webhook configurations and policies. Nor do policies judge policies.
+// Webhooks are never called for webhook configurations and policies: otherwise a webhook that refuses everything
+// couldn't be removed. Policies don't judge policies either.
 func TestExemptConfiguration(t *testing.T) {
 	t.Parallel()
 	webhooks := map[string]any{"webhooks": []any{map[string]any{
@@ -142,9 +142,8 @@ func TestExemptConfiguration(t *testing.T) {
 	}
 }
 
-// Questions about who somebody is, and what they may do, aren't stored, and a cluster can't
-// do without the answers: policies never judge them. Webhooks are called for them, unless the
-// feature gate of 1.37 is turned on.
+// Reviews of authentication and authorization aren't stored, and a cluster needs their answers: policies never judge
+// them. Webhooks are called for them, unless the feature gate of 1.37 is set.
 func TestExemptReviews(t *testing.T) {
 	t.Parallel()
 	t.Run("by default", func(t *testing.T) {
@@ -158,7 +157,7 @@ func TestExemptReviews(t *testing.T) {
 	})
 }
 
-// exemptReviews asks every question, for which the webhooks are called that it wants.
+// exemptReviews makes every kind of review. want lists those for which webhooks are called.
 func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 	t.Helper()
 	refuseByPolicy(t, srv, false, matching("authentication.k8s.io", "authorization.k8s.io", ""))

@@ -16,15 +16,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A webhook that can't be called, for whatever reason, refuses the request with failurePolicy
-// Fail, and is passed over with Ignore. TestBadResponses has those that answer, TestTimeoutExpires
-// those that don't in time, TestRefusals those that refuse, which is no failure.
+// A webhook that can't be called refuses the request with failurePolicy Fail, and is skipped with Ignore.
+// TestBadResponses has webhooks that answer, TestTimeoutExpires those that don't answer in time, and TestRefusals those
+// that refuse, which is no failure.
 func TestFailurePolicy(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	const nobody = "127.0.0.1:1"
 	hangUp := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		// The server of package http ends the connection, without a word in its log.
+		// The server of package http closes the connection and logs nothing.
 		panic(http.ErrAbortHandler)
 	})
 	for _, tc := range []struct {
@@ -80,7 +80,7 @@ func TestFailurePolicy(t *testing.T) {
 	}
 }
 
-// A mutating webhook that fails ends the phase: nobody after it is asked.
+// A mutating webhook that fails ends the phase: no later webhook is called.
 func TestFailureEndsTheMutatingPhase(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -93,8 +93,8 @@ func TestFailureEndsTheMutatingPhase(t *testing.T) {
 	}
 }
 
-// A server starts with a webhook that refuses everything because it is broken: so it can be taken
-// away. What the server itself could not write is written then.
+// A server starts although a broken webhook refuses everything, so that the webhook can be removed. The server's own
+// writes that were refused are then repeated.
 func TestStartWithABrokenWebhook(t *testing.T) {
 	t.Parallel()
 	data := miniapitest.WithDataDir(t.TempDir())
@@ -129,7 +129,7 @@ func TestStartWithABrokenWebhook(t *testing.T) {
 	})
 }
 
-// What a webhook doesn't let the server write keeps nothing else from being written when it starts.
+// If a webhook refuses one of the server's own writes at the start, the other writes succeed.
 func TestStartWithAWebhookThatRefuses(t *testing.T) {
 	t.Parallel()
 	data := miniapitest.WithDataDir(t.TempDir())

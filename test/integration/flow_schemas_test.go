@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Condition Dangling of a FlowSchema says whether its priority level exists, as the controller of API priority and
-// fairness says it, whatever happens to either.
+// The condition Dangling of a FlowSchema is true if its priority level doesn't exist. As with the controller of API
+// priority and fairness, it follows changes of both.
 func TestDanglingFlowSchema(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().FlowcontrolV1()
@@ -92,7 +92,7 @@ func TestDanglingFlowSchemaRefused(t *testing.T) {
 	}
 }
 
-// dangling is the condition of a schema.
+// dangling returns the condition of a schema.
 func dangling(ctx context.Context, schemas typedv1.FlowSchemaInterface, name string) (flowcontrolv1.FlowSchemaCondition, error) {
 	s, err := schemas.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// groupsIn are the groups as a client sees them, each with its versions.
+// groupsIn returns the groups that a client sees, each with its versions.
 func groupsIn(config *rest.Config, legacy bool) ([]string, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -29,7 +29,7 @@ func groupsIn(config *rest.Config, legacy bool) ([]string, error) {
 	}
 	var groups []string
 	for _, g := range list.Groups {
-		if g.Name == "" { // which is in /api, and is added by the client
+		if g.Name == "" { // the group of /api, which the client adds
 			continue
 		}
 		described := g.Name
@@ -41,8 +41,8 @@ func groupsIn(config *rest.Config, legacy bool) ([]string, error) {
 	return groups, nil
 }
 
-// Groups and their versions are listed in the order of their priorities, whoever has them, whenever they came, and
-// whichever way discovery is asked for.
+// Groups and their versions are listed by priority, in all forms of discovery, whichever server has them and whenever
+// they were added.
 func TestGroupsAreInOrder(t *testing.T) {
 	t.Parallel()
 	tools := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -81,7 +81,7 @@ func TestGroupsAreInOrder(t *testing.T) {
 		{"each group for itself", "other clients know nothing else", true},
 	} {
 		t.Run(discovered.name, func(t *testing.T) {
-			eventually(t, func(context.Context) error { // what another server has is found out after the answer
+			eventually(t, func(context.Context) error { // the discovery of another server is read after the response
 				got, err := groupsIn(srv.Config(), discovered.legacy)
 				if diff := cmp.Diff(want, got); err == nil && diff != "" {
 					err = fmt.Errorf("%s: -want +got\n%s", discovered.reason, diff)

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// A client that waits for a part of what every cluster has, by the name that kube-apiserver gives to its creation,
-// finds it.
+// The health checks have the names by which kube-apiserver reports the creation of the initial objects. Clients wait
+// for these names.
 func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 	t.Parallel()
 	all := miniapitest.Start(t)
@@ -49,7 +49,7 @@ func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 	}
 }
 
-// The server's own client is checked by kube-apiserver's name for it, where kube-apiserver checks it.
+// The health check of the server's own client has kube-apiserver's name and paths.
 func TestHealthOfTheServersOwnClient(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().Discovery().RESTClient()

@@ -12,8 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What is wrong with an object is told as a fault of the object, though something else meets it before
-// validation does and can't cope with it.
+// The response to an invalid object reports the object's error, even if an earlier step than validation fails on it.
 func TestInvalidObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

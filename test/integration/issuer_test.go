@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What verifies the tokens of service accounts is found with and without a slash at the end: OpenAPI has it with one
-// in kube-apiserver, and so have the clients that are made from that.
+// The keys of service account tokens are served with and without a slash at the end of the path: kube-apiserver's
+// OpenAPI, and clients generated from it, have the slash.
 func TestIssuerDiscovery(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

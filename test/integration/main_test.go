@@ -9,11 +9,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// trusted is an authority that this machine trusts, as far as this process is concerned.
+// trusted is an authority that this process trusts, as one of the system's.
 var trusted *authority
 
 func TestMain(m *testing.M) {
-	// What the servers of many tests log at the same time tells nothing about any of them.
+	// The logs of many parallel servers can't be told apart, so they are dropped.
 	klog.SetLogger(klog.Logger{})
 	code, err := runTrusting(m)
 	if err != nil {
@@ -22,8 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runTrusting runs the tests after it has made the authority one of the system's roots, which
-// are read once.
+// runTrusting adds the authority to the system's roots, which the process reads once, and then runs the tests.
 func runTrusting(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "miniapi-integration-")
 	if err != nil {

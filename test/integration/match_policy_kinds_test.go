@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// severalVersions are the kinds other than deployments that can be changed by several group
-// versions, with a valid spec: of every version, or of each.
+// severalVersions are the kinds with several versions, other than deployments, with a valid spec: one for all versions,
+// or one for each.
 var severalVersions = []struct {
 	kind, reason string
 	versions     []string
@@ -77,13 +77,13 @@ var severalVersions = []struct {
 	},
 }}
 
-// workload is the spec that deployments have in common with what else makes pods.
+// workload returns the spec that deployments share with other kinds that make pods.
 func workload(version string) map[string]any {
 	return fieldOf(deployment(version, "web"), "spec").(map[string]any)
 }
 
-// Whatever the versions of a kind, a webhook that is registered for one of them is called for
-// all, is sent its own, and its patch is in what the client gets.
+// A webhook for one version of a kind is called for all versions. It gets its own version, and the client gets its
+// patch.
 func TestMatchPolicyOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	for _, test := range severalVersions {
@@ -150,8 +150,8 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 	}
 }
 
-// Versions of a custom resource that differ in more than their names are converted by its
-// webhook, to the version that a webhook has registered for and back.
+// If the versions of a custom resource differ in more than their names, its conversion webhook converts the object to
+// the version of an admission webhook and back.
 func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -186,8 +186,8 @@ func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	}
 }
 
-// A webhook that can't be sent its version of an object isn't called: the request fails, whatever the failure policy of the
-// webhook. Requests that need no conversion go on.
+// A webhook whose version the object can't be converted to isn't called: the request fails, with any failure policy.
+// Requests without a conversion succeed.
 func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -202,7 +202,7 @@ func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		converter    http.Handler
-		want         string // part of the refusal, nothing if there is none
+		want         string // part of the refusal, or empty without one
 	}{
 		{"it works", "the webhook gets its version", works, ""},
 		{"it says so", "its message is passed on", converting(works, func(r *apiextensionsv1.ConversionResponse) {
@@ -260,7 +260,7 @@ func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 	must(widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{}))(t)
 }
 
-// convertBy has a definition of example.com convert its objects by a webhook.
+// convertBy makes a definition of example.com convert its objects by a webhook.
 func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter http.Handler) {
 	t.Helper()
 	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
@@ -269,7 +269,7 @@ func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter
 	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
 }
 
-// converting changes what a conversion webhook responds.
+// converting changes the response of a conversion webhook.
 func converting(converter http.Handler, change func(*apiextensionsv1.ConversionResponse)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
@@ -280,11 +280,11 @@ func converting(converter http.Handler, change func(*apiextensionsv1.ConversionR
 			return
 		}
 		change(review.Response)
-		_ = json.NewEncoder(w).Encode(review) // a client that is gone
+		_ = json.NewEncoder(w).Encode(review) // an error means that the client is gone
 	})
 }
 
-// renaming converts between versions that differ in the name of the one field of the spec.
+// renaming converts between versions that differ in the name of the spec's only field.
 func renaming(fields map[string]string) http.Handler {
 	version := func(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -311,6 +311,6 @@ func renaming(fields map[string]string) http.Handler {
 			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: o})
 		}
 		review.Request = nil
-		_ = json.NewEncoder(w).Encode(review) // a client that is gone
+		_ = json.NewEncoder(w).Encode(review) // an error means that the client is gone
 	})
 }

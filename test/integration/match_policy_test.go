@@ -25,7 +25,7 @@ func matchPolicy(policy admissionregistrationv1.MatchPolicyType) change {
 	return func(h *hook) { h.MatchPolicy = &policy }
 }
 
-// deploymentVersions are those by which one deployment can be changed.
+// deploymentVersions are the versions in which one deployment can be changed.
 var deploymentVersions = []string{"extensions/v1beta1", "apps/v1beta1", "apps/v1beta2", "apps/v1"}
 
 func deployment(groupVersion, name string) *unstructured.Unstructured {
@@ -40,8 +40,7 @@ func deployment(groupVersion, name string) *unstructured.Unstructured {
 	}})
 }
 
-// asked is what a webhook is told that it is asked about, what the client had asked for, and
-// which versions the objects have.
+// asked is a review's kind, the kind of the client's request, and the versions of the objects.
 type asked struct {
 	Operation                    admissionv1.Operation
 	Resource, Kind               string
@@ -75,9 +74,8 @@ func askedOf(t testing.TB, r *admissionv1.AdmissionRequest) asked {
 
 func groupVersion(group, version string) string { return strings.TrimPrefix(group+"/"+version, "/") }
 
-// With Exact, a webhook is called when its rules name the version of the request. With
-// Equivalent, it is called whichever version the request has, gets the objects in the version
-// of its rule, and is told which version that was.
+// With Exact, a webhook is called if its rules name the version of the request. With Equivalent, it is called for every
+// version of the request, with the objects in the version of its rule, and the review names that version.
 func TestMatchPolicy(t *testing.T) {
 	t.Parallel()
 	sameKind := func(version string) string { return version + " Deployment" }
@@ -166,7 +164,7 @@ func hookName(policy admissionregistrationv1.MatchPolicyType, version string) st
 	return strings.ToLower(string(policy)) + "-" + strings.ReplaceAll(version, "/", "-")
 }
 
-// reviewsBy are the reviews of each hook.
+// reviewsBy returns the reviews of each hook.
 func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked {
 	t.Helper()
 	reviews := map[string][]asked{}
@@ -177,7 +175,7 @@ func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked 
 	return reviews
 }
 
-// Rules decide which version the webhook gets.
+// The rules decide the version of the review.
 func TestMatchPolicyRules(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -231,8 +229,8 @@ func TestMatchPolicyRules(t *testing.T) {
 	}
 }
 
-// What a webhook is sent is converted, not renamed, and its patch, which is of the version
-// that it was sent, is converted back.
+// The object of a review is converted, not only renamed. A patch applies to the version of the review and is converted
+// back.
 func TestMatchPolicyConversion(t *testing.T) {
 	t.Parallel()
 	const rollback = "deprecated.deployment.rollback.to" // spec.rollbackTo.revision of old versions
@@ -251,12 +249,12 @@ func TestMatchPolicyConversion(t *testing.T) {
 		name, reason string
 		object       *unstructured.Unstructured
 		resource     string
-		// hook is registered for one version; sees is a field that it finds there.
+		// version is the version of the hook, and sees a field of its reviews.
 		version  string
 		sees     []string
 		seesThis any
 		patch    miniapitest.PatchOperation
-		// field is what the client gets, in the version that it asked for.
+		// field is a field of the client's response, in the client's version.
 		field []string
 		want  any
 	}{{
@@ -335,8 +333,8 @@ func TestMatchPolicyConversion(t *testing.T) {
 	}
 }
 
-// Webhooks of several versions each see what those before them have patched, and a scale that
-// is patched in one version scales in all.
+// In a chain of webhooks with several versions, each sees the patches of those before it. A scale that is patched in
+// one version scales in all.
 func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -365,8 +363,8 @@ func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	}
 }
 
-// A webhook whose conditions are looked at in another version, and that isn't called then, leaves what others are sent as
-// it was patched.
+// A webhook whose conditions are evaluated in another version, and that isn't called, doesn't undo the patches of
+// others.
 func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -394,7 +392,7 @@ func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
 	}
 }
 
-// A version that the server doesn't serve is equivalent to none that it serves.
+// A version that isn't served is equivalent to no version.
 func TestMatchPolicyNotServed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -425,7 +423,7 @@ func TestMatchPolicyDefault(t *testing.T) {
 	}
 }
 
-// The versions of a custom resource are as equivalent as those of a built-in one.
+// The versions of a custom resource are equivalent like those of a built-in one.
 func TestMatchPolicyCustomResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -449,8 +447,8 @@ func TestMatchPolicyCustomResources(t *testing.T) {
 	}
 }
 
-// However the versions alternate in a chain, each webhook sees what those before it have made of the custom
-// resource, those that change nothing among them.
+// In a chain of webhooks with alternating versions, each sees the changes of those before it, even if webhooks in
+// between change nothing.
 func TestMatchPolicyCustomVersionsInOneChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

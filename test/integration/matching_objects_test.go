@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// An objectSelector looks at the labels of the object and of the old object, and one of them is
-// enough. What is null or has no labels doesn't match; an empty selector matches everything.
+// An objectSelector matches the labels of the object or of the old object. Null and an object without labels don't
+// match. An empty selector matches everything.
 func TestObjectSelector(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -28,10 +28,10 @@ func TestObjectSelector(t *testing.T) {
 	bar, none := map[string]string{"foo": "bar"}, map[string]string(nil)
 	for _, tc := range []struct {
 		name, reason string
-		// old are the labels of an object that is there before.
+		// old are the labels of the existing object.
 		old map[string]string
 		do  func(context.Context) error
-		// matches says that the selector foo=bar does.
+		// matches is true if the selector foo=bar matches.
 		matches bool
 	}{
 		{"create with the label", "the object matches", nil, func(ctx context.Context) error {
@@ -90,8 +90,7 @@ func TestObjectSelector(t *testing.T) {
 	}
 }
 
-// What the selector of a webhook looks at is the object that it would be sent: with the labels
-// that webhooks before it have set.
+// The objectSelector of a webhook is evaluated for the object of its review, with the labels of webhooks before it.
 func TestObjectSelectorSeesWhatIsSent(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -104,7 +103,7 @@ func TestObjectSelectorSeesWhatIsSent(t *testing.T) {
 	}
 }
 
-// An object must match both selectors, of its namespace and of itself.
+// A request must match both selectors: that of its namespace and that of its object.
 func TestBothSelectors(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -124,9 +123,8 @@ func TestBothSelectors(t *testing.T) {
 	}
 }
 
-// A webhook is called when all its matchConditions hold. They see the request, both objects and
-// what the user may do. A condition that can't be evaluated is a failure to call the webhook,
-// unless another one doesn't hold.
+// A webhook is called if all its matchConditions are true. The conditions can use the request, both objects and the
+// user's permissions. A condition that can't be evaluated is a failed call, unless another condition is false.
 func TestMatchConditions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

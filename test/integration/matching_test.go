@@ -16,11 +16,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// dry is what leaves nothing behind, so that requests can be made again and again.
+// dry makes a request a dry run, so that it can be repeated.
 var dry = []string{metav1.DryRunAll}
 
-// matchable are requests of all operations, of resources and subresources with a namespace and
-// without. They need the objects of prepareMatchable.
+// matchable has requests for all operations, for resources and subresources with and without namespaces. They need the
+// objects of prepareMatchable.
 var matchable = []struct {
 	name, reason string
 	do           func(context.Context, kubernetes.Interface) error
@@ -36,7 +36,7 @@ var matchable = []struct {
 	{"DELETE configmaps", "there is an old object only", func(ctx context.Context, c kubernetes.Interface) error {
 		return c.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{DryRun: dry})
 	}},
-	{"CONNECT pods/attach", "the object is what is asked of the pod, which needn't be there", nil}, // is made of a path
+	{"CONNECT pods/attach", "the object is what is asked of the pod, which needn't be there", nil}, // is made from a path
 	{"CREATE namespaces", "it belongs to the cluster", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 		return err
@@ -65,8 +65,8 @@ func prepareMatchable(t *testing.T, srv *miniapitest.Server) {
 	must(srv.Client().AppsV1().Deployments("default").Create(t.Context(), appsDeployment("web"), metav1.CreateOptions{}))(t)
 }
 
-// matched makes each of the requests and returns the names of those for which webhooks of both
-// kinds were called, once each.
+// matched makes each of the requests, and returns the names of those for which webhooks of both kinds were called, once
+// each.
 func matched(t *testing.T, srv *miniapitest.Server, matching change) []string {
 	t.Helper()
 	recorder := install(t, srv, mutating("mutate", allow(), matching), validating("validate", allow(), matching))
@@ -88,8 +88,7 @@ func matched(t *testing.T, srv *miniapitest.Server, matching change) []string {
 	return names
 }
 
-// A webhook is called once for what any of its rules matches: by operation, group, version,
-// resource and scope.
+// A webhook is called once if any of its rules matches the operation, group, version, resource and scope.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -152,8 +151,8 @@ func rules(rules ...admissionregistrationv1.RuleWithOperations) []admissionregis
 	return rules
 }
 
-// A namespaceSelector looks at the labels of the namespace that an object is in, or at those of
-// the object if it is a namespace. What else has no namespace is sent in any case.
+// A namespaceSelector matches the labels of the object's namespace, or of the object itself if that is a namespace.
+// Other objects without a namespace always match.
 func TestNamespaceSelector(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// samples are the lines of /metrics of some metrics that have a text. Metrics are of the process: tests tell theirs by the
-// names of their webhooks and policies.
+// samples returns the lines of some metrics in /metrics that contain a text. Metrics are state of the process: a test
+// recognizes its own by the names of its webhooks and policies.
 func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...string) []string {
 	t.Helper()
 	content := must(srv.Client().Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context()))(t)
@@ -35,12 +35,12 @@ func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...stri
 	return lines
 }
 
-// run is a prefix for the names of webhooks and policies that no other run of a test has in the same process.
+// run is a prefix of names that no other run of a test has in the process.
 type run string
 
 func newRun() run { return run("run-" + string(uuid.NewUUID())[:8] + "-") }
 
-// samples are those of a name with the prefix, without the prefix.
+// samples returns the samples of a name with the prefix, without the prefix.
 func (r run) samples(t testing.TB, srv *miniapitest.Server, name string, metrics ...string) []string {
 	t.Helper()
 	lines := samples(t, srv, string(r)+name, metrics...)
@@ -50,15 +50,15 @@ func (r run) samples(t testing.TB, srv *miniapitest.Server, name string, metrics
 	return lines
 }
 
-// coded is a rejection with an HTTP status code.
+// coded returns a handler that refuses with an HTTP status code.
 func coded(code int32) http.Handler {
 	response := miniapitest.Denied("no")
 	response.Result.Code = code
 	return always(response)
 }
 
-// The metrics tell which webhooks reject requests and why, which are ignored, and how long
-// they take, by name, type, operation, error type and code.
+// The metrics count the webhooks that reject requests, and why, the webhooks that are ignored, and the duration of
+// calls, by name, type, operation, error type and code.
 func TestMetricsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -135,7 +135,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 			name := test.hook.Name
 			test.hook.Name = string(run) + name
 			install(t, srv, test.hook)
-			// Whether it is refused is for other tests.
+			// Other tests check whether the request is refused.
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
 			if diff := cmp.Diff(test.want, run.samples(t, srv, name, rejections, failedOpen, requests, durations)); diff != "" {
 				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
@@ -144,8 +144,8 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}
 }
 
-// Rejections by webhooks of both kinds are counted by operation, for each way to be rejected. A call that isn't answered in
-// time has the code of a service that isn't there.
+// Rejections by webhooks of both kinds are counted by operation and reason. A call that times out has the code of an
+// unavailable service.
 func TestMetricsOfRejections(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -210,7 +210,7 @@ func TestMetricsOfRejections(t *testing.T) {
 	}
 }
 
-// Match conditions that keep a request from a webhook, and those that fail, are counted.
+// Match conditions that are false, or that fail, are counted.
 func TestMetricsOfMatchConditions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -239,7 +239,7 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 	}
 }
 
-// The chain as a whole and each plugin of it are measured.
+// The duration of the chain and of each plugin is measured.
 func TestMetricsOfPlugins(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -257,7 +257,7 @@ func TestMetricsOfPlugins(t *testing.T) {
 	}
 }
 
-// What policies decide is counted by policy, binding and what was done about it.
+// The decisions of policies are counted by policy, binding and action.
 func TestMetricsOfPolicies(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

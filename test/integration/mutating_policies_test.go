@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// applies and patches are the two ways in which a policy changes an object.
+// applies and patches make the two kinds of mutation.
 func applies(expression string) admissionregistrationv1.Mutation {
 	return admissionregistrationv1.Mutation{
 		PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
@@ -28,8 +28,8 @@ func patches(expression string) admissionregistrationv1.Mutation {
 	}
 }
 
-// mutate has a policy, by default one for the creation of ConfigMaps that is never
-// reinvoked, change requests until the test ends.
+// mutate makes a policy change requests until the test ends. By default the policy is for the creation of ConfigMaps
+// and never reinvoked.
 func mutate(t testing.TB, srv *miniapitest.Server, name string, spec admissionregistrationv1.MutatingAdmissionPolicySpec, param *admissionregistrationv1.ParamRef) {
 	t.Helper()
 	if spec.MatchConstraints == nil {
@@ -49,12 +49,12 @@ func mutate(t testing.TB, srv *miniapitest.Server, name string, spec admissionre
 	})
 }
 
-// mutations are the spec of a policy that has them.
+// mutations returns the spec of a policy with mutations.
 func mutations(mutations ...admissionregistrationv1.Mutation) admissionregistrationv1.MutatingAdmissionPolicySpec {
 	return admissionregistrationv1.MutatingAdmissionPolicySpec{Mutations: mutations}
 }
 
-// A mutating policy changes objects by apply configurations and JSON patches, in its order.
+// A mutating policy changes objects by apply configurations and JSON patches, in their order.
 func TestMutatingPolicies(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -134,8 +134,8 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 }
 
-// Apply configurations merge as server-side apply does: lists by their keys, in built-in
-// types and in custom resources that have just been defined.
+// Apply configurations merge like server-side apply: lists by their keys, in built-in types and in new custom
+// resources.
 func TestMutatingPoliciesMerge(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -168,13 +168,13 @@ func TestMutatingPoliciesMerge(t *testing.T) {
 	}
 }
 
-// Policies that mutate come before webhooks that do. What either changes may have the other
-// called again, if that wants it.
+// Mutating policies run before mutating webhooks. After a change of one, the other is called again if it has
+// reinvocationPolicy IfNeeded.
 func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	ifNeeded := admissionregistrationv1.IfNeededReinvocationPolicy
-	// counts adds an x to the datum, each time that it is called.
+	// counts adds an x to the datum at each call.
 	counts := func(key string, policy admissionregistrationv1.ReinvocationPolicyType) admissionregistrationv1.MutatingAdmissionPolicySpec {
 		return admissionregistrationv1.MutatingAdmissionPolicySpec{
 			ReinvocationPolicy: policy,
@@ -248,14 +248,14 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	}
 }
 
-// Policies that mutate see creations and updates. A deletion has no object to change: no policy sees one, and no policy can
-// be made for deletions. TestConnectOptionsAreMutated has connections.
+// Mutating policies are for creations and updates. A deletion has no object to change: no policy gets one, and no
+// policy can name deletions. TestConnectOptionsAreMutated has connections.
 func TestMutatingPoliciesOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	mutate(t, srv, "all", admissionregistrationv1.MutatingAdmissionPolicySpec{
 		MatchConstraints: matchResources("*", "v1", "configmaps"),
-		// The condition can't be evaluated for a deletion, so that a policy which sees one refuses it.
+		// The condition can't be evaluated for a deletion, so a policy that gets one refuses it.
 		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "named", Expression: "object.metadata.name == 'thing'"}},
 		Mutations:       []admissionregistrationv1.Mutation{applies(`Object{metadata: Object.metadata{labels: {"seen": request.operation}}}`)},
 	}, nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// must gives what a request that has to succeed gives: must(client.Create(…))(t).
+// must returns the result of a request, and ends the test if the request failed: must(client.Create(…))(t).
 func must[T any](result T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -31,7 +31,7 @@ func must[T any](result T, err error) func(testing.TB) T {
 	}
 }
 
-// ok ends the test if a request has failed.
+// ok ends the test after an error.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -39,13 +39,13 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// eventually tries until there is no error. It is for what isn't the answer to a request.
+// eventually repeats try until it returns no error. It is for effects that come after a response.
 func eventually(t testing.TB, try func(context.Context) error) {
 	t.Helper()
 	within(t, time.Minute, try)
 }
 
-// within is eventually with a limit of its own, for what would come without being told, too, but later.
+// within is eventually with its own limit, for effects that would come later without an event too.
 func within(t testing.TB, limit time.Duration, try func(context.Context) error) {
 	t.Helper()
 	var last error
@@ -57,12 +57,12 @@ func within(t testing.TB, limit time.Duration, try func(context.Context) error) 
 	}
 }
 
-// resources is a client for a resource in the namespace "default", in a version.
+// resources returns a client for a resource of a version in the namespace "default".
 func resources(srv *miniapitest.Server, groupVersion, resource string) dynamic.ResourceInterface {
 	return srv.DynamicClient().Resource(groupVersionOf(groupVersion).WithResource(resource)).Namespace(metav1.NamespaceDefault)
 }
 
-// clusterResources is one for a resource without a namespace.
+// clusterResources returns a client for a resource without a namespace.
 func clusterResources(srv *miniapitest.Server, groupVersion, resource string) dynamic.ResourceInterface {
 	return srv.DynamicClient().Resource(groupVersionOf(groupVersion).WithResource(resource))
 }
@@ -70,12 +70,12 @@ func clusterResources(srv *miniapitest.Server, groupVersion, resource string) dy
 func groupVersionOf(s string) schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(s)
 	if err != nil {
-		panic(err) // a test that is wrong
+		panic(err) // the test is wrong
 	}
 	return gv
 }
 
-// object has the fields, and what identifies it.
+// object returns an object with fields, kind and name.
 func object(groupVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range fields {
@@ -87,7 +87,7 @@ func object(groupVersion, kind, name string, fields map[string]any) *unstructure
 	return o
 }
 
-// fieldOf is what an object has at a path, nil if it has nothing there.
+// fieldOf returns an object's field, or nil without it.
 func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
 	if err != nil {
@@ -96,8 +96,7 @@ func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
-// define has the server serve a custom resource of example.com, with a spec that takes
-// anything, in the versions, of which the first is stored.
+// define defines a custom resource of example.com, with versions and an arbitrary spec. The first version is stored.
 func define(t testing.TB, srv *miniapitest.Server, resource, kind string, versions ...string) {
 	t.Helper()
 	defineIn(t, srv, "example.com", resource, kind, versions...)
@@ -132,8 +131,8 @@ func defineIn(t testing.TB, srv *miniapitest.Server, group, resource, kind strin
 	}
 }
 
-// validatingV1beta1 is a configuration in the version of old, with its defaults, of one
-// webhook for everything that is done to a resource.
+// validatingV1beta1 returns a v1beta1 configuration, with its defaults, of one webhook for all operations on a
+// resource.
 func validatingV1beta1(name string, client admissionregistrationv1.WebhookClientConfig, groupVersion, resource string) *unstructured.Unstructured {
 	gv := groupVersionOf(groupVersion)
 	return object("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration", name, map[string]any{
@@ -147,7 +146,7 @@ func validatingV1beta1(name string, client admissionregistrationv1.WebhookClient
 	})
 }
 
-// resourceOf is the resource of a kind: "policies" of "Policy".
+// resourceOf returns the resource of a kind: "policies" of "Policy".
 func resourceOf(kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
 	return plural.Resource

@@ -10,8 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Kinds of today are served in v1 by default; those that are in beta or alpha alone, and older versions of all, when
-// they are asked for.
+// Kinds are served in v1 by default. Kinds with beta or alpha versions alone, and older versions, are served on demand.
 func TestKindsOnDemand(t *testing.T) {
 	t.Parallel()
 	versions := []struct{ gv, resource string }{

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Both specs say how to authenticate, and that each operation may be refused for want of it.
+// Both specs have the ways of authentication, and the response of each operation without it.
 func TestOpenAPISecurity(t *testing.T) {
 	t.Parallel()
 	client, err := kubernetes.NewForConfig(miniapitest.Start(t).Config())
@@ -62,7 +62,7 @@ func TestOpenAPISecurity(t *testing.T) {
 	}
 }
 
-// What is discovered is described: clients explain it, and check manifests by it.
+// Every resource in discovery is in the specs: clients explain it and validate manifests by them.
 func TestOpenAPIDescribesWhatIsDiscovered(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -107,7 +107,7 @@ func TestOpenAPIDescribesWhatIsDiscovered(t *testing.T) {
 	}
 }
 
-// A version that isn't served has no document, which is said as of any other path.
+// A version that isn't served has no document: the response is that of an unknown path.
 func TestOpenAPIOfNothing(t *testing.T) {
 	t.Parallel()
 	client := must(kubernetes.NewForConfig(miniapitest.Start(t).Config()))(t).Discovery().RESTClient()

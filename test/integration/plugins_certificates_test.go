@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// signingRequest asks a signer for a certificate of a client.
+// signingRequest returns a request for a client certificate of a signer.
 func signingRequest(t testing.TB, name, signer, user string, groups ...string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -29,15 +29,15 @@ func signingRequest(t testing.TB, name, signer, user string, groups ...string) *
 	}}
 }
 
-// actsFor is the rule that lets a user act for a signer.
+// actsFor returns the rule that permits a verb for a signer.
 func actsFor(signer, verb string) rbacv1.PolicyRule {
 	rule := rbacRule("certificates.k8s.io", verb, "signers")
 	rule.ResourceNames = []string{signer}
 	return rule
 }
 
-// Who approves a request for a certificate, or signs it, must be allowed to act for its
-// signer; and nobody gets a certificate of an administrator by asking for one.
+// A user who approves or signs a certificate request needs the permission for its signer. No request can get an
+// administrator's certificate.
 func TestPluginsOfCertificates(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

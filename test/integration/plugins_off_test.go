@@ -25,10 +25,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// attempt does something, and tells what has come of it.
+// attempt makes a request and returns its result.
 type attempt func(*testing.T, *miniapitest.Server) string
 
-// podShows is an attempt to create a pod.
+// podShows returns an attempt to create a pod.
 func podShows(namespace string, shows func(*corev1.Pod) any, changes ...func(*corev1.Pod)) attempt {
 	return func(t *testing.T, srv *miniapitest.Server) string {
 		t.Helper()
@@ -44,7 +44,7 @@ func podShows(namespace string, shows func(*corev1.Pod) any, changes ...func(*co
 	}
 }
 
-// toleratedKeys are the taints that a pod tolerates.
+// toleratedKeys returns the keys of a pod's tolerations.
 func toleratedKeys(p *corev1.Pod) any {
 	var keys []string
 	for _, toleration := range p.Spec.Tolerations {
@@ -54,7 +54,7 @@ func toleratedKeys(p *corev1.Pod) any {
 	return keys
 }
 
-// configured has a plugin find its configuration in the file of --admission-control-config-file.
+// configured gives a plugin a configuration in the file of --admission-control-config-file.
 func configured(t testing.TB, plugin, configuration string) miniapitest.Option {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "admission.yaml")
@@ -67,7 +67,7 @@ func annotatedNamespace(name, key, value string) miniapitest.Option {
 	return miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{key: value}}})
 }
 
-// Plugins that are off by default do nothing until they are asked for.
+// Plugins that are off by default have no effect until they are enabled.
 func TestPluginsThatAreOff(t *testing.T) {
 	t.Parallel()
 	const admitted = "<nil>"
@@ -79,7 +79,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		plugin, reason string
 		options        []miniapitest.Option
 		try            attempt
-		off, on        string // what comes of it, in part
+		off, on        string // a part of the result
 	}{{
 		plugin: "AlwaysPullImages", reason: "an image on a node is for whoever may pull it",
 		try: podShows("default", func(p *corev1.Pod) any { return p.Spec.Containers[0].ImagePullPolicy }),
@@ -163,7 +163,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		options: []miniapitest.Option{configured(t, "EventRateLimit",
 			`{"apiVersion": "eventratelimit.admission.k8s.io/v1alpha1", "kind": "Configuration", "limits": [{"type": "Namespace", "qps": 1, "burst": 1}]}`)},
 		try: func(t *testing.T, srv *miniapitest.Server) string {
-			for range 10 { // of which two are within a second
+			for range 10 { // at least two of them are within one second
 				if _, err := srv.Client().CoreV1().Events("default").Create(t.Context(), &corev1.Event{
 					ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"},
 				}, metav1.CreateOptions{}); err != nil {
@@ -198,7 +198,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 	}
 }
 
-// imagePolicy returns the kubeconfig of a backend that refuses an image, and no other.
+// imagePolicy returns the kubeconfig of a backend that refuses one image.
 func imagePolicy(t testing.TB, unsigned string) string {
 	t.Helper()
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -214,7 +214,7 @@ func imagePolicy(t testing.TB, unsigned string) string {
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(review) // a client that is gone
+		_ = json.NewEncoder(w).Encode(review) // an error means that the client is gone
 	}), "images.default.svc")
 	config := clientcmdapi.NewConfig()
 	config.Clusters["images"] = &clientcmdapi.Cluster{
@@ -224,13 +224,14 @@ func imagePolicy(t testing.TB, unsigned string) string {
 	return write(t, "images.kubeconfig", string(must(clientcmd.Write(*config))(t)))
 }
 
-// AlwaysAdmit has no objections. Its one trace is in the metrics, which are of the process, and no other test turns it on.
+// AlwaysAdmit refuses nothing. Only the metrics, which are state of the process, show that it runs, and no other test
+// enables it.
 func TestAlwaysAdmit(t *testing.T) {
 	t.Parallel()
 	for _, state := range []struct {
 		name, reason string
 		options      []miniapitest.Option
-		want         []string // the phases in which the plugin is asked
+		want         []string // the phases in which the plugin is called
 	}{
 		{"off", "the plugin isn't asked for", nil, nil},
 		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")}, []string{"admit", "validate"}},
@@ -253,7 +254,7 @@ func TestAlwaysAdmit(t *testing.T) {
 	}
 }
 
-// AlwaysDeny lets nobody write, not even the server what every cluster has. It starts all the same.
+// AlwaysDeny refuses every write, including the server's initial objects. The server starts nevertheless.
 func TestAlwaysDeny(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysDeny")).Client()
@@ -264,7 +265,7 @@ func TestAlwaysDeny(t *testing.T) {
 	must(client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{}))(t)
 }
 
-// AlwaysDeny comes last: each mutating webhook is asked before it, and no validating one.
+// AlwaysDeny is last of the mutating phase: every mutating webhook is called before it, and no validating one.
 func TestAlwaysDenyComesLast(t *testing.T) {
 	t.Parallel()
 	own := must(newAuthority())(t)

@@ -31,7 +31,7 @@ func in[T metav1.Object](namespace string, object T) T {
 	return object
 }
 
-// memory is a list of resources that has memory alone.
+// memory returns a resource list with memory alone.
 func memory(quantity string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(quantity)}
 }
@@ -41,7 +41,7 @@ func limited(quantity string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = memory(quantity) }
 }
 
-// The plugins that are on by default complete pods, and judge them.
+// The plugins that are on by default complete and check pods.
 func TestPluginsOfPods(t *testing.T) {
 	t.Parallel()
 	quota := in("counted", &corev1.ResourceQuota{ObjectMeta: named("few"), Spec: corev1.ResourceQuotaSpec{
@@ -63,7 +63,7 @@ func TestPluginsOfPods(t *testing.T) {
 	}
 	srv := miniapitest.Start(t, miniapitest.WithObjects(objects...))
 	client, seen := warned(t, srv)
-	// As the quota's controller would.
+	// The quota's controller would write this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{
 		corev1.ResourcePods: resource.MustParse("0"), corev1.ResourceLimitsMemory: resource.MustParse("0"),
 	}}
@@ -74,9 +74,9 @@ func TestPluginsOfPods(t *testing.T) {
 		name, reason string
 		namespace    string // "default" if it is empty
 		change       func(*corev1.Pod)
-		shows        func(*corev1.Pod) any // what of the pod that is created
+		shows        func(*corev1.Pod) any // returns a part of the created pod
 		want         any
-		refused      string // or why it isn't
+		refused      string // the reason of a refusal
 		warns        string
 	}{{
 		name: "LimitRanger", reason: "the defaults of the namespace", namespace: "limited",
@@ -195,7 +195,7 @@ func tolerated(p *corev1.Pod) []string {
 	return tolerated
 }
 
-// What the default of a cluster is, is written into what names nothing else.
+// Objects without a class get the default class of the cluster.
 func TestPluginsOfDefaultClasses(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()
@@ -235,8 +235,8 @@ func TestPluginsOfDefaultClasses(t *testing.T) {
 	}
 }
 
-// Volumes and claims aren't removed while they are in use: a controller takes the finalizer
-// away that they get. A claim grows if its class lets it.
+// Volumes and claims that are in use aren't deleted: they get a finalizer, which a controller removes. A claim grows if
+// its class permits it.
 func TestPluginsOfVolumes(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithObjects(
@@ -272,7 +272,7 @@ func TestPluginsOfVolumes(t *testing.T) {
 	}
 }
 
-// Quotas count the storage and the devices that claims ask for, and refuse a claim that asks for more than is left.
+// Quotas count the storage and the devices of claims, and refuse a claim that requests more than is left.
 func TestQuotasOfClaims(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithObjects(&storagev1.StorageClass{ObjectMeta: named("fast"), Provisioner: "example.com/p"})).Client()
@@ -296,9 +296,9 @@ func TestQuotasOfClaims(t *testing.T) {
 		name, reason string
 		counted      corev1.ResourceName
 		hard         string
-		first        string // what the first claim uses
+		first        string // the usage of the first claim
 		create       func(ctx context.Context, namespace, name string) error
-		refused      bool // the second claim
+		refused      bool // the second claim is refused
 	}{
 		{"storage", "two claims ask for twice as much", "requests.storage", "1Gi", "1Gi", volume("fast"), true},
 		{"claims", "each claim is one", "persistentvolumeclaims", "1", "1", volume("fast"), true},
@@ -312,7 +312,7 @@ func TestQuotasOfClaims(t *testing.T) {
 			hard := corev1.ResourceList{tc.counted: resource.MustParse(tc.hard)}
 			quotas := client.CoreV1().ResourceQuotas(tc.name)
 			quota := must(quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: named("q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{}))(t)
-			// As the quota's controller would.
+			// The quota's controller would write this status.
 			quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{tc.counted: resource.MustParse("0")}}
 			must(quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 			ok(t, tc.create(t.Context(), tc.name, "first"))
@@ -328,8 +328,8 @@ func TestQuotasOfClaims(t *testing.T) {
 	}
 }
 
-// A node that is new isn't ready, and says so before anything can be placed on it. A pod that
-// is bound to a node learns where that is, and can grow as far as the node lets it.
+// A new node is tainted as not ready, before any pod can be placed on it. A pod that is bound to a node gets the node's
+// topology labels, and can grow up to the node's capacity.
 func TestPluginsOfNodes(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()
@@ -370,7 +370,7 @@ func TestPluginsOfNodes(t *testing.T) {
 	}
 }
 
-// Namespaces that a cluster can't do without stay.
+// Namespaces that a cluster needs can't be deleted.
 func TestPluginsOfNamespaces(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()

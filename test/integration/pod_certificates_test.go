@@ -19,7 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A bundle that is a signer's is written by who may attest for the signer, and found by it.
+// A trust bundle of a signer can be written by users with the permission to attest for the signer, and found by the
+// signer.
 func TestClusterTrustBundles(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -47,8 +48,8 @@ func TestClusterTrustBundles(t *testing.T) {
 	}
 }
 
-// A pod's request for a certificate is answered once, by who may sign for its signer, with a certificate for its key;
-// a request of v1beta1 keeps a key that v1 has no place for.
+// A pod's certificate request is answered once, by a user with the permission to sign for its signer, with a
+// certificate for its key. A v1beta1 request keeps a key that v1 has no field for.
 func TestPodCertificateRequests(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("certificates.k8s.io/v1beta1"))

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A group of pods comes after the workload that it names, and gets the priority of its class.
+// A pod group needs its workload to exist, and gets the priority of its class.
 func TestPodGroups(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -16,21 +16,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// matchResources are the constraints of a policy for operations on resources of a group version.
+// matchResources returns the constraints of a policy for operations on resources of a group version.
 func matchResources(operations, groupVersion string, resources ...string) *admissionregistrationv1.MatchResources {
 	return &admissionregistrationv1.MatchResources{
 		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule(operations, groupVersion, resources...)}},
 	}
 }
 
-// validations are the spec of a policy, by default one for ConfigMaps, that has them and
-// nothing else.
+// validations returns a policy's spec with validations alone. By default the policy is for ConfigMaps.
 func validations(validations ...admissionregistrationv1.Validation) admissionregistrationv1.ValidatingAdmissionPolicySpec {
 	return admissionregistrationv1.ValidatingAdmissionPolicySpec{Validations: validations}
 }
 
-// enforce has a policy, by default one for ConfigMaps, judge requests until the test ends, by
-// bindings that are named after it.
+// enforce makes a policy judge requests until the test ends, with bindings named after it. By default the policy is for
+// ConfigMaps.
 func enforce(t testing.TB, srv *miniapitest.Server, policy *admissionregistrationv1.ValidatingAdmissionPolicy, bindings ...admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 	t.Helper()
 	if policy.Spec.MatchConstraints == nil {
@@ -57,20 +56,20 @@ func enforce(t testing.TB, srv *miniapitest.Server, policy *admissionregistratio
 	}
 }
 
-// binding is that of a policy without parameters.
+// binding returns the binding of a policy without parameters.
 func binding(actions ...admissionregistrationv1.ValidationAction) admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec {
 	return admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: actions}
 }
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// createConfigMap has a ConfigMap with data created, or fails to.
+// createConfigMap creates a ConfigMap with data.
 func createConfigMap(ctx context.Context, client kubernetes.Interface, name string, data map[string]string) error {
 	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, &corev1.ConfigMap{ObjectMeta: named(name), Data: data}, metav1.CreateOptions{})
 	return err
 }
 
-// statusOf is the code, the reason and the message that a request was refused with.
+// statusOf returns the code, the reason and the message of a refusal.
 func statusOf(err error) refused {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -86,7 +85,7 @@ type refused struct {
 	Message string
 }
 
-// A policy judges by CEL expressions over the request, its object and what surrounds it.
+// A policy judges by CEL expressions over the request, its object and their context.
 func TestPolicyExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -98,7 +97,7 @@ func TestPolicyExpressions(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		spec         admissionregistrationv1.ValidatingAdmissionPolicySpec
-		want         refused // none, if it is admitted
+		want         refused // zero if the request is admitted
 	}{{
 		name: "true", reason: "an expression that holds admits",
 		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.size == '1'"}),
@@ -208,20 +207,20 @@ func TestPolicyExpressions(t *testing.T) {
 	}
 }
 
-// auditedFailure is a validation that failed, as the audit log has it.
+// auditedFailure is a failed validation in the audit log.
 type auditedFailure struct {
 	Binding           string
 	Message           string
 	ValidationActions []string
 }
 
-// A policy has no effect by itself: bindings say whether a failure refuses the request, is told to the client, or is
-// told to the audit log, and for which requests.
+// A policy alone has no effect. A binding decides whether a failure refuses the request, is a warning for the client or
+// an entry in the audit log, and for which requests.
 func TestPolicyBindings(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
 	client, seen := warned(t, srv)
-	const namespace = "metadata" // which is audited at that level
+	const namespace = "metadata" // is audited at that level
 	const (
 		deny  = admissionregistrationv1.Deny
 		warn  = admissionregistrationv1.Warn
@@ -304,7 +303,7 @@ func TestPolicyBindings(t *testing.T) {
 	}
 }
 
-// Policies judge every kind of request, and see the same objects as webhooks do.
+// Policies judge every kind of request, with the same objects as webhooks.
 func TestPolicyOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -344,7 +343,7 @@ func TestPolicyOperations(t *testing.T) {
 	sees("attach", "CONNECT, PodAttachOptions, no oldObject, no options")
 }
 
-// Validating policies come after all that changes the object, and before validating webhooks.
+// Validating policies run after all changes of the object, and before validating webhooks.
 func TestPolicyOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -26,7 +26,7 @@ const (
 	allowIfNotFound = admissionregistrationv1.AllowAction
 )
 
-// A policy takes parameters from objects of a kind, which the binding chooses.
+// A policy has parameters from objects of a kind. The binding selects the objects.
 func TestPolicyParams(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -95,7 +95,7 @@ func TestPolicyParams(t *testing.T) {
 				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 				MatchConstraints: matchResources("CREATE", "v1", "secrets"),
 				Validations: []admissionregistrationv1.Validation{{
-					// Of all the parameters that "all" finds, only these are meant.
+					// "all" finds all ConfigMaps; only some have the parameter.
 					Expression:        "!has(params.data.prefix) || object.metadata.name.startsWith(params.data.prefix)",
 					MessageExpression: "'must begin with ' + params.data.prefix",
 				}},
@@ -121,8 +121,8 @@ func TestPolicyParams(t *testing.T) {
 	}
 }
 
-// Parameters may be custom resources, which may be defined after the policy is. What they say
-// counts from the answer to whoever has written it.
+// Parameters can be custom resources, which can be defined after the policy. A change of a parameter is in force when
+// its write is answered.
 func TestPolicyParamsOfCustomResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -141,7 +141,7 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 	for _, step := range []struct {
 		name, reason string
 		change       func(context.Context) error
-		want         string // why "large" is refused, nothing if it isn't
+		want         string // the reason why "large" is refused, or empty
 	}{{
 		name: "not defined", reason: "nobody knows the kind yet",
 		change: func(context.Context) error { return nil },
@@ -183,7 +183,7 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 	}
 }
 
-// Parameters are found by the definition of the moment: one that is gone may be followed by another of the same kind.
+// Parameters follow their current definition: a deleted definition can be replaced by another one of the same kind.
 func TestPolicyParamsDefinedAnew(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -235,7 +235,7 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}
 }
 
-// A parameter has what the schema of the moment says, from the answer to whoever has changed the definition.
+// The fields of a parameter are those of the current schema when a change of the definition is answered.
 func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -268,9 +268,9 @@ func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	ok(t, createConfigMap(t.Context(), srv.Client(), "x", nil))
 }
 
-// The author of a policy must be allowed to read all objects of its kind of parameters, and the author of a binding those
-// that the binding refers to: both could learn from refusals what the parameters say. A change of a policy or a binding that
-// leaves the parameters as they are needs no permission.
+// The author of a policy needs the permission to read all objects of its kind of parameters, and the author of a
+// binding the permission to read the objects that the binding selects: refusals could reveal their content to both. A
+// change of a policy or binding that keeps the parameters needs no permission.
 func TestPolicyParamsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -309,10 +309,10 @@ func TestPolicyParamsNeedPermission(t *testing.T) {
 		for _, test := range []struct {
 			name, reason string
 			kind         string
-			before       map[string]any // what the object is before, nil if it isn't there
+			before       map[string]any // the object before, or nil
 			after        map[string]any
 			refusal      string             // without permission
-			less         *rbacv1.PolicyRule // a permission that isn't enough
+			less         *rbacv1.PolicyRule // a permission that isn't sufficient
 			enough       rbacv1.PolicyRule
 		}{
 			{"new policy", "the kind of parameters is new to the author", "AdmissionPolicy", nil, policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// typeChecked waits until the status of a policy's generation is as it should be.
+// typeChecked waits for the status of a policy's generation.
 func typeChecked(t testing.TB, srv *miniapitest.Server, name string, generation int64, want map[string]string) {
 	t.Helper()
 	var last string
@@ -48,8 +48,8 @@ func typeChecked(t testing.TB, srv *miniapitest.Server, name string, generation 
 	}
 }
 
-// Expressions are checked against the types that the policy matches, and its status says
-// which don't fit. The policy works in any case: what it matches may have other types.
+// Expressions are checked with the types that the policy matches. The policy's status has those that don't fit. The
+// policy is in force in any case: its objects may have other types.
 func TestPolicyTypeChecking(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -93,7 +93,7 @@ func TestPolicyTypeChecking(t *testing.T) {
 			}})
 			typeChecked(t, srv, test.name, 1, test.want)
 
-			// What is put right has no warnings any more.
+			// A corrected expression has no warnings.
 			must(policies.Patch(t.Context(), test.name, types.MergePatchType, []byte(`{"spec":{"validations":[{"expression":"object.metadata.name != ''"}]}}`), metav1.PatchOptions{}))(t)
 			typeChecked(t, srv, test.name, 2, map[string]string{})
 		})

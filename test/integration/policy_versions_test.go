@@ -10,8 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A policy is in force whichever version it and its binding are written in, and is the same policy in
-// every other.
+// A policy is in force in whichever versions it and its binding are written, and is the same policy in all versions.
 func TestPoliciesOfAnyVersion(t *testing.T) {
 	t.Parallel()
 	versions := []string{configurationAPI, "admissionregistration.k8s.io/v1beta1", "admissionregistration.k8s.io/v1alpha1"}

@@ -24,7 +24,7 @@ func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) c
 	return func(h *hook) { h.ReinvocationPolicy = &policy }
 }
 
-// inTurn answers each call with the next response, and a call more than that with a denial.
+// inTurn answers each call with the next response, and any further call with a denial.
 func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	calls := &atomic.Int32{}
 	return func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -45,7 +45,7 @@ func withSidecar() *admissionv1.AdmissionResponse {
 	return miniapitest.Patched(miniapitest.Add("/spec/containers/-", map[string]string{"name": "sidecar", "image": "sidecar:1"}))
 }
 
-// shown is the part of a pod that these tests change: "main=Always sidecar=IfNotPresent a=1".
+// shown returns the part of a pod that these tests change: "main=Always sidecar=IfNotPresent a=1".
 func shown(pod *corev1.Pod) string {
 	var parts []string
 	for _, c := range pod.Spec.Containers {
@@ -59,8 +59,8 @@ func shown(pod *corev1.Pod) string {
 	return strings.Join(parts, " ")
 }
 
-// The plugin AlwaysPullImages is the in-tree plugin: what it has changed is "=Always". A
-// container that is added has another policy until the plugin runs again.
+// The in-tree plugin of this test is AlwaysPullImages: "=Always" is its change. An added container has another policy
+// until the plugin runs again.
 func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysPullImages"))
@@ -73,7 +73,7 @@ func TestReinvocation(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		webhooks     []webhook
-		// want is each call, with what the webhook saw, and last what is stored.
+		// want has each call with its object, and at the end the stored object.
 		want []string
 	}{{
 		name: "no-reinvocation", reason: "KEP scenario 1: the webhook changes nothing",
@@ -141,7 +141,7 @@ func TestReinvocation(t *testing.T) {
 			final := install(t, srv, validating("final", allow(), on("CREATE", "v1", "pods")))
 			pods := srv.Client().CoreV1().Pods(metav1.NamespaceDefault)
 			asked := pod(test.name)
-			asked.Labels = map[string]string{"app": "main"} // for the webhooks to add to
+			asked.Labels = map[string]string{"app": "main"} // the webhooks add further labels
 			created := must(pods.Create(t.Context(), asked, metav1.CreateOptions{}))(t)
 
 			var got []string
@@ -152,7 +152,7 @@ func TestReinvocation(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s: calls (-want +got):\n%s", test.reason, diff)
 			}
-			// Validating webhooks see the final object, and see it once.
+			// Validating webhooks get the final object, once.
 			if diff := cmp.Diff(got[len(got)-1], "stored: "+shown(decode[corev1.Pod](t, only(t, final).Object.Raw))); diff != "" {
 				t.Errorf("what the validating webhook saw (-stored +seen):\n%s", diff)
 			}
@@ -160,7 +160,7 @@ func TestReinvocation(t *testing.T) {
 	}
 }
 
-// What a webhook says when it is called again counts as what it says at first.
+// The response to a repeated call counts like the first.
 func TestReinvocationDenied(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -182,7 +182,7 @@ func TestReinvocationDenied(t *testing.T) {
 	}
 }
 
-// A patch that leaves the object as it is changes nothing.
+// A patch without an effect changes nothing.
 func TestReinvocationUnchanged(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -198,8 +198,8 @@ func TestReinvocationUnchanged(t *testing.T) {
 	}
 }
 
-// A webhook that the request didn't match at first isn't called because another has made
-// it match since: it is called again, or not at all.
+// A webhook that the request didn't match at first isn't called, even if another webhook makes it match: only calls are
+// repeated.
 func TestReinvocationOfWhatMatches(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -215,7 +215,7 @@ func TestReinvocationOfWhatMatches(t *testing.T) {
 	}
 }
 
-// What is deleted has no object that anybody could change: each webhook is called once.
+// A deletion has no object to change: each webhook is called once.
 func TestReinvocationOfDelete(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -229,8 +229,8 @@ func TestReinvocationOfDelete(t *testing.T) {
 	}
 }
 
-// Mutating webhooks are called one after the other: those of one configuration in its order,
-// and configurations in the order of their names.
+// Mutating webhooks are called one after the other: those of a configuration in its order, and configurations in the
+// order of their names.
 func TestMutatingOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -30,14 +30,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// replace puts another file in the place of one, as editors do.
+// replace replaces a file by another, as editors do.
 func replace(t testing.TB, path, content string) {
 	t.Helper()
 	ok(t, os.WriteFile(path+".new", []byte(content), 0o600))
 	ok(t, os.Rename(path+".new", path))
 }
 
-// reloads counts how often a file was reloaded, and failed to be.
+// reloads returns the numbers of successful and failed reloads of a file.
 func reloads(t testing.TB, srv *miniapitest.Server, file string) (succeeded, failed string) {
 	t.Helper()
 	metric := "apiserver_" + file + "_config_controller_automatic_reloads_total"
@@ -64,7 +64,7 @@ func failing(t testing.TB, srv *miniapitest.Server, file string, change func()) 
 	})
 }
 
-// reviewer is an authorization webhook that lets a user do everything. It returns the entry for the file.
+// reviewer is an authorization webhook that permits everything to a user. It returns the entry for the file.
 func reviewer(t testing.TB, name, user string) (entry string) {
 	t.Helper()
 	own, err := newAuthority()
@@ -93,8 +93,8 @@ func reviewer(t testing.TB, name, user string) (entry string) {
     connectionInfo: {type: KubeConfigFile, kubeConfigFile: %q}`, name, write(t, name, string(must(clientcmd.Write(*config))(t))))
 }
 
-// What is changed in the file of --authorization-config counts without a restart, wherever the server asks what
-// somebody may do; what is wrong leaves what was. The metrics are of the process, so this test runs alone.
+// A change of the file of --authorization-config is in force without a restart, for all ways to ask for permissions. An
+// invalid change keeps the old configuration. The metrics are state of the process, so this test runs alone.
 func TestAuthorizationConfigThatChanges(t *testing.T) {
 	const (
 		head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:"
@@ -105,7 +105,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Authorization.ConfigFile = file }))
 	clients := map[string]kubernetes.Interface{"ann": clientOf(t, srv, "ann"), "bob": clientOf(t, srv, "bob")}
 
-	// mayAll is who may do everything, by each of the ways to find out.
+	// mayAll checks, by each way to ask for permissions, that a user may do everything.
 	mayAll := func(who string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			var errs []error
@@ -121,7 +121,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 
 				rules, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 					Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}}, metav1.CreateOptions{})
-				// A webhook can't list rules, which its part of the answer says.
+				// A webhook can't list rules, so its part of the answer is marked as incomplete.
 				got["a SelfSubjectRulesReview"] = err == nil && rules.Status.Incomplete && name == who
 
 				_, err = client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: named("x"), Rules: []rbacv1.PolicyRule{rbacRule("", "get", "secrets")}},
@@ -170,7 +170,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 	}
 }
 
-// tokenIssuer signs JWTs, and tells who asks with which keys.
+// tokenIssuer signs JWTs and publishes its keys.
 type tokenIssuer struct {
 	url string
 	pem []byte
@@ -208,7 +208,7 @@ func (i *tokenIssuer) token(t testing.TB, subject string) string {
 	}).SignedString(i.key))(t)
 }
 
-// entry is for the file: it has the names of users start with a prefix.
+// entry returns the issuer's entry for the file, with a prefix for the names of users.
 func (i *tokenIssuer) entry(prefix string) string {
 	return fmt.Sprintf(`
 - issuer:
@@ -219,9 +219,9 @@ func (i *tokenIssuer) entry(prefix string) string {
   claimMappings: {username: {claim: sub, prefix: %q}}`, i.url, strings.ReplaceAll(strings.TrimSpace(string(i.pem)), "\n", "\n      "), prefix)
 }
 
-// What is changed in the file of --authentication-config counts without a restart, for requests and for reviews of
-// tokens, and at once: that a token was accepted a moment ago makes no difference. What is wrong, and an issuer that
-// doesn't answer, leaves what was. The metrics are of the process, so this test runs alone.
+// A change of the file of --authentication-config is in force without a restart, at once, for requests and for reviews
+// of tokens: tokens that were accepted before don't stay accepted. An invalid change, or an issuer that doesn't answer,
+// keeps the old configuration. The metrics are state of the process, so this test runs alone.
 func TestAuthenticationConfigThatChanges(t *testing.T) {
 	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:"
 	one, other := newTokenIssuer(t), newTokenIssuer(t)
@@ -235,7 +235,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 		clients[name] = must(kubernetes.NewForConfig(config))(t)
 	}
 
-	// are the names of the users with the issuers' tokens, empty if they are not accepted.
+	// are checks the names of the users with the issuers' tokens. An empty name means that the token isn't accepted.
 	are := func(want map[string]string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			requests, reviews := map[string]string{}, map[string]string{}
@@ -287,7 +287,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 		})
 	}
 
-	// One that doesn't answer never gets ready, and doesn't hold up what follows.
+	// This issuer never answers, and doesn't delay later changes.
 	own, err := newAuthority()
 	ok(t, err)
 	asked := make(chan struct{}, 100)

@@ -12,9 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What webhooks break of the metadata that the server itself keeps in order is repaired, and the
-// client is told: an owner that is there twice is there once, and managedFields that can't be read
-// are what they were.
+// The server repairs metadata that webhooks break, and warns the client: a duplicate owner is removed, and unreadable
+// managedFields are replaced by the old ones.
 func TestMetadataIsRepaired(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -66,7 +65,7 @@ func TestMetadataIsRepaired(t *testing.T) {
 	}
 }
 
-// fieldOwners are who manages what of an object.
+// fieldOwners returns the managers of an object's fields.
 func fieldOwners(p *corev1.Pod) map[string]string {
 	owners := map[string]string{}
 	for _, entry := range p.ManagedFields {

@@ -18,10 +18,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// meddled is the label of a thing that was changed while webhooks were asked about it.
+// meddled is the label of a thing that was changed during a review.
 const meddled = "meddled"
 
-// meddle is the handler that has another user change the thing when the handler is called for the first time.
+// meddle returns a handler whose first call makes another user change the thing.
 func meddle(ctx context.Context, meddler kubernetes.Interface) http.Handler {
 	var once atomic.Bool
 	return answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -34,15 +34,15 @@ func meddle(ctx context.Context, meddler kubernetes.Interface) http.Handler {
 	})
 }
 
-// notOf keeps the requests of a user from a hook.
+// notOf excludes the requests of a user from a hook.
 func notOf(user string) change {
 	return func(h *hook) {
 		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "others", Expression: "request.userInfo.username != '" + user + "'"}}
 	}
 }
 
-// When an object changes while webhooks are asked about a request for it, the request is made again from the changed object,
-// and all webhooks are asked again.
+// If an object changes during the reviews of a request for it, the request is repeated with the changed object, and all
+// webhooks are called again.
 func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -77,7 +77,7 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 			if stamps(after) != "1" {
 				t.Errorf("%s: want what the webhook has done to be stored, got %v", request.reason, after.Data)
 			}
-			// A whole object replaces whatever is there; a part leaves the rest.
+			// A whole object replaces the stored one; a partial one keeps other fields.
 			want := "yes"
 			if request.name == "update" {
 				want = ""
@@ -89,7 +89,7 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	}
 }
 
-// A request for one version of an object isn't made again when the object changes: the client gets a conflict.
+// A request for one resource version of an object isn't repeated when the object changes: the client gets a conflict.
 func TestReviewsOfOneVersionAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

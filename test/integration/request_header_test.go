@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// behindProxies has a server believe proxies that have a certificate of the authority with an allowed name.
+// behindProxies makes a server trust proxies that have a certificate of the authority with an allowed name.
 func behindProxies(t testing.TB, authority *authority, allowedNames ...string) miniapitest.Option {
 	t.Helper()
 	file := write(t, "proxies.pem", string(authority.pem))
@@ -29,8 +29,8 @@ func behindProxies(t testing.TB, authority *authority, allowedNames ...string) m
 	})
 }
 
-// A proxy names the user of a request in headers, if it shows a certificate of the authority for proxies with an allowed
-// name. The headers of other clients are ignored. A webhook is told the user that the proxy names.
+// A proxy with a certificate of the authority for proxies, and an allowed name, sets the user of a request by headers.
+// The headers of other clients are ignored. Webhooks get the user of the headers.
 func TestRequestHeaderAuthentication(t *testing.T) {
 	t.Parallel()
 	proxies, others := must(newAuthority())(t), must(newAuthority())(t)

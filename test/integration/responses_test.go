@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// replying is the handler that answers with a body, in which %UID% stands for the request's.
+// replying returns a handler that answers with a body, in which %UID% stands for the uid of the request.
 func replying(code int, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -33,12 +33,12 @@ func replying(code int, body string) http.Handler {
 	})
 }
 
-// response is the body of an AdmissionReview of v1 with what is in its response.
+// response returns the body of a v1 AdmissionReview with fields of its response.
 func response(fields string) string {
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"%UID%","allowed":true` + fields + `}}`
 }
 
-// jsonPatch are the fields of a response that patches.
+// jsonPatch returns the fields of a response with a patch.
 func jsonPatch(operations string) string {
 	return `,"patchType":"JSONPatch","patch":"` + base64.StdEncoding.EncodeToString([]byte(operations)) + `"`
 }
@@ -47,15 +47,15 @@ type badResponse struct {
 	name, reason string
 	code         int
 	body         string
-	// want is what the client is told of it.
+	// want is the message to the client.
 	want string
-	// always says that the failure policy has no say in it.
+	// always means that the failure policy has no effect.
 	always bool
 }
 
-// What a webhook answers must be an AdmissionReview of the version that it was sent, for the
-// request that it was sent. With failurePolicy Fail, anything else refuses the request, with an
-// error that says what is wrong; with Ignore, the request goes on as if there were no webhook.
+// The response of a webhook must be an AdmissionReview of the version and uid of the request. With failurePolicy Fail,
+// any other response refuses the request, with an error that describes it. With Ignore, the request continues without
+// the webhook.
 func TestBadResponses(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -153,8 +153,7 @@ func TestBadResponses(t *testing.T) {
 	}
 }
 
-// A refusal is what the webhook says, whatever the failure policy: its code and message reach
-// the client, as a failure in any case.
+// A refusal refuses with any failure policy: the client gets its code and message, as a failure in any case.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -216,8 +215,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A webhook of v1beta1 may leave out what v1 demands: version and kind, the uid, the type of a
-// patch, which is a JSON patch then.
+// A v1beta1 webhook may omit fields that v1 requires: version and kind, the uid, and the type of a patch, which
+// defaults to a JSON patch.
 func TestResponsesInV1beta1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -249,7 +248,7 @@ func TestResponsesInV1beta1(t *testing.T) {
 	})
 }
 
-// The documentation's own example of a response that sets spec.replicas, byte by byte.
+// The documentation's example of a response that sets spec.replicas, byte by byte.
 func TestPatchOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -274,7 +273,7 @@ func TestPatchOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// appsDeployment has one replica, of one container.
+// appsDeployment returns a deployment with one replica and one container.
 func appsDeployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -286,8 +285,8 @@ func appsDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-// A large response is read, like any other; an object that a patch makes too large is refused
-// as one that came from the client would be.
+// A large response is read like any other. An object that a patch makes too large is refused like a large object of a
+// client.
 func TestLargeResponses(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -13,11 +13,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// place is where the object of a review is.
+// place is the namespace and name of a review.
 type place struct{ Namespace, Name string }
 
-// The namespace of a request is that of the object. Of a Namespace it is its own name, but for one whose name is generated.
-// Requests for other objects of the cluster have no namespace.
+// The namespace of a review is that of the object. For a Namespace it is the object's own name, unless that is
+// generated. Other cluster-scoped objects have none.
 func TestNamespaceOfTheRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -89,7 +89,7 @@ func TestNamespaceOfTheRequest(t *testing.T) {
 	}
 }
 
-// placesOf are the places that each webhook is told.
+// placesOf returns the place in each webhook's review.
 func placesOf(recorder *miniapitest.Recorder) map[string]place {
 	places := map[string]place{}
 	for _, review := range recorder.Reviews() {

@@ -12,8 +12,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Mutating webhooks see the status of a new object as it was sent, with the defaults of its version. Validating ones see
-// the status that the server gives it. A default that the server doesn't set itself is there again when the object is read.
+// Mutating webhooks get the status of a new object as the client sent it, with the defaults of its version. Validating
+// webhooks get the status that the server sets. A default that the server doesn't set itself appears again when the
+// object is read.
 func TestStatusOfNewObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -50,7 +51,7 @@ func TestStatusOfNewObjects(t *testing.T) {
 	}
 }
 
-// statusFields is an object's status, without times.
+// statusFields returns an object's status without times.
 func statusFields(object map[string]any) map[string]any {
 	status, _ := object["status"].(map[string]any)
 	status = maps.Clone(status)

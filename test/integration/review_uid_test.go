@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each call has a uid that no other call has: not the calls of other webhooks for the same request, nor a second call
-// of the same webhook, nor the calls for other requests.
+// Each call has its own uid: calls of other webhooks for the same request, a second call of the same webhook, and calls
+// for other requests have others.
 func TestEachCallHasAUID(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -51,8 +51,7 @@ func TestReviewVersionIsTheFirstKnown(t *testing.T) {
 	}
 }
 
-// The documentation's example of a request, an update of the scale of a deployment, field by
-// field, in both versions.
+// The documentation's example of a request, an update of the scale of a deployment, field by field, in both versions.
 func TestRequestOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -65,7 +64,7 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 	admin := must(kubernetes.NewForConfig(config))(t)
 
 	var requests []string
-	// What Go's server has made of the request line is no part of a Review.
+	// The fields that Go's server sets from the request line are removed: a Review has none.
 	line := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests = append(requests, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, r.Header.Get("Content-Type")))
@@ -125,8 +124,8 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// A configuration that knows none of the server's versions can't be created. One that is stored
-// from another time can't be called: its failure policy says what becomes of the request.
+// A configuration without a version that the server knows can't be created. A stored one can't be called: its failure
+// policy decides.
 func TestStoredConfigurationOfUnknownReviewVersions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,8 +156,8 @@ func TestStoredConfigurationOfUnknownReviewVersions(t *testing.T) {
 	must(srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(t.Context(), stored, metav1.UpdateOptions{}))(t)
 }
 
-// makeStored changes what is stored under the keys, in the data folder of a server that has
-// stopped, into what the API would refuse.
+// makeStored changes stored values under the keys, in the data folder of a stopped server, to values that the API
+// refuses.
 func makeStored(t testing.TB, dir, from, to string, keys ...string) {
 	t.Helper()
 	if len(from) != len(to) {

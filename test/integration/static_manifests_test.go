@@ -29,7 +29,7 @@ const (
 	validatingPolicies = "ValidatingAdmissionPolicy"
 )
 
-// statics are the folders of manifests of a server, one for each plugin.
+// statics are the folders of a server's manifests, by plugin.
 type statics map[string]string
 
 func newStatics(t testing.TB) statics {
@@ -41,7 +41,7 @@ func newStatics(t testing.TB) statics {
 	return folders
 }
 
-// write puts a file into a plugin's folder at once, so that it is never read half written.
+// write writes a file to a plugin's folder atomically, so that the server never reads a part of it.
 func (s statics) write(t testing.TB, plugin, name, content string) {
 	t.Helper()
 	path := filepath.Join(s[plugin], name)
@@ -49,7 +49,7 @@ func (s statics) write(t testing.TB, plugin, name, content string) {
 	ok(t, os.Rename(path+".tmp", path))
 }
 
-// option is the configuration of admission that names the folders.
+// option returns the option with the configuration that names the folders.
 func (s statics) option(t testing.TB) miniapitest.Option {
 	t.Helper()
 	var file strings.Builder
@@ -64,7 +64,7 @@ func (s statics) option(t testing.TB) miniapitest.Option {
 	return configFile(write(t, "admission.yaml", file.String()))
 }
 
-// staticWebhook is the manifest of a configuration with one webhook, for what the rules match.
+// staticWebhook returns the manifest of a configuration with one webhook and rules.
 func staticWebhook(kind, name, clientConfig, rules string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -79,7 +79,7 @@ webhooks:
 `, kind, name, clientConfig, rules)
 }
 
-// refusing is the manifest of a policy, and of its binding, which refuses what is named so.
+// refusing returns the manifest of a policy and its binding that refuses objects of a name.
 func refusing(name, rules string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -96,13 +96,13 @@ spec: {policyName: no-%[1]s.static.k8s.io, validationActions: [Deny]}
 `, name, rules)
 }
 
-// refusedBy is the refusal of that policy.
+// refusedBy returns the refusal of that policy.
 func refusedBy(resource, name string) refused {
 	return refused{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(
 		`%s "%s" is forbidden: ValidatingAdmissionPolicy 'no-%[2]s.static.k8s.io' with binding 'no-%[2]s.static.k8s.io' denied request: nothing is called %[2]s`, resource, name)}
 }
 
-// labelling is the manifest, a list in JSON, of a policy that labels what it matches.
+// labelling returns the manifest, a list in JSON, of a policy that labels everything it matches.
 func labelling(name, rules string) string {
 	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "List", "items": [{
   "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": {"name": "%[1]s.static.k8s.io"},
@@ -122,8 +122,8 @@ const (
 	onConfiguration = `{"apiGroups": ["admissionregistration.k8s.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}`
 )
 
-// Webhooks and policies from files are in force for the first request, the server's own
-// included, and come before those of the API.
+// Webhooks and policies from files are in force for the first request, including the server's own requests, and run
+// before those of the API.
 func TestStaticManifests(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -149,7 +149,7 @@ func TestStaticManifests(t *testing.T) {
 		return map[string]string{"z": o.GetLabels()["z"]}
 	}
 
-	recorder.Reset() // of the server's own ConfigMaps
+	recorder.Reset() // remove the reviews of the server's own ConfigMaps
 	created := must(client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 	if diff := cmp.Diff([]string{"static-mutate", "static-validate"}, called(&recorder)); diff != "" {
 		t.Errorf("calls for the first request (-want +got):\n%s", diff)
@@ -190,7 +190,7 @@ func TestStaticManifests(t *testing.T) {
 	})
 }
 
-// configurable are all kinds that configure admission, with the fields of one that does nothing.
+// configurable has all kinds that configure admission, with fields that have no effect.
 var configurable = []struct {
 	kind, reason string
 	fields       map[string]any
@@ -203,8 +203,7 @@ var configurable = []struct {
 	{"MutatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", true)},
 }
 
-// What configures admission in the API is judged by what configures it in files, which
-// nobody can get at through the API.
+// Webhooks and policies from files judge the configuration of admission in the API. The API can't change those files.
 func TestStaticManifestsGuardConfiguration(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -240,7 +239,7 @@ func TestStaticManifestsGuardConfiguration(t *testing.T) {
 	}
 }
 
-// Names of static manifests are theirs: the API takes no configuration that is called so.
+// Names of static manifests are reserved: the API refuses a configuration with such a name.
 func TestStaticNamesAreReserved(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -259,7 +258,7 @@ func TestStaticNamesAreReserved(t *testing.T) {
 	}
 }
 
-// A server that can't read its manifests doesn't start, and says which file is why.
+// A server that can't read its manifests doesn't start, and names the file.
 func TestStaticManifestsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	const url = `{"url": "https://localhost/"}`
@@ -317,8 +316,8 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 	}
 }
 
-// Files that change are read again, all of a plugin's or none: what is wrong in one leaves
-// what was in force. The metrics tell. They are of the process, so this test runs alone.
+// Changed files are read again, all files of a plugin or none: after an error in one, the old ones stay in force. The
+// metrics count this. They are state of the process, so this test runs alone.
 func TestStaticManifestsThatChange(t *testing.T) {
 	folders := newStatics(t)
 	good := refusing("first", onConfigMaps)
@@ -353,7 +352,7 @@ func TestStaticManifestsThatChange(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), reloaded("failure")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	// The hash is that of the files, each with a zero byte behind it.
+	// The hash covers all files, each with a zero byte at its end.
 	if hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(good+"\x00"))); len(samples(t, srv, `hash="`+hash+`",plugin="`+validatingPolicies, info)) != 1 {
 		t.Errorf("want the hash %s, got %s", hash, samples(t, srv, validatingPolicies, info))
 	}

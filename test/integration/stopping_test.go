@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// What is being reviewed when a server stops is reviewed to its end, and the client learns of it.
+// A review that is running when a server stops is completed, and the client gets its result.
 func TestStoppingAnswers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -31,7 +31,7 @@ func TestStoppingAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			srv := miniapitest.Start(t)
-			// A quota is charged by the server's own request, after the webhooks.
+			// The server's own request charges a quota, after the webhooks.
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("10")},
 			}}
@@ -79,7 +79,7 @@ func TestStoppingAnswers(t *testing.T) {
 	}
 }
 
-// noLongerListening waits until a server takes no more connections.
+// noLongerListening waits until a server refuses connections.
 func noLongerListening(ctx context.Context, address string) error {
 	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

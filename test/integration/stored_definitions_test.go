@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// What a schema can hold, and an encoding could lose.
+// Schema values that an encoding could lose.
 const gauges = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -52,7 +52,7 @@ spec:
               any: {type: object, x-kubernetes-preserve-unknown-fields: true, externalDocs: {url: https://example.com}}
 `
 
-// A definition is the same, and served, whatever encoding the server that stored it was told to use.
+// A definition is the same, and is served, in every encoding of the storage.
 func TestStoredDefinitions(t *testing.T) {
 	t.Parallel()
 	given := &unstructured.Unstructured{}
@@ -94,8 +94,8 @@ func schemaOf(definition *unstructured.Unstructured) any {
 	return versions[0]
 }
 
-// A definition that a typed client sends in protobuf means what it means in JSON. There, a schema of further properties
-// allows them, and Go values needn't say that.
+// A definition that a typed client sends in protobuf has the meaning that it has in JSON. There, a schema of additional
+// properties allows them, and Go values needn't set the flag for that.
 func TestDefinitionsInProtobuf(t *testing.T) {
 	t.Parallel()
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -125,7 +125,7 @@ func TestDefinitionsInProtobuf(t *testing.T) {
 	}), metav1.CreateOptions{}))(t)
 }
 
-// When a definition was established doesn't change when controllers write what else becomes of it.
+// The time when a definition was established stays when controllers change other conditions.
 func TestEstablishedSince(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// An object that is being deleted stays while a finalizer holds it, whatever is written to it at whichever of its
-// endpoints, and goes when the last one is taken away. A dry run takes nothing away.
+// An object that is being deleted stays as long as it has a finalizer, after any write at any endpoint, and is deleted
+// when the last finalizer is removed. A dry run removes none.
 func TestTerminatingObjectsStay(t *testing.T) {
 	t.Parallel()
 	const hold = "example.com/hold"
@@ -61,9 +61,9 @@ func TestTerminatingObjectsStay(t *testing.T) {
 			}
 			must(client.Patch(t.Context(), o.GetName(), types.MergePatchType, noFinalizers, metav1.PatchOptions{}))(t)
 			if gvr.Resource == "namespaces" {
-				return // held by its content as well, see TestTerminatingNamespace
+				return // its content delays it too, see TestTerminatingNamespace
 			}
-			eventually(t, func(ctx context.Context) error { // a definition's own objects go first
+			eventually(t, func(ctx context.Context) error { // a definition's objects are deleted first
 				if got, err := client.Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 					return fmt.Errorf("want the object to be gone with its last finalizer, got %v, %w", got, err)
 				}
@@ -75,13 +75,13 @@ func TestTerminatingObjectsStay(t *testing.T) {
 
 var noFinalizers = []byte(`{"metadata":{"finalizers":null}}`)
 
-// step is something that is done to an object.
+// step is a request for an object.
 type step struct {
 	name string
 	do   func(*testing.T) error
 }
 
-// holdingWrites are writes at an endpoint that leave an object its finalizers.
+// holdingWrites returns writes at an endpoint that keep an object's finalizers.
 func (w *walk) holdingWrites(endpoint schema.GroupVersionResource, name string) []step {
 	client, sub, verbs := w.resource(endpoint), subresources(endpoint), w.served[endpoint].Verbs
 	var steps []step
@@ -130,8 +130,8 @@ func (w *walk) holdingWrites(endpoint schema.GroupVersionResource, name string) 
 	return steps
 }
 
-// A namespace that is being deleted stays until its spec.finalizers are gone, too: a controller takes them away at
-// namespaces/finalize when the content is gone, and tells at namespaces/status how far it has come.
+// A namespace that is being deleted stays until its spec.finalizers are empty too: a controller removes them at
+// namespaces/finalize when the content is deleted, and reports its progress at namespaces/status.
 func TestTerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	namespaces := miniapitest.Start(t).Client().CoreV1().Namespaces()
@@ -204,7 +204,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	}
 }
 
-// A deletion says what becomes of a namespace's dependents, in the words of today or of old.
+// A deletion can choose what happens to a namespace's dependents, by the current field or the deprecated one.
 func TestNamespacePropagation(t *testing.T) {
 	t.Parallel()
 	namespaces := miniapitest.Start(t).Client().CoreV1().Namespaces()
@@ -231,7 +231,7 @@ func TestNamespacePropagation(t *testing.T) {
 	}
 }
 
-// A pod on a node that is being deleted stays for its grace period, whoever writes to it: its kubelet ends it.
+// A pod on a node that is being deleted stays for its grace period, after any write: its kubelet ends it.
 func TestTerminatingPod(t *testing.T) {
 	t.Parallel()
 	pods := miniapitest.Start(t).Client().CoreV1().Pods("default")
@@ -276,7 +276,8 @@ func TestTerminatingPod(t *testing.T) {
 	}
 }
 
-// What a service holds is free again once the service is gone, whichever endpoint took its last finalizer away.
+// The addresses and ports of a service are free when the service is deleted, whichever endpoint removed its last
+// finalizer.
 func TestTerminatingServiceReleases(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

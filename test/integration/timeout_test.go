@@ -22,7 +22,7 @@ func timeoutSeconds(seconds int32) change {
 	return func(h *hook) { h.TimeoutSeconds = &seconds }
 }
 
-// silence is a handler that gives no answer for as long as the server waits for one.
+// silence is a handler that doesn't answer as long as the server waits.
 type silence struct{ waiting atomic.Int32 }
 
 func silent() *silence { return &silence{} }
@@ -34,7 +34,7 @@ func (s *silence) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// givenUp is when the server waits for no answer any more.
+// givenUp waits until the server waits for no answer any more.
 func (s *silence) givenUp(t testing.TB) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -45,8 +45,8 @@ func (s *silence) givenUp(t testing.TB) {
 	})
 }
 
-// A webhook has the time of its timeoutSeconds, 10 s by default and 30 s in v1beta1, but no more
-// than is left of the time of the request. It is told how much that is.
+// A webhook has its timeoutSeconds to answer, 10 s by default and 30 s in v1beta1, but no more than is left of the
+// request's time. The request has that time as a parameter.
 func TestTimeoutIsSent(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -92,8 +92,8 @@ func TestTimeoutIsSent(t *testing.T) {
 	}
 }
 
-// When the time is over, the call has failed, the server hangs up, and the failure policy says what becomes of the
-// request. Each webhook has a time of its own. TestWaits of pkg/admission/webhook measures these times.
+// After the timeout, the call has failed, the server closes the connection, and the failure policy decides. Each
+// webhook has its own timeout. TestWaits of pkg/admission/webhook measures the times.
 func TestTimeoutExpires(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -126,7 +126,7 @@ func TestTimeoutExpires(t *testing.T) {
 	}
 }
 
-// When the time of the request itself is over, no failure policy lets it pass.
+// After the timeout of the request itself, no failure policy lets it pass.
 func TestTimeoutOfTheRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -137,7 +137,7 @@ func TestTimeoutOfTheRequest(t *testing.T) {
 			install(t, srv, h)
 			err := srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").
 				Param("timeout", "1s").Body(thing()).Do(t.Context()).Error()
-			// A server that has begun to answer when the time is over can only end the stream.
+			// A server that has begun its response at the timeout can only end the stream.
 			if !apierrors.IsTimeout(err) && (err == nil || !strings.Contains(err.Error(), "stream error")) {
 				t.Errorf("want the request to have timed out, got %v", err)
 			}

@@ -15,11 +15,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// With --tracing-config-file, the calls of webhooks are parts of the request's trace. Without, a
-// caller's trace goes on to them.
+// With --tracing-config-file, calls of webhooks are part of the request's trace. Without, they carry the caller's
+// trace.
 func TestTracing(t *testing.T) {
 	t.Parallel()
-	// A collector that takes nothing: what counts is that traces are passed on.
+	// The collector accepts nothing: the test checks that traces are passed on.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	collector := grpc.NewServer()

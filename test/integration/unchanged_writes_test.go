@@ -22,10 +22,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A request that changes nothing writes nothing: the resource version stays, and so do the managed fields
-// with their times. A controller that applies in a loop rests. Each resource that discovery tells of gets each
-// request twice, in every version and through another version. The second request comes in a later
-// second, because managed fields have times in seconds.
+// A request that changes nothing writes nothing: the resource version and the managed fields with their times stay. So
+// a controller that applies in a loop makes no writes. Each resource in discovery gets each request twice, in every
+// version and through another version. The second request is in a later second, because managed fields have times in
+// seconds.
 func TestUnchangedWrites(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithCRDs("testdata/gadgets.yaml"),
@@ -78,7 +78,7 @@ func TestUnchangedWrites(t *testing.T) {
 	}
 }
 
-// nextSecond returns when the clock's second has changed.
+// nextSecond returns at the beginning of the next second.
 func nextSecond(t *testing.T) {
 	t.Helper()
 	now := time.Now().Unix()
@@ -90,7 +90,7 @@ func nextSecond(t *testing.T) {
 	})
 }
 
-// endpoint is a resource or subresource through which an object is written, of the object's version or another.
+// endpoint is a resource or subresource through which an object is written, in the object's version or another.
 type endpoint struct {
 	through schema.GroupVersionResource
 	object  *unstructured.Unstructured
@@ -100,13 +100,13 @@ func (e endpoint) String() string {
 	return e.object.GetAPIVersion() + " " + e.object.GetKind() + " through " + e.through.GroupVersion().String() + " " + e.through.Resource
 }
 
-// custom tells custom resources, which have neither protobuf nor strategic merge patches.
+// custom reports whether the resource is a custom resource, which has neither protobuf nor strategic merge patches.
 func (e endpoint) custom() bool { return e.through.Group == "example.com" }
 
 func (e endpoint) scale() bool { return strings.HasSuffix(e.through.Resource, "/scale") }
 
-// settles is how many writes come before those that change nothing. A scale has two: the library removes first the
-// time from the managed fields of a number of replicas that the object was created with, and then the fields.
+// settles returns the number of writes before those that must change nothing. A scale has two: the library first
+// removes the time from the managed fields of the replicas, and then the fields.
 func (e endpoint) settles() int {
 	if e.scale() {
 		return 2
@@ -120,8 +120,8 @@ type rewriting struct {
 	client rest.Interface
 }
 
-// rounds are all endpoints, each with an object of its own. Where the name of an object can't be chosen, its endpoints
-// are in different rounds: managed fields are sorted by time, so that managers that take turns change their order.
+// rounds returns all endpoints, each with its own object. If the name of an object can't be chosen, its endpoints are
+// in different rounds: managed fields are sorted by time, so managers that alternate change their order.
 func (w rewriting) rounds(t *testing.T) [][]endpoint {
 	t.Helper()
 	var rounds [][]endpoint
@@ -184,7 +184,7 @@ func (w rewriting) patch(patchType types.PatchType, patch string) func(*testing.
 	}
 }
 
-// apply applies all that there is but for what clients don't apply, with changed metadata.
+// apply applies the whole object except fields that clients don't apply, with changed metadata.
 func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, endpoint) (string, error) {
 	return func(t *testing.T, e endpoint) (string, error) {
 		t.Helper()
@@ -201,7 +201,7 @@ func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, 
 	}
 }
 
-// without is the object as it is read, without some metadata.
+// without returns the stored object without some metadata.
 func (w rewriting) without(t *testing.T, e endpoint, metadata ...string) map[string]any {
 	t.Helper()
 	o := w.read(t, e)
@@ -223,7 +223,7 @@ func (w rewriting) get(t *testing.T, e endpoint, contentType string) []byte {
 	return must(w.client.Get().AbsPath(w.path(e)...).SetHeader("Accept", contentType).DoRaw(t.Context()))(t)
 }
 
-// send makes a request, and returns the resource version in the answer.
+// send makes a request and returns the resource version of the response.
 func (w rewriting) send(t *testing.T, verb string, e endpoint, contentType string, body []byte) (string, error) {
 	t.Helper()
 	request := w.client.Verb(verb).AbsPath(w.path(e)...).Param("fieldManager", "rewriting").

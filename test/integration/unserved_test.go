@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A server is ready, and creates pods, without any group that admission or authorization
-// reads from, or that has objects in every cluster.
+// A server is ready and creates pods even if it doesn't serve a group that admission or authorization reads, or that
+// has initial objects.
 func TestUnservedGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ gv, reason string }{

@@ -10,18 +10,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// clientOf is a client of a user, who may do nothing that isn't granted.
+// clientOf returns a client of a user who has only granted permissions.
 func clientOf(t testing.TB, srv *miniapitest.Server, user string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	return must(kubernetes.NewForConfig(srv.AddUser(user, groups...)))(t)
 }
 
-// rbacRule allows a verb on resources of an API group.
+// rbacRule permits a verb for resources of an API group.
 func rbacRule(group, verb string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Verbs: []string{verb}, Resources: resources}
 }
 
-// grant allows a user what the rules say, everywhere.
+// grant gives a user the permissions of rules, in all namespaces.
 func grant(t testing.TB, srv *miniapitest.Server, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	rbac := srv.Client().RbacV1()

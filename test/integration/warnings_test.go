@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// warnings are the Warning headers that a client got.
+// warnings records the Warning headers of a client.
 type warnings struct {
 	mu   sync.Mutex
 	seen []string
@@ -28,7 +28,7 @@ func (w *warnings) HandleWarningHeader(code int, agent, text string) {
 	w.seen = append(w.seen, fmt.Sprintf("%d %s %s", code, agent, text))
 }
 
-// take gives those since the last time.
+// take returns the warnings since the last call.
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +37,7 @@ func (w *warnings) take() []string {
 	return seen
 }
 
-// warned is a client of the admin, and the warnings that it gets.
+// warned returns a client of the admin, and its warnings.
 func warned(t testing.TB, srv *miniapitest.Server) (kubernetes.Interface, *warnings) {
 	t.Helper()
 	seen := &warnings{}
@@ -52,13 +52,13 @@ func deniedWith(message string, warnings ...string) *admissionv1.AdmissionRespon
 	return response
 }
 
-// What webhooks warn of is in Warning headers with code 299.
+// Warnings of webhooks are Warning headers with code 299.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	client, seen := warned(t, srv)
 	long, tooLong := strings.Repeat("x", 256), strings.Repeat("y", 300)
-	// 13 of them are under 4,096 characters, 14 over; cut to 256 each, 16 are exactly 4,096.
+	// 13 of them are shorter than 4,096 characters, 14 longer; cut to 256 each, 16 are exactly 4,096.
 	many := func(n int) []string {
 		var texts []string
 		for i := range n {

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// hooksOfGadgets is a configuration with a rule for gadgets.example.com.
+// hooksOfGadgets returns a configuration with a rule for gadgets.example.com.
 func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	h := validating("gadgets", nil, on("CREATE", "example.com/v1", "gadgets"))
 	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: service}
@@ -26,8 +26,8 @@ func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissio
 	}
 }
 
-// A webhook configuration that names resources or a service that aren't there is accepted, with a warning each
-// time that it is written, as long as they aren't.
+// A webhook configuration with unknown resources or services is accepted. Each write returns a warning as long as they
+// are missing.
 func TestWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
 	const (
@@ -96,7 +96,7 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 	}
 }
 
-// Mutating webhooks are warned of alike, and what is built in is served.
+// Mutating webhooks have the same warnings. Built-in resources are known.
 func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -24,11 +24,11 @@ type hook struct {
 	handler   http.Handler
 }
 
-// change is what makes a hook differ from the one that most tests want.
+// change changes a hook from the default of the tests.
 type change = func(*hook)
 
-// mutating is a webhook called for ConfigMaps, whatever is done to them. Its short name is
-// also its path and orders it among the others.
+// mutating returns a webhook for all operations on ConfigMaps. Its short name is also its path, and orders it among the
+// others.
 func mutating(name string, handler http.Handler, changes ...change) hook {
 	h := hook{handler: handler}
 	h.Name = name + ".example.com"
@@ -47,8 +47,8 @@ func validating(name string, handler http.Handler, changes ...change) hook {
 	return h
 }
 
-// on calls the hook for operations ("CREATE", "CREATE UPDATE", "*") on resources of a group
-// version ("v1", "apps/v1", "*/*"), and for nothing else.
+// on calls the hook for operations ("CREATE", "CREATE UPDATE", "*") on resources of a group version ("v1", "apps/v1",
+// "*/*") alone.
 func on(operations, groupVersion string, resources ...string) change {
 	return func(h *hook) {
 		h.Rules = []admissionregistrationv1.RuleWithOperations{rule(operations, groupVersion, resources...)}
@@ -81,11 +81,11 @@ func objectSelector(labels map[string]string) change {
 	return func(h *hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: labels} }
 }
 
-// shortName is the name that mutating and validating were given.
+// shortName returns the argument of mutating or validating.
 func (h *hook) shortName() string { return strings.TrimSuffix(h.Name, ".example.com") }
 
-// install serves the hooks and has the server call them until the test ends, each in a
-// configuration of its own. What it returns records them all, in the order of the calls.
+// install serves the hooks and makes the server call them until the test ends, each in its own configuration. The
+// recorder has the calls of all, in order.
 func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}
@@ -98,8 +98,7 @@ func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.
 	return recorder
 }
 
-// configure creates one configuration of hooks of the same kind, which is gone when the
-// test has ended.
+// configure creates a configuration of hooks of one kind, and deletes it when the test ends.
 func configure(t testing.TB, srv *miniapitest.Server, name string, hooks ...hook) {
 	t.Helper()
 	configurations := srv.Client().AdmissionregistrationV1()
@@ -140,14 +139,14 @@ func (h *hook) validating() admissionregistrationv1.ValidatingWebhook {
 	}
 }
 
-// answering is a webhook's handler.
+// answering returns a webhook's handler.
 func answering(review func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
 	return miniapitest.AdmissionHandler(func(_ context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return review(request)
 	})
 }
 
-// always is the handler that gives one answer.
+// always returns a handler with a single response.
 func always(response *admissionv1.AdmissionResponse) http.Handler {
 	return answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return response })
 }
@@ -160,7 +159,7 @@ func patch(operations ...miniapitest.PatchOperation) http.Handler {
 	return always(miniapitest.Patched(operations...))
 }
 
-// called are the short names of the hooks that were called, in order.
+// called returns the short names of the hooks that were called, in order.
 func called(recorder *miniapitest.Recorder) []string {
 	var names []string
 	for _, review := range recorder.Reviews() {
@@ -169,12 +168,12 @@ func called(recorder *miniapitest.Recorder) []string {
 	return names
 }
 
-// calledSorted is for validating webhooks, which are called at the same time.
+// calledSorted is for validating webhooks, which are called in parallel.
 func calledSorted(recorder *miniapitest.Recorder) []string {
 	return slices.Sorted(slices.Values(called(recorder)))
 }
 
-// only is the one request that came.
+// only returns the only request that came.
 func only(t testing.TB, recorder *miniapitest.Recorder) *admissionv1.AdmissionRequest {
 	t.Helper()
 	reviews := recorder.Reviews()
@@ -184,7 +183,7 @@ func only(t testing.TB, recorder *miniapitest.Recorder) *admissionv1.AdmissionRe
 	return reviews[0].Request
 }
 
-// decode reads the object of a review.
+// decode decodes the object of a review.
 func decode[T any](t testing.TB, raw []byte) *T {
 	t.Helper()
 	object := new(T)
@@ -194,7 +193,7 @@ func decode[T any](t testing.TB, raw []byte) *T {
 	return object
 }
 
-// pod is a valid pod of one container.
+// pod returns a valid pod with one container.
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
