@@ -49,7 +49,8 @@ func TestClusterTrustBundles(t *testing.T) {
 }
 
 // A pod's certificate request is answered once, by a user with the permission to sign for its signer, with a
-// certificate for its key. A v1beta1 request keeps a key that v1 has no field for.
+// certificate for its key. A v1beta1 request keeps a key that v1 has no field for, and that a webhook with v1 alone
+// doesn't see.
 func TestPodCertificateRequests(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("certificates.k8s.io/v1beta1"))
@@ -60,7 +61,12 @@ func TestPodCertificateRequests(t *testing.T) {
 		SignerName: signer, PodName: "p", PodUID: "uid-p", ServiceAccountName: "default", ServiceAccountUID: "uid-a", NodeName: "n", NodeUID: "uid-n",
 		PKIXPublicKey: must(x509.MarshalPKIXPublicKey(key.Public()))(t), ProofOfPossession: must(ecdsa.SignASN1(rand.Reader, key, digest[:]))(t),
 	}}
-	must(srv.Client().CertificatesV1beta1().PodCertificateRequests("default").Create(t.Context(), old, metav1.CreateOptions{}))(t)
+	install(t, srv, mutating("v1", patch(miniapitest.Add("/metadata/labels", map[string]string{"seen": "v1"})), matchPolicy(equivalent),
+		on("CREATE", "certificates.k8s.io/v1", "podcertificaterequests")))
+	created := must(srv.Client().CertificatesV1beta1().PodCertificateRequests("default").Create(t.Context(), old, metav1.CreateOptions{}))(t)
+	if created.Labels["seen"] != "v1" || len(created.Spec.PKIXPublicKey) == 0 || len(created.Spec.ProofOfPossession) == 0 {
+		t.Errorf("want the webhook's label and the client's key, got %v and %v", created.Labels, created.Spec)
+	}
 	request := must(srv.Client().CertificatesV1().PodCertificateRequests("default").Create(t.Context(), &certificatesv1.PodCertificateRequest{
 		ObjectMeta: named("new"), Spec: certificatesv1.PodCertificateRequestSpec{
 			SignerName: signer, PodName: "p", PodUID: "uid-p", ServiceAccountName: "default", ServiceAccountUID: "uid-a", NodeName: "other", NodeUID: "uid-o",

@@ -275,6 +275,23 @@ func TestConvertOverwrites(t *testing.T) {
 	}
 }
 
+// A conversion leaves what the version that it is from has no field for, as the chain's conversions back do.
+func TestConvertKeepsWhatAVersionLacks(t *testing.T) {
+	t.Parallel()
+	s := builtin.Table().Scheme()
+	hub := decode(t, s, `{apiVersion: certificates.k8s.io/v1beta1, kind: PodCertificateRequest, metadata: {name: r}, spec: {podName: old, pkixPublicKey: a2V5, stubPKCS10Request: b2xk}}`)
+	v1 := decode(t, s, `{apiVersion: certificates.k8s.io/v1, kind: PodCertificateRequest, metadata: {name: r}, spec: {podName: new}}`)
+	if err := s.Convert(v1, hub, nil); err != nil {
+		t.Fatal(err)
+	}
+	spec := at(asMap(t, hub), "spec").(map[string]any)
+	for field, want := range map[string]any{"podName": "new", "pkixPublicKey": "a2V5", "stubPKCS10Request": nil} {
+		if diff := cmp.Diff(want, spec[field]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", field, diff)
+		}
+	}
+}
+
 func decode(t *testing.T, s *runtime.Scheme, manifest string) runtime.Object {
 	t.Helper()
 	obj, _, err := json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{Yaml: true, Strict: true}).

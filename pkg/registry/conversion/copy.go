@@ -1,9 +1,12 @@
 package conversion
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +22,37 @@ func CopyFields(in, out any) error {
 		return fmt.Errorf("decoding %T as %T: %w", in, out, err)
 	}
 	return nil
+}
+
+// fieldsWithout are the fields of a struct, and of the structs that the struct has as values, that have no counterpart in
+// another struct under the same name in JSON.
+func fieldsWithout(t, other reflect.Type) [][]int {
+	if t == other {
+		return nil
+	}
+	counterparts := map[string]reflect.Type{}
+	for f := range other.Fields() {
+		counterparts[jsonName(f)] = f.Type
+	}
+	var without [][]int
+	for f := range t.Fields() {
+		counterpart, ok := counterparts[jsonName(f)]
+		switch {
+		case !ok:
+			without = append(without, f.Index)
+		case f.Type.Kind() == reflect.Struct && counterpart.Kind() == reflect.Struct:
+			for _, inner := range fieldsWithout(f.Type, counterpart) {
+				without = append(without, slices.Concat(f.Index, inner))
+			}
+		}
+	}
+	return without
+}
+
+// jsonName is a field's name in JSON, or its Go name where it has none there, as the fields of an embedded struct don't.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return cmp.Or(name, f.Name)
 }
 
 // assign makes out a shallow copy of in, of the same type. The group, version and

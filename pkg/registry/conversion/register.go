@@ -40,15 +40,20 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	return nil
 }
 
-// same converts between types with the same JSON, and lists item by item.
+// same converts between types with the same JSON, and lists item by item. Fields that the first type lacks stay as they
+// are, as with Kubernetes' generated conversions: a webhook that changes a v1 object doesn't clear what only v1beta1 has.
 func same(from, to reflect.Type) Function {
 	f := Function{from: reflect.Zero(reflect.PointerTo(from)).Interface(), to: reflect.Zero(reflect.PointerTo(to)).Interface()}
 	if _, isList := from.FieldByName("Items"); isList {
 		f.convert = convertList
 		return f
 	}
+	kept := fieldsWithout(to, from)
 	f.convert = func(in, out any, _ conversion.Scope) error {
 		fresh := reflect.New(to)
+		for _, field := range kept {
+			fresh.Elem().FieldByIndex(field).Set(reflect.ValueOf(out).Elem().FieldByIndex(field))
+		}
 		if err := CopyFields(in, fresh.Interface()); err != nil {
 			return err
 		}
