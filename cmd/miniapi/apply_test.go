@@ -45,8 +45,8 @@ func widget(name string) string {
 	return "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: " + name + "}\n---\n"
 }
 
-// What is applied may come before what defines it, as files do in the order of their names, and what nothing defines
-// is passed over if that is asked for.
+// --apply accepts objects before their definitions, as in files that are read in the order of their names. With
+// --apply-skip-unknown, objects without a definition are skipped.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	const (
@@ -58,7 +58,7 @@ func TestApply(t *testing.T) {
 		manifests    string
 		args         []string
 		widgets      []string
-		stderr       string // FILE is the file's path
+		stderr       string // FILE stands for the file's path
 	}{
 		{"definition first", "it is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
 		{"definition later", "objects wait for it", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
@@ -105,7 +105,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// An object of a kind that nothing serves is an error that says what would pass it over.
+// The error for an object of an unknown kind names the flag that skips such objects.
 func TestApplyOfAnUnknownKind(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--apply="+file(t, "widget.yaml", "%s", widget("a"))).exit(t)

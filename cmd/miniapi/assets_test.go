@@ -9,8 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// TestAssets makes the folder as people do, twice as they do too, and once where that
-// would cost them a file.
+// The folder can be made again, unless it has a file in the place of a link.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -40,7 +39,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestFindKubectl finds the kubectl of the PATH and no link of our own.
+// findKubectl finds the kubectl of the PATH and no link of miniapi.
 func TestFindKubectl(t *testing.T) {
 	assets, tools := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", assets+string(filepath.ListSeparator)+tools)
@@ -61,7 +60,7 @@ func TestFindKubectl(t *testing.T) {
 	}
 }
 
-// TestAssetsWithoutKubectl makes the folder where there is no kubectl, over what an earlier call has left.
+// Without a kubectl, a link of an earlier call is removed.
 func TestAssetsWithoutKubectl(t *testing.T) {
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)
@@ -69,7 +68,7 @@ func TestAssetsWithoutKubectl(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		make   func(kubectl string) error
-		want   bool // it is there afterwards
+		want   bool // the file exists afterwards
 		reason string
 	}{
 		{"nothing", func(string) error { return nil }, false, "there is none to link to"},

@@ -13,8 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// TestBadInput starts the program with something wrong: it ends within seconds, with
-// one line that names what is wrong, and where.
+// With wrong input the program ends within seconds, with one line that names the error and its place.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 
@@ -67,7 +66,7 @@ plugins:
 		name   string
 		args   []string
 		code   int
-		want   []string // what the line contains
+		want   []string // parts of the line
 		reason string
 	}{
 		{"command", []string{"sevre"}, cli.ExitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
@@ -166,7 +165,7 @@ plugins:
 	}
 }
 
-// Whoever names a file that can't be read has called the program wrongly, whatever the file is for.
+// A file that can't be read is a usage error, for every flag with a file.
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -176,7 +175,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 	for _, test := range []struct {
 		flag   string
-		others []string // what the flag needs
+		others []string // the flag needs these flags
 	}{
 		{"client-ca-file", nil},
 		{"requestheader-client-ca-file", nil},
@@ -204,7 +203,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// Who gives another key than the one that the data is encrypted with is told which flag it is of.
+// The error for another encryption key than that of the data names the flag.
 func TestOtherEncryptionKey(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestCBOR has the feature gate CBORServingAndStorage beside other flags.
+// The feature gate CBORServingAndStorage works beside other flags.
 func TestCBOR(t *testing.T) {
 	t.Parallel()
 	const gate = "--feature-gates=CBORServingAndStorage=true"
@@ -40,7 +40,7 @@ func TestCBOR(t *testing.T) {
 	}
 }
 
-// TestUnchangedInCBOR has requests in CBOR that change nothing.
+// Requests in CBOR that change nothing write nothing.
 func TestUnchangedInCBOR(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t, "--feature-gates=CBORServingAndStorage=true")

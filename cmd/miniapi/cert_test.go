@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// runMiniapi runs the program to its end, which must be a success, and returns what it printed.
+// runMiniapi runs the program to its end and returns its output. An error ends the test.
 func runMiniapi(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := start(t, "miniapi", args...).exit(t)
@@ -28,7 +28,7 @@ func runMiniapi(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// kubeconfig is the file that "miniapi serve" has written.
+// kubeconfig returns the path of the file that "miniapi serve" has written.
 func (p *process) kubeconfig(t *testing.T) string {
 	t.Helper()
 	for _, arg := range p.cmd.Args {
@@ -40,7 +40,7 @@ func (p *process) kubeconfig(t *testing.T) string {
 	return ""
 }
 
-// "miniapi cert" has a certificate issued by the server's authority, whether the server runs or not.
+// "miniapi cert" issues a certificate by the server's authority, whether the server runs or not.
 func TestCert(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -67,7 +67,7 @@ func TestCert(t *testing.T) {
 			t.Parallel()
 			kept, dir := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "certs")
 			flags := test.flags(t, kept)
-			for range 2 { // the second time it is replaced
+			for range 2 { // the second run replaces the certificate
 				stdout := runMiniapi(t, append([]string{"cert", "shop/prices", "webhook.example.com", "192.0.2.7", "--dir=" + dir}, flags...)...)
 				if want := "tls.crt, tls.key and ca.crt for prices.shop.svc are in " + dir; stdout != want {
 					t.Errorf("on stdout: %q, want %q", stdout, want)
@@ -99,7 +99,7 @@ func TestCert(t *testing.T) {
 	}
 }
 
-// What "miniapi cert" has made of a data folder is that of the server which starts there later.
+// If "miniapi cert" makes an authority in a data folder, a server that starts there later uses it.
 func TestCertBeforeServer(t *testing.T) {
 	t.Parallel()
 	data, dir := filepath.Join(t.TempDir(), "data"), t.TempDir()
@@ -115,7 +115,7 @@ func TestCertBeforeServer(t *testing.T) {
 	}
 }
 
-// Certificates are the admin's to give, and those that were given are no client's.
+// Only the admin can issue certificates, and they are no client certificates.
 func TestWhoGetsCertificates(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t)
@@ -156,7 +156,7 @@ func TestWhoGetsCertificates(t *testing.T) {
 	}
 }
 
-// What is wrong with a call of "miniapi cert" is said in one line, and nothing is written.
+// A wrong call of "miniapi cert" ends with one line and writes nothing.
 func TestCertRefuses(t *testing.T) {
 	t.Parallel()
 	theirs := t.TempDir()

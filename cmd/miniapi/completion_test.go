@@ -10,7 +10,7 @@ func TestCompletion(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		args         []string
-		want         string // is in what it prints
+		want         string // a part of the output
 	}{
 		{"listed", "people find it by the help", []string{"--help"}, "\n  completion "},
 		{"script", "a shell reads it", []string{"completion", "bash"}, "__start_miniapi"},

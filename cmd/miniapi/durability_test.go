@@ -18,8 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// TestKill kills a server again and again while clients write: whatever was answered
-// is there after the restart.
+// The server is killed several times while clients write. After the restart, it has every write that was answered.
 func TestKill(t *testing.T) {
 	t.Parallel()
 
@@ -68,8 +67,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestUnwritable takes away the folder of etcd's log, where the next segment goes. As with a full disk, etcd
-// doesn't get over it: a server that stayed would answer nothing, and nobody would know why.
+// The folder of etcd's log is removed, in which etcd makes the next segment. As after a full disk, etcd can't continue,
+// and the server ends: otherwise it would answer nothing, without a reason.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "data")
@@ -81,7 +80,7 @@ func TestUnwritable(t *testing.T) {
 	large := map[string]string{"a": strings.Repeat("a", 900_000)}
 	for i := range 10 { // a segment of the log has room for two
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		// That one is slow says nothing: when etcd has failed, there is nobody to ask.
+		// The error isn't checked: after etcd has failed, no request is answered.
 		_, _ = configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
 		cancel()
 	}

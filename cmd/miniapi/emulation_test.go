@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestEmulatedVersion asks each command for an earlier version of Kubernetes, which is then what it serves.
+// Each command serves the emulated version of Kubernetes.
 func TestEmulatedVersion(t *testing.T) {
 	t.Parallel()
 

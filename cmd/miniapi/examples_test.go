@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The webhooks of examples that aren't in Go run as their comments say, with a certificate of "miniapi cert" and no
+// The example webhooks in other languages run as their comments say, with a certificate of "miniapi cert" and no
 // caBundle in their configuration.
 func TestExamplesInOtherLanguages(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestExamplesInOtherLanguages(t *testing.T) {
 	}
 }
 
-// listening is the address that the process says it listens on.
+// listening returns the address that the process prints.
 func (p *process) listening(t *testing.T) string {
 	t.Helper()
 	select {

@@ -23,13 +23,13 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// asProgram in the environment makes the test's binary the program itself.
+// asProgram is the environment variable that makes the test's binary run as the program.
 const asProgram = "MINIAPI_TEST_AS_PROGRAM"
 
-// deadline bounds what a test waits for; it is far more than anything takes.
+// deadline bounds the waits of tests. It is much longer than any of them.
 const deadline = time.Minute
 
-// programs is a folder with this binary under each name that it answers to.
+// programs is a folder with this binary under each of its names.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// process is the program, running.
+// process is a running program.
 type process struct {
 	cmd    *exec.Cmd
 	lines  chan string
@@ -64,7 +64,7 @@ type process struct {
 	done   chan struct{}
 }
 
-// start starts the program by one of its names, in a folder of its own.
+// start starts the program by one of its names, in a new folder.
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programs, name), args...)
@@ -72,7 +72,7 @@ func start(t *testing.T, name string, args ...string) *process {
 	return startCommand(t, cmd)
 }
 
-// startCommand starts a program in a folder of its own.
+// startCommand starts a program in a new folder.
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, lines: make(chan string, 1000), done: make(chan struct{})}
@@ -110,8 +110,7 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// exit waits for the end and returns the exit code, what was on stdout and not read
-// yet, and what was on stderr.
+// exit waits for the end. It returns the exit code, the unread part of stdout, and stderr.
 func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 	t.Helper()
 	select {
@@ -130,8 +129,7 @@ func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 
 var readyLine = regexp.MustCompile(`^miniapi is ready on (https://\S+): export KUBECONFIG=(\S+)$`)
 
-// serve runs "miniapi serve" on a free port until it says that it is ready, and
-// returns a client of it.
+// serve runs "miniapi serve" on a free port until it is ready, and returns a client configuration.
 func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -156,7 +154,7 @@ func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 	return p, config
 }
 
-// What the ready line says can be pasted, as what "miniapi assets" says can.
+// The ready line can be pasted into a shell, like the line of "miniapi assets".
 func TestReadyLineIsQuoted(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "my kubeconfig")
@@ -168,7 +166,7 @@ func TestReadyLineIsQuoted(t *testing.T) {
 	p.exit(t)
 }
 
-// What the ready line says works in another terminal, wherever that is.
+// The path in the ready line is absolute, so that it works in any folder.
 func TestReadyLineHasAbsolutePath(t *testing.T) {
 	t.Parallel()
 	p := start(t, "miniapi", "serve", "--secure-port=0")
@@ -183,7 +181,7 @@ func TestReadyLineHasAbsolutePath(t *testing.T) {
 	p.exit(t)
 }
 
-// A kubeconfig that can't be written is told of before anything is made.
+// If the kubeconfig can't be written, the program ends before it makes anything.
 func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -197,14 +195,14 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	}
 }
 
-// The admin's key is in the kubeconfig, whatever was in the file and whoever could read that.
+// Only the owner can read the kubeconfig, with the admin's key, even if the file existed with another mode.
 func TestKubeconfigIsForItsOwner(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(kubeconfig, 0o644); err != nil { // whatever the umask
+	if err := os.Chmod(kubeconfig, 0o644); err != nil { // regardless of the umask
 		t.Fatal(err)
 	}
 	p := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig)
@@ -216,7 +214,7 @@ func TestKubeconfigIsForItsOwner(t *testing.T) {
 	p.exit(t)
 }
 
-// A start that fails leaves no kubeconfig of a server that is gone, and the one of another as it was.
+// A failed start writes no kubeconfig, and doesn't change the kubeconfig of another server.
 func TestFailedApplyWritesNoKubeconfig(t *testing.T) {
 	t.Parallel()
 	refused := file(t, "refused.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")

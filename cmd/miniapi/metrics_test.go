@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMetrics looks for the metrics that are the program's to register: libraries must not.
+// The program registers metrics that libraries must not register.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t, "--feature-gates=WatchList=false")

@@ -15,8 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// TestEtcdServersOverrides keeps config maps in an etcd of their own, and looks what a server finds there,
-// and in the one of all the rest.
+// With --etcd-servers-overrides, config maps are in one etcd and all other objects in another.
 func TestEtcdServersOverrides(t *testing.T) {
 	t.Parallel()
 	usual, own := startEtcd(t), startEtcd(t)
@@ -48,7 +47,7 @@ func TestEtcdServersOverrides(t *testing.T) {
 	}
 }
 
-// An override whose servers don't answer is named as it was given.
+// The error for an override whose servers don't answer names the override.
 func TestEtcdServersOverrideIsNamed(t *testing.T) {
 	t.Parallel()
 	const override = "/configmaps#http://127.0.0.1:1"
@@ -59,7 +58,7 @@ func TestEtcdServersOverrideIsNamed(t *testing.T) {
 	}
 }
 
-// found compares what a request for an object says with whether it is there.
+// found checks whether a request found an object.
 func found(t *testing.T, what string, err error, want bool, reason string) {
 	t.Helper()
 	if err != nil && !apierrors.IsNotFound(err) {

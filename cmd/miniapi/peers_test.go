@@ -32,14 +32,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// peer is one of several servers of an etcd.
+// peer is one of several servers with one etcd.
 type peer struct {
 	*process
 	config *rest.Config
 	kubernetes.Interface
 }
 
-// startPeers runs servers of one etcd until they are healthy, each with arguments of its own. They trust one another by
+// startPeers runs servers with one etcd until they are healthy, each with its own arguments. They trust each other by
 // one self-signed certificate.
 func startPeers(t *testing.T, servers ...[]string) []*peer {
 	t.Helper()
@@ -68,7 +68,7 @@ func startPeers(t *testing.T, servers ...[]string) []*peer {
 	return peers
 }
 
-// peerCertificate is a certificate of a server on the loopback, by which it may be a client, too.
+// peerCertificate returns a certificate for a server on the loopback, which is a client certificate too.
 func peerCertificate(t *testing.T) (certificateFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -94,7 +94,7 @@ func peerCertificate(t *testing.T) (certificateFile, keyFile string) {
 		file(t, "peer.key", "%s", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-// groups are the groups in aggregated discovery, in the form that is accepted.
+// groups returns the groups in aggregated discovery. accept is the Accept header.
 func (p *peer) groups(ctx context.Context, accept string) ([]string, error) {
 	document, err := p.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept", accept).DoRaw(ctx)
 	if err != nil {
@@ -125,8 +125,8 @@ func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 	})
 }
 
-// A request for a resource that a server lacks is answered by another server of the same etcd that has it, with the
-// rights of the client. Discovery lists the resources of all servers, unless the client asks for those of one.
+// If a server lacks a resource, another server with the same etcd answers the request, with the client's permissions.
+// Discovery has the resources of all servers, unless the client asks for those of one.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, []string{"--runtime-config=apps/v1=false"}, []string{"--runtime-config=batch/v1=false"})
@@ -152,7 +152,7 @@ func TestPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A client has the same rights by another server.
+	// A client has the same permissions on both servers.
 	config := rest.CopyConfig(withApps.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
 	if _, err := client(t, config).BatchV1().Jobs(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
@@ -169,7 +169,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Custom resources are served and listed by each server for itself: none lists those of a definition that is gone.
+// Each server serves custom resources itself, and none lists those of a deleted definition.
 func TestPeersOfDefinitions(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, nil)
@@ -199,8 +199,7 @@ func TestPeersOfDefinitions(t *testing.T) {
 	}
 }
 
-// A server announces itself to its peers for as long as it runs, at the address that it was told. Without flags about
-// peers it announces nothing.
+// A server announces its address to its peers while it runs. Without flags about peers, it announces nothing.
 func TestPeerIdentity(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, []string{"--peer-advertise-ip=192.0.2.1", "--peer-advertise-port=6443"})

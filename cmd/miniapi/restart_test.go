@@ -16,14 +16,14 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// whoAmI is the user that a server takes a client for.
+// whoAmI returns the name of a client's user.
 func whoAmI(t *testing.T, config *rest.Config) (string, error) {
 	t.Helper()
 	review, err := client(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	return review.Status.UserInfo.Username, err
 }
 
-// token is a client of a service account, of the same server.
+// token returns a client configuration of a service account.
 func token(t *testing.T, config *rest.Config) *rest.Config {
 	t.Helper()
 	accounts := client(t, config).CoreV1().ServiceAccounts(metav1.NamespaceDefault)
@@ -43,7 +43,7 @@ func withToken(config *rest.Config, token string) *rest.Config {
 	return of
 }
 
-// at is a client of another server, with the same credentials and trust.
+// at returns a configuration for another server, with the same credentials and authorities.
 func at(config *rest.Config, host string) *rest.Config {
 	other := rest.CopyConfig(config)
 	other.Host = host
@@ -59,7 +59,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// externalEtcd runs an etcd, and returns its address.
+// externalEtcd runs an etcd and returns its address.
 func externalEtcd(t *testing.T) string {
 	t.Helper()
 	address := "http://" + freeAddress(t)
@@ -69,13 +69,13 @@ func externalEtcd(t *testing.T) string {
 	return address
 }
 
-// A restart keeps its clients, where its keys are kept.
+// After a restart, clients are still accepted if the keys are kept.
 func TestRestartKeepsClients(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
 		flags        func(t *testing.T, dir string) []string
-		keys         string // where they are, below the folder
+		keys         string // the folder of the keys
 		kept, tokens bool
 	}{
 		{"data folder", "the keys are in it", func(_ *testing.T, dir string) []string {
@@ -120,7 +120,7 @@ func TestRestartKeepsClients(t *testing.T) {
 	}
 }
 
-// Servers of one etcd that share a folder of certificates accept each other's clients.
+// Servers with one etcd and one folder of certificates accept each other's clients.
 func TestServersShareKeys(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--etcd-servers=" + externalEtcd(t), "--cert-dir=" + t.TempDir()}
@@ -133,7 +133,7 @@ func TestServersShareKeys(t *testing.T) {
 	}
 }
 
-// A server with a new name shows a certificate for it, to those who know the authority.
+// A server with a new name has a certificate for it, by the same authority.
 func TestRestartElsewhere(t *testing.T) {
 	t.Parallel()
 	data := "--data-dir=" + filepath.Join(t.TempDir(), "data")
@@ -148,7 +148,7 @@ func TestRestartElsewhere(t *testing.T) {
 	}
 }
 
-// A kube-apiserver has its serving certificate in --cert-dir, and nothing else.
+// A kube-apiserver keeps its serving certificate in --cert-dir, and nothing else.
 func TestStandInKeepsNoAuthority(t *testing.T) {
 	t.Parallel()
 	certificates, address := t.TempDir(), freeAddress(t)
@@ -172,7 +172,7 @@ func TestStandInKeepsNoAuthority(t *testing.T) {
 	}
 }
 
-// A key that is damaged ends the start with where it is, and what would end with it.
+// A damaged key ends the start. The error names the file and the effect of its removal.
 func TestDamagedKeys(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

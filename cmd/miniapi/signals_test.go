@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// TestStop stops a server on which 50 watches are open: they keep nobody waiting, and nothing is left of it.
+// A server with 50 open watches stops at once and leaves nothing.
 func TestStop(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +53,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// dataFiles are the files of the embedded etcd that the process has open, as far as
-// this system tells.
+// dataFiles returns the open files of the embedded etcd, if the system lists them.
 func (p *process) dataFiles() []string {
 	var files []string
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
@@ -66,11 +65,11 @@ func (p *process) dataFiles() []string {
 	return files
 }
 
-// TestStopDuringStart stops a server at many points of its start, until one is ready before.
+// A server is stopped at many points of its start.
 func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 
-	stopped := 0 // during the start, by itself
+	stopped := 0 // during the start, without a kill
 	for delay, ready := 10*time.Millisecond, false; !ready; delay += delay / 5 {
 		p := start(t, "miniapi", "serve", "--secure-port=0")
 		select {
@@ -79,7 +78,7 @@ func TestStopDuringStart(t *testing.T) {
 		}
 		p.signal(t, syscall.SIGTERM)
 		code, _, stderr := p.exit(t)
-		// Before the program has begun, the system ends it.
+		// Before the program runs, the system ends it.
 		if code != 0 && code != -1 || stderr != "" {
 			t.Errorf("after %s: exit code %d, and on stderr %q", delay, code, stderr)
 		}
@@ -97,7 +96,7 @@ func TestSecondSignal(t *testing.T) {
 
 	p, config := serve(t, "--shutdown-delay-duration=10m")
 	p.signal(t, syscall.SIGTERM)
-	// The server says that it is about to stop, so the first signal has arrived.
+	// /readyz fails, so the first signal has arrived.
 	request := client(t, config).Discovery().RESTClient()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {

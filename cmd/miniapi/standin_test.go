@@ -27,14 +27,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestStandIn runs links of the names etcd and kube-apiserver as envtest does: each
-// with its flags, until it is healthy.
+// Links with the names etcd and kube-apiserver run with envtest's flags until they are healthy.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
 		name   string
-		etcd   func(t *testing.T) string // its address
+		etcd   func(t *testing.T) string // returns its address
 		reason string
 	}{
 		{"tcp", func(t *testing.T) string { return "http://" + freeAddress(t) }, "so does envtest"},
@@ -58,7 +57,7 @@ func TestStandIn(t *testing.T) {
 				"--token-auth-file="+file(t, "tokens.csv", `secret,admin,1,"system:masters"`))
 			server.awaitHealthy(t, "https://"+address+"/healthz")
 
-			// What is asked for at once after that is there: see test.reason.
+			// Requests right after the start succeed; see test.reason.
 			c := client(t, &rest.Config{Host: address, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(certificates, "apiserver.crt")}})
 			if _, err := c.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceDefault, metav1.GetOptions{}); err != nil {
 				t.Errorf("namespace default: %v: %s", err, test.reason)
@@ -72,8 +71,7 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// TestStandInStopsWithoutEtcd stops a server that isn't ready and won't be, because its etcd hangs: envtest stops
-// the two side by side when a start takes too long.
+// A server that isn't ready because its etcd hangs can be stopped: envtest stops both in parallel after a timeout.
 func TestStandInStopsWithoutEtcd(t *testing.T) {
 	t.Parallel()
 
@@ -116,8 +114,7 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 	}
 }
 
-// checkEndpoints looks for the endpoints of the service kubernetes: the host's own address, though nobody
-// listens there.
+// checkEndpoints checks the endpoints of the service kubernetes: the host's own address, even if nothing listens there.
 func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 	t.Helper()
 	var want []string
@@ -126,7 +123,7 @@ func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 		t.Fatal(err)
 	}
 	host, err := utilnet.ResolveBindAddress(net.ParseIP(bound))
-	if err == nil && !host.IsLoopback() && host.To4() != nil { // or the machine is alone
+	if err == nil && !host.IsLoopback() && host.To4() != nil { // otherwise the machine has no network
 		want = []string{host.String()}
 		if conn, err := net.Dial("tcp", net.JoinHostPort(host.String(), port)); err == nil {
 			_ = conn.Close()
@@ -162,7 +159,7 @@ func (p *process) awaitSocket(t *testing.T, address string) {
 	})
 }
 
-// awaitHealthy waits until an address answers 200 to somebody without credentials.
+// awaitHealthy waits until an address answers 200 without credentials.
 func (p *process) awaitHealthy(t *testing.T, address string) {
 	t.Helper()
 	anybody := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -179,7 +176,7 @@ func (p *process) awaitHealthy(t *testing.T, address string) {
 	})
 }
 
-// await waits for a condition that the process brings about.
+// await waits for a condition of the process.
 func (p *process) await(t *testing.T, condition func() error) {
 	t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -199,8 +196,8 @@ func (p *process) await(t *testing.T, condition func() error) {
 	}
 }
 
-// freeAddress is a local address on which nothing listens. Its port isn't one that the system gives to who asks for
-// any, or for a connection: somebody would have it before the process that it is for.
+// freeAddress returns a local address on which nothing listens. Its port is outside the range from which the system
+// chooses ports: otherwise another process could take it first.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const from, to = 20000, 32768
@@ -217,7 +214,7 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// keyPairFiles are a certificate and its key.
+// keyPairFiles writes a certificate and its key.
 func keyPairFiles(t *testing.T) (certificateFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestZPages reads the pages that tell of a running server.
+// The pages about a running server can be read.
 func TestZPages(t *testing.T) {
 	t.Parallel()
 
@@ -17,7 +17,7 @@ func TestZPages(t *testing.T) {
 	}
 	for _, test := range []struct {
 		path   string
-		want   string // by a pattern: what stands between a name and its value differs each time
+		want   string // a pattern: the space between name and value varies
 		reason string
 		args   []string
 	}{

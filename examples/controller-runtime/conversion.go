@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 )
 
-// earlierVersion is where websites were before.
+// earlierVersion is the earlier version of websites.
 var earlierVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1alpha1"}
 
 // EarlierWebsite is a website of v1alpha1, which calls replicas copies.
@@ -18,7 +18,7 @@ type EarlierWebsite struct {
 	Spec EarlierWebsiteSpec `json:"spec"`
 }
 
-// EarlierWebsiteSpec says how a website is served.
+// EarlierWebsiteSpec has the image and the number of copies.
 type EarlierWebsiteSpec struct {
 	Image  string `json:"image"`
 	Copies int32  `json:"copies,omitempty"`
@@ -31,7 +31,7 @@ func (w *EarlierWebsite) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// Hub makes v1 the version that the others are converted by.
+// Hub makes v1 the version through which the others are converted.
 func (*Website) Hub() {}
 
 // ConvertTo implements conversion.Convertible.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// SetUp gives a manager the controller and the webhooks.
+// SetUp adds the controller and the webhooks to a manager.
 func SetUp(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &Website{}).WithDefaulter(webhooks{}).WithValidator(webhooks{}).Complete(); err != nil {
 		return err
@@ -22,7 +22,7 @@ func SetUp(mgr ctrl.Manager) error {
 
 type controller struct{ client.Client }
 
-// Reconcile makes the website's deployment what the website says.
+// Reconcile creates or updates the website's deployment.
 func (c *controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	website := &Website{}
 	if err := c.Get(ctx, request.NamespacedName, website); err != nil {
@@ -40,7 +40,7 @@ func (c *controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, err
 }
 
-// maxReplicas is what a website may have.
+// maxReplicas is the greatest number of replicas of a website.
 const maxReplicas = 10
 
 type webhooks struct{}

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// start runs the operator on a server of the test's own, and returns a client.
+// start runs the operator on its own server and returns a client.
 func start(t *testing.T) client.Client {
 	t.Helper()
 	// The manager's webhook server only collects handlers here: the fixture serves them.
@@ -37,7 +37,7 @@ func start(t *testing.T) client.Client {
 		Scheme:        scheme,
 		Metrics:       metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{Port: -1, WebhookMux: mux}),
-		// Names of controllers are of the process, and every test has one.
+		// Names of controllers are unique in the process, and every test starts the controller.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// The validator knows what is too much.
+// The validator refuses too many replicas.
 func TestTooManyReplicas(t *testing.T) {
 	t.Parallel()
 	if err := start(t).Create(t.Context(), website("shop", 11)); !apierrors.IsForbidden(err) {
@@ -97,7 +97,7 @@ func TestTooManyReplicas(t *testing.T) {
 	}
 }
 
-// A website of the earlier version is the same website, with the defaulter's replicas too.
+// A website in the earlier version is the same website, with the defaulter's replicas too.
 func TestEarlierVersion(t *testing.T) {
 	t.Parallel()
 	c := start(t)

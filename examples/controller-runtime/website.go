@@ -1,6 +1,5 @@
-// Package operator runs websites: a kind of its own, a controller and webhooks, built on
-// controller-runtime. Its tests are examples of package miniapitest. A webhook alone needs none of
-// this: see package webhook.
+// Package operator runs websites: a custom resource, a controller and webhooks, built on controller-runtime. Its tests
+// are examples of package miniapitest. For a webhook alone, see package webhook.
 package operator
 
 import (
@@ -10,10 +9,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// GroupVersion is where websites are.
+// GroupVersion is the group and version of websites.
 var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// Scheme knows websites and what Kubernetes has.
+// Scheme returns a scheme with websites and the types of Kubernetes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -34,7 +33,7 @@ type Website struct {
 	Spec WebsiteSpec `json:"spec"`
 }
 
-// WebsiteSpec says how a website is served.
+// WebsiteSpec has the image and the number of replicas.
 type WebsiteSpec struct {
 	Image    string `json:"image"`
 	Replicas int32  `json:"replicas,omitempty"`

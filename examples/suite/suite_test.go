@@ -16,8 +16,7 @@ var srv *miniapitest.Server
 
 func TestMain(m *testing.M) { os.Exit(miniapitest.Main(m, &srv)) }
 
-// reset gives a test the server as it was when it started. Tests that call it can't run
-// in parallel.
+// reset resets the server and returns it. Tests that call reset can't run in parallel.
 func reset(t *testing.T) *miniapitest.Server {
 	t.Helper()
 	if err := srv.Reset(); err != nil {
@@ -30,7 +29,7 @@ func TestOne(t *testing.T) { createSettings(t) }
 
 func TestTwo(t *testing.T) { createSettings(t) }
 
-// createSettings would fail in the second test, were it not for reset.
+// createSettings would fail in the second test without reset.
 func createSettings(t *testing.T) {
 	t.Helper()
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}

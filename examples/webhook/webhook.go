@@ -1,5 +1,4 @@
-// Package webhook is an admission webhook, and its test an example of package
-// miniapitest.
+// Package webhook is an admission webhook. Its test is an example of package miniapitest.
 package webhook
 
 import (
@@ -11,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Handler refuses namespaces that don't say who owns them.
+// Handler refuses namespaces without the label owner.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := admissionv1.AdmissionReview{}

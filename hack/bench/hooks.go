@@ -18,16 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// activeTimeout bounds how long a server may take until it calls a new webhook.
+// activeTimeout bounds the time until a server calls a new webhook.
 const activeTimeout = 30 * time.Second
 
 const mutatePath, validatePath = "/mutate", "/validate"
 
-// hooks are the webhooks, served in this process: they allow everything, and those that mutate add
-// a label.
+// hooks are webhooks in this process. They allow everything, and the mutating ones add a datum.
 type hooks struct {
 	server                 *httptest.Server
-	mutations, validations atomic.Int64 // how often they were called
+	mutations, validations atomic.Int64 // the numbers of calls
 }
 
 func serveHooks() *hooks {
@@ -58,17 +57,17 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	review.Request = nil
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	_ = json.NewEncoder(w).Encode(review) // the server says what it makes of half an answer
+	_ = json.NewEncoder(w).Encode(review) // the server reports an incomplete response
 }
 
-// clientConfig is where a webhook is called.
+// clientConfig returns the address of a webhook.
 func (h *hooks) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	url := h.server.URL + path
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
 	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca}
 }
 
-// withHooks does something while ConfigMaps are admitted by as many webhooks.
+// withHooks calls do while ConfigMaps are admitted by numbers of webhooks.
 func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int, do func() error) error {
 	none, timeout := admissionregistrationv1.SideEffectClassNone, int32(10)
 	rules := []admissionregistrationv1.RuleWithOperations{{
@@ -121,8 +120,7 @@ func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int
 	return err
 }
 
-// awaitCall waits until creates are admitted by the webhook: a server may take a while to notice a
-// new one.
+// awaitCall waits until the webhook is called for creates: a server may notice a new webhook later.
 func (l *load) awaitCall(ctx context.Context, calls *atomic.Int64) error {
 	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, activeTimeout, true, func(ctx context.Context) (bool, error) {
 		before := calls.Load()

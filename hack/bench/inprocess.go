@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// firstRounds is how many processes are started for the first server of one.
+	// firstRounds is the number of processes whose first server is measured.
 	firstRounds = 7
-	// idleServers share what is measured of an idle one.
+	// idleServers is the number of idle servers that are measured together.
 	idleServers = 4
-	// idleAfter is how long a server is left alone before it counts as idle.
+	// idleAfter is the time after which a server counts as idle.
 	idleAfter = 3 * time.Second
 
 	resetObjects = 100
@@ -35,7 +35,7 @@ func quietLogs() {
 	klog.SetOutput(io.Discard)
 }
 
-// startServer starts a server, and returns when its first request is answered, and how long that took.
+// startServer starts a server. It returns after the first response, with the time until then.
 func startServer(ctx context.Context) (*miniapitest.Server, time.Duration, error) {
 	began := time.Now()
 	server, err := miniapitest.New(ctx)
@@ -46,7 +46,7 @@ func startServer(ctx context.Context) (*miniapitest.Server, time.Duration, error
 	return server, time.Since(began), err
 }
 
-// measureFirst prints how long this process's first server takes to start.
+// measureFirst prints the time of the process's first start.
 func measureFirst(ctx context.Context) error {
 	server, took, err := startServer(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func firstStarts(ctx context.Context) ([]float64, error) {
 	return starts, nil
 }
 
-// measureInProcess measures servers as a test has them.
+// measureInProcess measures servers in this process, as in a test.
 func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	starts, err := firstStarts(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	}
 	t.miniapi.set(&firstStart, median(starts))
 
-	// What this process has once is no longer counted.
+	// This server makes everything that a process makes once.
 	server, _, err := startServer(ctx)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	return measureIdle(ctx, t)
 }
 
-// measureIdle measures what several idle servers add.
+// measureIdle measures the heap and the goroutines of idle servers.
 func measureIdle(ctx context.Context, t *table) error {
 	heapBefore, goroutinesBefore, err := settled(ctx)
 	if err != nil {
@@ -134,12 +134,12 @@ func measureIdle(ctx context.Context, t *table) error {
 	return nil
 }
 
-// settled returns the heap, in bytes, and the goroutines of this process when it is idle.
+// settled returns the heap of this process when it is idle, in bytes, and the number of goroutines.
 func settled(ctx context.Context) (float64, int, error) {
 	if err := sleep(ctx, idleAfter); err != nil {
 		return 0, 0, err
 	}
-	for range 3 { // finalizers free what the collection before has found
+	for range 3 { // finalizers free memory for the next collection
 		runtime.GC()
 	}
 	var m runtime.MemStats

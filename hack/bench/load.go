@@ -28,17 +28,17 @@ const (
 	hookedDeletes   = 500
 )
 
-// load puts load on a running server: ConfigMaps in a namespace of its own.
+// load puts load on a running server: ConfigMaps in a new namespace.
 type load struct {
 	client     kubernetes.Interface
 	configMaps typedcorev1.ConfigMapInterface
 	column     column
 }
 
-// measureLoad measures a running server that the bench alone uses.
+// measureLoad measures a running server that has no other clients.
 func measureLoad(ctx context.Context, c column, config *rest.Config) error {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // the server is measured, not the client's own limit
+	config.QPS = -1 // without the client's own limit
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *load) create(ctx context.Context) error {
 	return err
 }
 
-// warmUp is what nobody measures: connections, and code that runs for the first time.
+// warmUp makes connections, and runs code for the first time. It isn't measured.
 func (l *load) warmUp(ctx context.Context) error {
 	for range 200 {
 		if err := l.create(ctx); err != nil {
@@ -97,7 +97,7 @@ func (l *load) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// serial measures the latency that one client sees.
+// serial measures the latency of one client.
 func (l *load) serial(ctx context.Context, r *row, n int) error {
 	latencies := make([]float64, 0, n)
 	for range n {
@@ -111,7 +111,7 @@ func (l *load) serial(ctx context.Context, r *row, n int) error {
 	return nil
 }
 
-// inParallel creates objects by many clients at once.
+// inParallel creates objects by many clients.
 func (l *load) inParallel(ctx context.Context, clients, n int) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range clients {
@@ -137,8 +137,8 @@ func (l *load) parallel(ctx context.Context) error {
 	return nil
 }
 
-// watch measures how fast events reach many watchers. They come in bursts that fit what a server
-// keeps for a watcher: one that falls further behind is cut off.
+// watch measures the rate of events to many watchers. They come in bursts that fit a server's buffer of a watcher: a
+// watcher that falls further behind is disconnected.
 func (l *load) watch(ctx context.Context) error {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -194,7 +194,7 @@ func await(ctx context.Context, pending *sync.WaitGroup) error {
 	}
 }
 
-// deleteAll measures deletecollection, of as many objects.
+// deleteAll measures deletecollection of n objects.
 func (l *load) deleteAll(ctx context.Context, r *row, n int) error {
 	if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return err

@@ -1,7 +1,6 @@
-// Command bench measures miniapi: in this process, as a test uses it, and as the process that
-// "miniapi serve" is. With KUBEBUILDER_ASSETS set it measures the kube-apiserver and etcd there
-// beside it, with the same clients, and prints how many times as good miniapi is. For what a single
-// function takes, "make benchmarks" runs the packages' own.
+// Command bench measures miniapi: in this process, as in a test, and as "miniapi serve". With KUBEBUILDER_ASSETS set,
+// it measures the kube-apiserver and etcd there with the same clients, and prints how many times as good miniapi is. To
+// measure a single function, use the packages' own benchmarks: "make benchmarks".
 package main
 
 import (
@@ -41,7 +40,7 @@ func run(ctx context.Context) error {
 	}
 	table := newTable()
 	defer table.print(os.Stdout)
-	// Servers in this process come last: what they leave behind would slow the clients.
+	// Servers in this process are last: the state that they leave would slow the clients.
 	for _, measure := range []func(context.Context) error{
 		func(ctx context.Context) error { return measureProcess(ctx, table, path, *rounds) },
 		func(ctx context.Context) error { return measureReference(ctx, table) },

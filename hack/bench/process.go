@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// process is a running `miniapi serve`, in a folder of its own.
+// process is a running "miniapi serve" in a new folder.
 type process struct {
 	command    *exec.Cmd
 	dir        string
 	kubeconfig string
-	started    time.Duration // from exec to the line that says it is ready
+	started    time.Duration // from exec to the ready line
 }
 
 // startProcess runs the binary on a free port and returns when it has printed its first line.
@@ -62,7 +62,7 @@ func (p *process) stop() error {
 	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
-// measureProcess measures miniapi as a process: its start, its memory when idle, and under load.
+// measureProcess measures miniapi as a process: its start, its idle memory, and its work under load.
 func measureProcess(ctx context.Context, t *table, binary string, rounds int) error {
 	var starts []float64
 	for range rounds {

@@ -15,11 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// referenceRounds is how often the reference is started: it takes its time.
+// referenceRounds is the number of starts of the reference, which take seconds.
 const referenceRounds = 5
 
-// measureReference measures the same of the binaries in KUBEBUILDER_ASSETS, if it is set, which envtest
-// starts.
+// measureReference measures the binaries in KUBEBUILDER_ASSETS, if it is set. envtest starts them.
 func measureReference(ctx context.Context, t *table) error {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil
@@ -36,7 +35,7 @@ func measureReference(ctx context.Context, t *table) error {
 		}
 		starts, stops = append(starts, ms(took)), append(stops, ms(time.Since(began)))
 	}
-	// Of the reference, every server is the first of its process.
+	// For the reference, every server is the first of its process.
 	for _, r := range []*row{&firstStart, &laterStart, &execReady} {
 		t.reference.set(r, median(starts))
 	}
@@ -78,8 +77,7 @@ func startReference(ctx context.Context) (*envtest.Environment, *rest.Config, ti
 	return environment, config, time.Since(began), nil
 }
 
-// childrensMemory is the resident memory of the processes that this one has started: kube-apiserver
-// and etcd.
+// childrensMemory returns the resident memory of this process's children: kube-apiserver and etcd.
 func childrensMemory() (float64, error) {
 	files, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// row is something that is measured.
+// row is a figure.
 type row struct {
 	name   string
 	format func(float64) string
-	// higher says that more is better.
+	// higher is true if more is better.
 	higher bool
-	// target is the figure to reach; with ofReference, how many times as good as the reference.
+	// target is the figure to reach. With ofReference, it is a multiple of the reference's figure.
 	target      float64
 	ofReference bool
 }
@@ -50,7 +50,7 @@ var (
 	}
 )
 
-// table is what has been measured of miniapi and of the reference.
+// table has the figures of miniapi and of the reference.
 type table struct{ miniapi, reference column }
 
 // column is one server's figures.
@@ -58,7 +58,7 @@ type column map[*row]float64
 
 func newTable() *table { return &table{column{}, column{}} }
 
-// set reports a figure at once, on the standard error, and keeps it for the table.
+// set prints a figure on standard error at once, and adds it to the table.
 func (c column) set(r *row, v float64) {
 	c[r] = v
 	fmt.Fprintf(os.Stderr, "%s: %s\n", r.name, r.format(v))
@@ -66,7 +66,7 @@ func (c column) set(r *row, v float64) {
 
 func (t *table) print(w io.Writer) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer func() { _ = out.Flush() }() // nobody is left to be told
+	defer func() { _ = out.Flush() }() // an error of standard output has no other place to go
 	header := "\nwhat\tminiapi\ttarget"
 	if len(t.reference) > 0 {
 		header += "\treference\ttimes as good"
@@ -100,5 +100,5 @@ func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
-// ms is a duration as the table has it.
+// ms returns a duration in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -11,8 +11,8 @@ const (
 	checkInterval = 5 * time.Second
 	// idleAllocation is more than an idle server allocates in that time, and less than any client makes it allocate.
 	idleAllocation = 2 << 20
-	// worthGivingBack is the least growth of resident memory that is given back. A quarter of the memory in need is the
-	// least too, if that is more: to give memory back takes time, and so does touching it again.
+	// worthGivingBack is the least growth of resident memory that is given back. Giving memory back takes time, and so
+	// does touching it again. If a quarter of the memory in need is more, that is the least.
 	worthGivingBack = 16 << 20
 )
 

@@ -52,7 +52,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 		m.release()
 		<-ended
 	}()
-	before := heldByGo() // the race detector keeps a part of what is resident
+	before := heldByGo() // the race detector keeps a part of resident memory
 	use(used)
 	if got := heldByGo(); got < before+used/2 {
 		t.Fatalf("%d bytes are held, want some %d more than %d", got, used, before)
@@ -66,7 +66,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-// use touches as much memory.
+// use touches memory of a size.
 func use(size int) {
 	b := make([]byte, size)
 	for i := range b {

@@ -1,8 +1,7 @@
-// Package envtest_test tests the operator as projects do that are scaffolded for
-// envtest: with Ginkgo, envtest's own installation of definitions and webhooks, and the
-// manager's own webhook server. Nothing in it knows of miniapi but the suite's
-// KUBEBUILDER_ASSETS, which is what "miniapi assets" has made. Who isn't bound to envtest starts a
-// server with package miniapitest instead, as the operator's own tests do.
+// Package envtest_test tests the operator with envtest, as scaffolded projects do: with Ginkgo, envtest's own
+// installation of definitions and webhooks, and the manager's own webhook server. The only trace of miniapi is the
+// suite's KUBEBUILDER_ASSETS, which "miniapi assets" makes. A project that isn't bound to envtest starts a server with
+// package miniapitest instead, as the operator's own tests do.
 package envtest_test
 
 import (
@@ -30,7 +29,7 @@ import (
 	operator "github.com/miniapi-dev/miniapi/examples/controller-runtime"
 )
 
-// TestMain makes the assets of a miniapi that is built here, unless there are some.
+// TestMain builds miniapi and makes its assets, unless KUBEBUILDER_ASSETS is set.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
