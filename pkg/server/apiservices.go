@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/tools/cache"
@@ -18,6 +16,8 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 )
 
 // remoteSource is that of other servers in aggregated discovery: they have what they name before definitions do, as
@@ -25,7 +25,7 @@ import (
 const remoteSource = aggregated.CRDSource - 1
 
 // buildAggregator serves the APIs of other servers, unless --runtime-config has turned that off.
-func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenAPIService) error {
+func (s *Server) buildAggregator(groups *discovery.Groups, openAPI *handler3.OpenAPIService) error {
 	c := s.config
 	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
 		return s.excludeFromPeers(nil)
@@ -56,34 +56,18 @@ func (s *Server) buildAggregator(groups *groupDiscovery, openAPI *handler3.OpenA
 		Redirects:  !c.options.RejectForwardingRedirects,
 		Serializer: c.generic.Serializer,
 		Discovery:  c.discovery.ResourceManager.WithSource(remoteSource),
-		OpenAPI:    remoteDocuments{openAPI, groups.crds.Lister()},
+		OpenAPI:    openapi.RemoteDocuments{OpenAPIService: openAPI, Definitions: c.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Lister()},
 		Changed: func() {
-			groups.sync()
-			c.crdBarrier.resourcesChanged()
+			groups.Sync()
+			c.resourcesChanged()
 		},
 	})
 	if err != nil {
 		return err
 	}
-	groups.aggregator = aggregator
-	aggregator.SetBuiltIn(groups.builtIn)
+	groups.Aggregate(aggregator)
 	c.aggregator.Store(aggregator)
 	return s.excludeFromPeers(observed)
-}
-
-// builtInAPIServices are those of the registry and of definitions.
-func (s *Server) builtInAPIServices() []*apiregistrationv1.APIService {
-	groups := [][]schema.GroupVersion{{apiextensionsv1.SchemeGroupVersion}}
-	for _, group := range s.groups {
-		groups = append(groups, group.Versions)
-	}
-	var services []*apiregistrationv1.APIService
-	for _, versions := range groups {
-		for rank, gv := range versions {
-			services = append(services, aggregation.BuiltIn(gv, groupPriority(gv.Group), int32(versionPriority*(len(versions)-rank))))
-		}
-	}
-	return services
 }
 
 // withAggregator is a handler of what other servers have, and of which there are.

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -38,9 +37,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/groups"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+	"github.com/miniapi-dev/miniapi/pkg/server/version"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -88,19 +91,18 @@ type Config struct {
 	informers     *admission.Informers
 	flowSchemas   *flowSchemas // nil if there are none
 
-	authority      *pki.Authority
-	signingKey     crypto.Signer // of service account tokens; nil for one that no flag and no folder has
-	authentication *authentication.Applied
-	escalation     registry.Escalation
-	crdBarrier     *crdBarrier
-	customStores   customStores
-	discovery      *discoveryRecorder
-	groupList      *groupList
-	groups         atomic.Pointer[installed]
-	aggregator     atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
-	restMapper     *restmapper.DeferredDiscoveryRESTMapper
-	services       utilwebhook.ServiceResolver
-	webhookAuth    utilwebhook.AuthenticationInfoResolverWrapper
+	authority       *pki.Authority
+	signingKey      crypto.Signer // of service account tokens; nil for one that no flag and no folder has
+	authentication  *authentication.Applied
+	escalation      registry.Escalation
+	customResources *customresources.Resources
+	discovery       *discovery.Recorder
+	groupList       *discovery.List
+	groups          atomic.Pointer[groups.Groups]
+	aggregator      atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
+	restMapper      *restmapper.DeferredDiscoveryRESTMapper
+	services        utilwebhook.ServiceResolver
+	webhookAuth     utilwebhook.AuthenticationInfoResolverWrapper
 
 	webhookConnections *webhookConnections
 }
@@ -119,7 +121,9 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	if c.leave, err = process.enter(o.globals.wanted); err != nil {
 		return nil, err
 	}
-	c.crdBarrier = newCRDBarrier(c.following)
+	c.customResources = customresources.New(c.following, customresources.Hooks{
+		Written: c.written, ResourcesChanged: c.resourcesChanged, DefinitionChanged: func() { c.informers.ResourcesChanged() },
+	})
 	c.generic = genericapiserver.NewConfig(builtin.Table().Codecs())
 	c.generic.Serializer = builtin.Table().Serializer()
 	checkLog(c.generic)
@@ -156,7 +160,9 @@ func (c *Config) Close(ctx context.Context) error {
 	c.reloads.Wait()
 	c.flowSchemas.wait()
 	_ = c.seeding.Wait() // the end of the server is why it fails
-	errs = append(errs, c.customStores.wait())
+	if c.customResources != nil {
+		errs = append(errs, c.customResources.Wait())
+	}
 	if c.presence != nil {
 		c.presence.Wait()
 	}
@@ -201,7 +207,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	if err := o.Tracing.ApplyTo(nil, c.generic); err != nil {
 		return fmt.Errorf("--tracing-config-file %s: %w", o.Tracing.ConfigFile, err)
 	}
-	c.generic.EffectiveVersion = effectiveVersion{c.generic.EffectiveVersion}
+	c.generic.EffectiveVersion = version.Effective{EffectiveVersion: c.generic.EffectiveVersion}
 	c.generic.MergedResourceConfig = o.apis
 	c.generic.Flagz = o.Flagz
 	if c.generic.ShutdownWatchTerminationGracePeriod == 0 {
@@ -209,9 +215,9 @@ func (c *Config) applyServerRun(context.Context) error {
 	}
 	c.checkBootstrap()
 	// One, for custom resources too.
-	c.discovery = &discoveryRecorder{ResourceManager: aggregated.NewResourceManager("apis"), barrier: c.crdBarrier, groupRemoved: func() {}}
+	c.discovery = discovery.NewRecorder(c.customResources)
 	c.generic.AggregatedDiscoveryGroupManager = c.discovery
-	c.groupList = &groupList{serializer: c.generic.Serializer}
+	c.groupList = discovery.NewList(c.generic.Serializer)
 	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	if c.generic.FlowControl == nil {

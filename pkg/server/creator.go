@@ -185,7 +185,7 @@ func (c *creator) fieldManager(kind managedKind, store any) (*managedfields.Fiel
 		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
 	}
 	scheme := builtin.Table().Scheme()
-	m, err := managedfields.NewDefaultFieldManager(typeConverter{}, runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
+	m, err := managedfields.NewDefaultFieldManager(schemas().TypeConverter(), runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
 		kind.GroupVersionKind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, kind.subresource, filter)
 	if err != nil {
 		return nil, err

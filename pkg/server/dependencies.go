@@ -63,6 +63,12 @@ func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.flowSchemas.written(resource)
 }
 
+// resourcesChanged is called when other resources are discovered than before: by custom resources, or by other servers.
+func (c *Config) resourcesChanged() {
+	c.restMapper.Reset()
+	c.informers.ResourcesChanged()
+}
+
 func (c *Config) kubelet() (registry.Kubelet, error) {
 	k := c.options.Kubelet
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{

@@ -79,7 +79,7 @@ func (c *Config) buildPeers(factory serverstorage.StorageFactory) error {
 	if err != nil {
 		return err
 	}
-	c.discovery.groupRemoved = c.peers.DiscoveryChanged
+	c.discovery.OnGroupRemoved = c.peers.DiscoveryChanged
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (c *Config) peerDiscovery() http.Handler {
 	if c.peers == nil || c.peers.Discovery() == nil {
 		return nil
 	}
-	return c.discovery.filled(c.peers.Discovery())
+	return c.discovery.Filled(c.peers.Discovery())
 }
 
 // excludeFromPeers leaves to this server what every server has by itself.
@@ -104,5 +104,5 @@ func (s *Server) excludeFromPeers(apiServices cache.SharedIndexInformer) error {
 	if s.config.peers == nil {
 		return nil
 	}
-	return s.config.peers.Exclude(s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
+	return s.config.peers.Exclude(s.config.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
 }

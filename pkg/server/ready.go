@@ -48,14 +48,14 @@ func (s *Server) syncInformers(starting context.Context) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
 	s.config.informers.StartWithContext(s.config.following)
-	s.crds.Informers.StartWithContext(s.config.following)
+	s.config.customResources.Informers().StartWithContext(s.config.following)
 	if aggregator := s.config.aggregator.Load(); aggregator != nil {
 		aggregator.Start()
 	}
 	if err := s.config.informers.WaitForSync(ctx); err != nil {
 		return fmt.Errorf("waiting for informers: %w", s.orWhyUnlisted(starting, err))
 	}
-	for informer, synced := range s.crds.Informers.WaitForCacheSync(ctx.Done()) {
+	for informer, synced := range s.config.customResources.Informers().WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			return fmt.Errorf("waiting for the informer of %s: %w", informer, s.orWhyUnlisted(starting, context.Cause(ctx)))
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync"
 
-	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -16,15 +16,22 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/groups"
+	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
+
+// Version is what /version answers and "miniapi version" prints: see version.Get.
+func Version() apimachineryversion.Info { return version.Get() }
 
 // Server is a server that can run, once.
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
 	groups []registry.APIGroup
-	crds   *crdserver.CustomResourceDefinitions
 	admin  pki.KeyPair
 	ready  chan struct{}
 	// creator creates what every cluster has, if nothing had been stored. It is set when the seeding has ended.
@@ -54,78 +61,80 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 }
 
 func (s *Server) buildCustomResources() error {
-	last := genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(s.config.generic))
-	config, err := s.config.customResources()
-	if err != nil {
-		return err
-	}
-	if s.crds, err = config.Complete().New(last); err != nil {
-		return err
-	}
-	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	served := &s.config.crdBarrier.served
-	served.handler, served.lister = s.crds.GenericAPIServer.UnprotectedHandler(), definitions.Lister()
-	return serveAtOnce(definitions.Informer(), s.config.alone)
+	c := s.config
+	return c.customResources.Build(customresources.Config{
+		Generic:     *c.generic,
+		Informers:   c.informers,
+		OpenAPI:     schemas().CustomResourceDefinitions(),
+		Etcd:        *c.options.Etcd,
+		Stored:      c.stored,
+		Alone:       c.alone,
+		Services:    c.services,
+		WebhookAuth: c.webhookAuth,
+		Next:        genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
+	})
 }
 
 func (s *Server) buildMain() error {
-	config := s.config.generic
-	completed := config.Complete(s.config.informers)
-	main, err := completed.New("miniapi", s.crds.GenericAPIServer)
+	c, config := s.config, s.config.generic
+	completed := config.Complete(c.informers)
+	main, err := completed.New("miniapi", c.customResources.Server())
 	if err != nil {
 		return err
 	}
 	s.main = main
-	deps, err := s.config.dependencies()
+	deps, err := c.dependencies()
 	if err != nil {
 		return err
 	}
-	groups, err := builtin.Table().Build(config.MergedResourceConfig, deps)
-	if err != nil {
+	table := builtin.Table()
+	if s.groups, err = table.Build(config.MergedResourceConfig, deps); err != nil {
 		return err
 	}
-	s.groups = groups
-	s.config.seeding.Go(func() error {
-		if err := s.seed(s.config.life); err != nil {
+	c.seeding.Go(func() error {
+		if err := s.seed(c.life); err != nil {
 			return fmt.Errorf("creating what every cluster has: %w", err)
 		}
 		return nil
 	})
-	installed, err := install(main, config, groups)
+	installed, err := groups.Install(main, config, table, schemas().TypeConverter(), s.groups)
 	if err != nil {
 		return err
 	}
-	s.config.discovery.serveFrom(installed)
-	s.config.groups.Store(installed)
-	s.config.groupList.install(main, installed, s.config.peerDiscovery())
-	definitions := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	described := []described{installed.described(main), describedDefinitions(s.crds.GenericAPIServer)}
-	if err := unmaskDefinitions(s.crds.GenericAPIServer); err != nil {
+	c.discovery.ServeFrom(installed.Filling(c.discovery.ResourceManager, func(group string) bool { return group != "" }))
+	c.groups.Store(installed)
+	c.groupList.Install(main, installed, c.peerDiscovery())
+	if err := s.buildDiscovery(installed); err != nil {
 		return err
 	}
-	mux := notFoundMux{main.Handler.NonGoRestfulMux, notFound(config)}
-	v3, err := installOpenAPI(mux, described, definitions.Lister())
+	c.installServingCertificates(main)
+	return c.installTokenDiscovery(main)
+}
+
+// buildDiscovery serves the list of groups and OpenAPI, which change with custom resources and other servers.
+func (s *Server) buildDiscovery(installed *groups.Groups) error {
+	c := s.config
+	crds := c.customResources.Server()
+	definitions := c.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions()
+	described := []openapi.Part{
+		schemas().Kinds(installed.Services(s.main)), schemas().Definitions(crds.Handler.GoRestfulContainer.RegisteredWebServices()),
+	}
+	if err := c.customResources.HideGroup(); err != nil {
+		return err
+	}
+	v3, err := openapi.Serve(s.main.Handler.NonGoRestfulMux, notFound(c.generic), definitions.Lister(), described...)
 	if err != nil {
 		return err
 	}
 	// apiextensions publishes its schemas in the one service, once it has both.
-	s.crds.GenericAPIServer.OpenAPIV3VersionedService = v3
-	s.crds.GenericAPIServer.StaticOpenAPISpec = &spec.Swagger{}
+	crds.OpenAPIV3VersionedService = v3
+	crds.StaticOpenAPISpec = &spec.Swagger{}
 
-	discovery := newGroupDiscovery(definitions, s.config.groupList, s.builtInAPIServices(), s.config.crdBarrier)
-	if err := s.buildAggregator(discovery, v3); err != nil {
+	groups := discovery.NewGroups(definitions, c.groupList, discovery.BuiltIn(builtin.Table(), s.groups), c.customResources.Observe)
+	if err := s.buildAggregator(groups, v3); err != nil {
 		return err
 	}
-	s.config.crdBarrier.resourcesChanged = func() {
-		s.config.restMapper.Reset()
-		s.config.informers.ResourcesChanged()
-	}
-	s.config.crdBarrier.definitionChanged = s.config.informers.ResourcesChanged
-	if err := discovery.start(s.config.discovery.ResourceManager); err != nil {
-		return err
-	}
-	s.config.installServingCertificates(main)
-	return s.config.installTokenDiscovery(main)
+	return groups.Start(c.discovery.ResourceManager)
 }
 
 // Ready is closed when every request is served as it will be from then on.

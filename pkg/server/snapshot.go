@@ -7,9 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,9 +19,6 @@ import (
 const (
 	// restoreRounds bounds how often Restore looks again at what others write meanwhile.
 	restoreRounds = 10
-
-	// deletionTimeout bounds how long Restore waits for the deletion of definitions, which takes milliseconds.
-	deletionTimeout = 500 * time.Millisecond
 )
 
 // Snapshot is what a server stored at a moment.
@@ -54,7 +49,7 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 		return errors.New("the snapshot is another server's")
 	}
 	locate := s.config.locate()
-	s.config.crdBarrier.endDeletions(ctx)
+	s.config.customResources.EndDeletions(ctx)
 	if aggregator := s.config.aggregator.Load(); aggregator != nil {
 		defer aggregator.Hold()()
 	}
@@ -74,30 +69,6 @@ func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 		}
 	}
 	return fmt.Errorf("somebody else goes on writing: after %d rounds the server still isn't as it was", restoreRounds)
-}
-
-// endDeletions waits until definitions that are being deleted are gone. The controllers would go on with what is
-// restored, which crdCleanup keeps them from, and say so in the log. Where finalizers hold custom resources, all that
-// they do is to look for these, every five seconds, and that isn't waited for.
-func (b *crdBarrier) endDeletions(ctx context.Context) {
-	b.settle()
-	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
-	defer cancel()
-	defer context.AfterFunc(b.following, cancel)()
-	// Finalizers may hold them for longer, which is no error.
-	_ = b.known.Wait(ctx, func(k knownDefinitions) bool {
-		for _, crd := range k.seen {
-			if isCleanedUp(crd) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// isCleanedUp says that the controllers delete what is defined.
-func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return crd.DeletionTimestamp != nil && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
 // steps are the changes in an order in which whoever watches can read each of them. Custom resources whose
@@ -136,7 +107,7 @@ func (c *Config) awaitChanges(ctx context.Context, changes []storage.Change, loc
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {
 		if locate.defines(change.Key) {
-			c.crdBarrier.restored(path.Base(change.Key), change)
+			c.customResources.Restored(path.Base(change.Key), change.Revision, change.Delete)
 			continue
 		}
 		for _, resource := range locate.resources(change.Key) {
@@ -147,27 +118,6 @@ func (c *Config) awaitChanges(ctx context.Context, changes []storage.Change, loc
 		c.informers.Barrier().Wait(ctx, resource, &metav1.PartialObjectMetadata{
 			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatInt(revision, 10)},
 		})
-	}
-}
-
-// restored waits until a definition that was written past the storage is in effect.
-func (b *crdBarrier) restored(name string, change storage.Change) {
-	switch {
-	case change.Revision == 0:
-	case change.Delete:
-		b.await(name, func(k knownDefinitions) bool { return k.seen[name] == nil })
-	default:
-		resourceVersion := strconv.FormatInt(change.Revision, 10)
-		b.await(name, func(k knownDefinitions) bool {
-			crd := k.seen[name]
-			// Names that were about to be accepted are what was before the snapshot.
-			return crd != nil && k.isPast(name, resourceVersion) && k.isServed(crd)
-		})
-		if kept := b.last(name); kept != nil && kept.DeletionTimestamp == nil {
-			b.cleanup.keep(name, resourceVersion)
-		}
-		b.updated(name, resourceVersion)
-		b.definitionChanged()
 	}
 }
 

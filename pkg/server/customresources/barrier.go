@@ -1,0 +1,192 @@
+package customresources
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
+)
+
+// barrierTimeout bounds how long the answer to a write of a definition waits for
+// its effect. It is far above what the controllers take: to reach it is a bug.
+const barrierTimeout = 10 * time.Second
+
+// barrier holds the answer to a write of a CustomResourceDefinition until the next
+// request is served by it: the controllers have judged the names, and the resources
+// are served and discovered.
+type barrier struct {
+	following context.Context // until whose end informers run
+	known     *condition.Variable[knownDefinitions]
+	served    servedDefinitions
+	// definitionChanged is called when requests are served by another definition, and the answer waits for it.
+	definitionChanged func()
+
+	cleanup cleanup
+}
+
+// knownDefinitions is the state that the answer to a write of a definition waits for.
+type knownDefinitions struct {
+	// seen are the definitions that the informer has shown to every handler.
+	seen       map[string]*apiextensionsv1.CustomResourceDefinition
+	discovered discoveredResources
+	// stuck are the resource versions of definitions of which the controllers could not write the status.
+	stuck map[string]string
+	// ending are the resource versions at which deletions have begun, until that is seen.
+	ending map[string]string
+}
+
+// String names the definitions.
+func (k knownDefinitions) String() string {
+	if len(k.seen) == 0 {
+		return "no definition has been seen"
+	}
+	var known []string
+	for name, crd := range k.seen {
+		known = append(known, name+" at resourceVersion "+crd.ResourceVersion)
+	}
+	slices.Sort(known)
+	return strings.Join(known, ", ")
+}
+
+func newBarrier(following context.Context) *barrier {
+	return &barrier{
+		following:         following,
+		definitionChanged: func() {},
+		known: condition.New(knownDefinitions{
+			seen:       map[string]*apiextensionsv1.CustomResourceDefinition{},
+			discovered: discoveredResources{},
+			stuck:      map[string]string{},
+			ending:     map[string]string{},
+		}),
+	}
+}
+
+// observe is told what the informer has seen, after everybody else.
+func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
+	if deleted {
+		b.served.forget(crd)
+	}
+	b.known.Update(func(k *knownDefinitions) {
+		if !deleted {
+			k.seen[crd.Name] = crd
+			return
+		}
+		delete(k.seen, crd.Name)
+		delete(k.stuck, crd.Name)
+		// A definition of the same name that follows must be discovered anew.
+		for _, v := range crd.Spec.Versions {
+			delete(k.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}], crd.Spec.Names.Plural)
+		}
+	})
+}
+
+// await waits until the condition holds for a definition.
+func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
+	ctx, cancel := context.WithTimeout(b.following, barrierTimeout)
+	defer cancel()
+	if err := b.known.Wait(ctx, holds); err != nil && b.following.Err() == nil {
+		klog.ErrorS(err, "a custom resource definition isn't in effect yet", "name", name)
+	}
+}
+
+// last is the definition as it was last seen, nil if there is none.
+func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefinition) {
+	b.known.Read(func(k knownDefinitions) { crd = k.seen[name] })
+	return crd
+}
+
+// created waits until the definition is in effect, or won't be. The UID tells it from a predecessor that has
+// not quite gone; without one, any will do.
+func (b *barrier) created(name string, uid types.UID) {
+	b.await(name, func(k knownDefinitions) bool {
+		crd := k.seen[name]
+		return crd != nil && (uid == "" || crd.UID == uid) && (k.isInEffect(crd) || k.isStuck(crd))
+	})
+}
+
+// definition is the definition by which requests for a kind are served, or will be by the next one; nil if there is
+// none. Whoever takes what it says for what requests are answered by must not be ahead of them.
+func (b *barrier) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	crd := b.served.definition(kind)
+	b.awaitServed(crd)
+	return crd
+}
+
+// awaitServed waits until requests are served by a definition, if there is one, or by a later one.
+func (b *barrier) awaitServed(crd *apiextensionsv1.CustomResourceDefinition) {
+	if crd == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.following, barrierTimeout)
+	defer cancel()
+	b.served.await(ctx, crd)
+}
+
+// updated waits until requests are served by the definition of that version.
+func (b *barrier) updated(name, resourceVersion string) {
+	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
+	b.awaitServed(b.last(name))
+}
+
+// changed waits until the definition as it was last seen is in effect, or won't be, or is gone.
+func (b *barrier) changed(name string) {
+	b.await(name, func(k knownDefinitions) bool {
+		crd := k.seen[name]
+		return crd == nil || k.isInEffect(crd) || k.isStuck(crd)
+	})
+}
+
+// refused notes that the controllers could not write the status of the definition of that version: they try
+// again, but nobody knows how long a webhook refuses it.
+func (b *barrier) refused(name, resourceVersion string) {
+	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })
+}
+
+// ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
+// controllers then do, and webhooks are asked about, would come before it.
+func (b *barrier) ends(name, resourceVersion string) {
+	b.known.Update(func(k *knownDefinitions) { k.ending[name] = resourceVersion })
+	b.cleanup.begin(name, resourceVersion)
+}
+
+// settle waits until the deletions that have begun are in effect: no more of what is defined can be created then.
+func (b *barrier) settle() {
+	var ending map[string]string
+	b.known.Read(func(k knownDefinitions) {
+		if len(k.ending) > 0 {
+			ending = maps.Clone(k.ending)
+		}
+	})
+	for name, resourceVersion := range ending {
+		b.updated(name, resourceVersion)
+		b.known.Update(func(k *knownDefinitions) {
+			if k.ending[name] == resourceVersion {
+				delete(k.ending, name)
+			}
+		})
+	}
+}
+
+// isPast says that the definition has been seen at the version or a later one, or that it is gone.
+func (k knownDefinitions) isPast(name, resourceVersion string) bool {
+	crd := k.seen[name]
+	if crd == nil {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(crd.ResourceVersion, resourceVersion)
+	return err != nil || order >= 0
+}
+
+// deleted waits until the deletion of that version has been seen. Who is restored has the UID of who is deleted.
+func (b *barrier) deleted(name, resourceVersion string) {
+	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
+}

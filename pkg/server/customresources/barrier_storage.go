@@ -1,0 +1,112 @@
+package customresources
+
+import (
+	"context"
+	"path"
+	"strconv"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+
+	ministorage "github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// withBarrier puts the barrier behind the writes of definitions.
+func withBarrier(b *barrier, inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return &decoratedOptions{inner, func(_ schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
+		return &barredStorage{store, b}, destroy
+	}}
+}
+
+// barredStorage holds each write until it is in effect.
+type barredStorage struct {
+	storage.Interface
+	barrier *barrier
+}
+
+// Watch spares the server's own informer, which nobody but this server has, a watch cache.
+func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if byServer(ctx) {
+		ctx = ministorage.WithoutCache(ctx)
+	}
+	return s.Interface.Watch(ctx, key, opts)
+}
+
+// byServer says whether a request is the server's own.
+func byServer(ctx context.Context) bool {
+	u, ok := request.UserFrom(ctx)
+	return ok && u.GetName() == user.APIServerUser
+}
+
+func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
+		return err
+	}
+	m := objectMeta(out)
+	s.barrier.created(m.GetName(), m.GetUID())
+	return nil
+}
+
+func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
+	created := false
+	var at uint64
+	update := func(existing runtime.Object, stored storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		at, created = stored.ResourceVersion, stored.ResourceVersion == 0
+		updated, ttl, err := tryUpdate(existing, stored)
+		if byServer(ctx) {
+			keepEstablished(existing, updated)
+		}
+		return updated, ttl, err
+	}
+	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
+		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) { // of what has changed or gone, the controllers hear
+			s.barrier.refused(path.Base(key), strconv.FormatUint(at, 10))
+		}
+		return err
+	}
+	m := objectMeta(destination)
+	if created { // by an apply
+		s.barrier.created(m.GetName(), m.GetUID())
+		return nil
+	}
+	if m.GetDeletionTimestamp() != nil {
+		s.barrier.ends(m.GetName(), m.GetResourceVersion())
+		return nil
+	}
+	s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	if !byServer(ctx) { // the controllers can't wait for themselves
+		s.barrier.changed(m.GetName())
+		s.barrier.definitionChanged()
+	}
+	return nil
+}
+
+func (s *barredStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+	if err := s.Interface.Delete(ctx, key, out, preconditions, validate, cached, options); err != nil {
+		return err
+	}
+	m := objectMeta(out)
+	s.barrier.deleted(m.GetName(), m.GetResourceVersion())
+	return nil
+}
+
+// objectMeta is the metadata of a definition; nothing else comes here.
+func objectMeta(obj runtime.Object) metav1.Object {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return &apiextensions.CustomResourceDefinition{}
+	}
+	return m
+}

@@ -1,0 +1,67 @@
+package customresources
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// writable is a store that counts what is written.
+type writable struct {
+	storage.Interface
+	writes int
+}
+
+func (w *writable) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+	w.writes++
+	return nil
+}
+
+func (w *writable) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
+	w.writes++
+	return nil
+}
+
+// The controllers delete what is defined with its definition, until that is restored: what they have begun may take
+// longer than a Restore.
+func TestCleanupOfRestored(t *testing.T) {
+	t.Parallel()
+	const name = "widgets.example.com"
+	users := func(ctx context.Context) context.Context {
+		return request.WithUser(ctx, &user.DefaultInfo{Name: "alice"})
+	}
+	controllers := func(ctx context.Context) context.Context { return ctx }
+	for _, test := range []struct {
+		name, reason string
+		before       func(*barrier)
+		by           func(context.Context) context.Context
+		want         int
+	}{
+		{"deleted", "it goes with its definition", func(b *barrier) { b.ends(name, "5") }, controllers, 2},
+		{"restored", "its definition stays", func(b *barrier) { b.ends(name, "5"); b.cleanup.keep(name, "7") }, controllers, 0},
+		{"restored, and deleted before", "who deletes says so late", func(b *barrier) { b.cleanup.keep(name, "7"); b.ends(name, "5") }, controllers, 0},
+		{"restored, and deleted again", "it goes with its definition", func(b *barrier) { b.cleanup.keep(name, "7"); b.ends(name, "9") }, controllers, 2},
+		{"another is restored", "its own isn't", func(b *barrier) { b.cleanup.keep("gears.example.com", "7") }, controllers, 2},
+		{"restored, by a user", "who asks for it has it", func(b *barrier) { b.cleanup.keep(name, "7") }, users, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			barrier, inner := newBarrier(t.Context()), &writable{}
+			stores := &stores{written: func(schema.GroupResource, runtime.Object) {}, cleanup: &barrier.cleanup}
+			store, destroy := stores.decorate(schema.ParseGroupResource(name), inner, func() {})
+			defer destroy()
+			test.before(barrier)
+			ctx := test.by(t.Context())
+			held := store.GuaranteedUpdate(ctx, "/a", nil, false, nil, nil, nil) // by a finalizer
+			gone := store.Delete(ctx, "/b", nil, nil, nil, nil, storage.DeleteOptions{})
+			if refused := test.want == 0; inner.writes != test.want || (held != nil) != refused || (gone != nil) != refused {
+				t.Errorf("%s: want %d writes, got %d, errors %v and %v", test.reason, test.want, inner.writes, held, gone)
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package customresources
+
+import (
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// otherServersDelay is for how long the library lets each create of a custom resource
+// wait after its definition is established: other servers of the cluster may not have
+// seen it yet.
+const otherServersDelay = 2 * time.Second
+
+// serveAtOnce spares the only server of a cluster that wait: while it is alone, its informer
+// takes new definitions for older ones. What is stored is as it is: see keepEstablished.
+func serveAtOnce(definitions cache.SharedIndexInformer, alone func() bool) error {
+	return definitions.SetTransform(func(obj any) (any, error) {
+		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			age(crd, time.Now().Add(-otherServersDelay), alone)
+		}
+		return obj, nil
+	})
+}
+
+// age makes a definition that is established later than the time established by then.
+func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone func() bool) {
+	for i := range crd.Status.Conditions {
+		condition := &crd.Status.Conditions[i]
+		if condition.Type == apiextensionsv1.Established && condition.LastTransitionTime.After(latest) && alone() {
+			condition.LastTransitionTime.Time = latest.Truncate(time.Second)
+		}
+	}
+}
+
+// keepEstablished keeps the time since when a definition is established or not, in place of the one that a controller
+// has from the informer.
+func keepEstablished(existing, updated runtime.Object) {
+	was, now := established(existing), established(updated)
+	if was != nil && now != nil && was.Status == now.Status {
+		now.LastTransitionTime = was.LastTransitionTime
+	}
+}
+
+func established(obj runtime.Object) *apiextensions.CustomResourceDefinitionCondition {
+	crd, ok := obj.(*apiextensions.CustomResourceDefinition)
+	if !ok || crd == nil {
+		return nil
+	}
+	return apiextensions.FindCRDCondition(crd, apiextensions.Established)
+}

@@ -1,0 +1,37 @@
+package customresources
+
+import (
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Only a server that is alone takes a new definition for an old one.
+func TestAge(t *testing.T) {
+	t.Parallel()
+	latest := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
+	for _, test := range []struct {
+		name, reason string
+		condition    apiextensionsv1.CustomResourceDefinitionConditionType
+		since        time.Duration
+		alone        bool
+		want         time.Duration
+	}{
+		{"new", "nobody else has to learn of it", apiextensionsv1.Established, time.Second, true, -600},
+		{"new, with others", "they may not have seen it", apiextensionsv1.Established, time.Second, false, time.Second},
+		{"old", "it is as it is", apiextensionsv1.Established, -time.Hour, true, -time.Hour},
+		{"another condition", "nothing waits for it", apiextensionsv1.NamesAccepted, time.Second, true, time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: test.condition, LastTransitionTime: metav1.NewTime(latest.Add(test.since))}}
+			age(crd, latest, func() bool { return test.alone })
+			if got := crd.Status.Conditions[0].LastTransitionTime.Sub(latest); got != test.want {
+				t.Errorf("%s: want it %v from the latest time, got %v", test.reason, test.want, got)
+			}
+		})
+	}
+}

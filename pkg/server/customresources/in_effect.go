@@ -1,0 +1,95 @@
+package customresources
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/util/webhook"
+)
+
+// isInEffect says whether the controllers have nothing left to do about a definition: it is
+// discovered as it is now, or they have refused it.
+func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return k.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
+}
+
+// isStuck says whether the controllers could not write the status of a definition as it is now.
+func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return k.stuck[crd.Name] == crd.ResourceVersion
+}
+
+// isServed says whether a definition is discovered by the names that it has, or won't be.
+func (k knownDefinitions) isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	switch {
+	case crd.DeletionTimestamp != nil:
+		return true
+	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
+		return isJudged(crd) && k.discovered.have(crd)
+	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
+		return isRefusedCABundle(crd)
+	}
+	return true // nobody establishes it
+}
+
+// hasItsNames says whether the names that are wanted are those that have been accepted.
+func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
+}
+
+// isRefusedNames says whether the definition has been told that names which it wants are others', and
+// has those that aren't. It may have been told so of names that it doesn't want any more, or that
+// are free by now.
+func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
+		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
+}
+
+// acceptable are the names that a definition will have: each that it wants, unless it is another's. Of short
+// names it gets all or none, and categories are nobody's.
+func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
+	resources, kinds := sets.New[string](), sets.New[string]()
+	for _, other := range k.seen {
+		if names := other.Status.AcceptedNames; other.Spec.Group == crd.Spec.Group {
+			resources.Insert(names.Plural, names.Singular).Insert(names.ShortNames...)
+			kinds.Insert(names.Kind, names.ListKind)
+		}
+	}
+	names, want := crd.Status.AcceptedNames, crd.Spec.Names
+	for _, name := range []struct {
+		has  *string
+		want string
+		used sets.Set[string]
+	}{
+		{&names.Plural, want.Plural, resources},
+		{&names.Singular, want.Singular, resources},
+		{&names.Kind, want.Kind, kinds},
+		{&names.ListKind, want.ListKind, kinds},
+	} {
+		if !name.used.Has(name.want) {
+			*name.has = name.want
+		}
+	}
+	if fresh := sets.New(want.ShortNames...).Delete(names.ShortNames...); !resources.HasAny(fresh.UnsortedList()...) {
+		names.ShortNames = want.ShortNames
+	}
+	names.Categories = want.Categories
+	return names
+}
+
+// isRefusedCABundle says whether the definition has been told that its webhook's caBundle is none.
+func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
+	if established == nil || established.Reason != "InvalidCABundle" {
+		return false
+	}
+	conversion := crd.Spec.Conversion
+	return conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil &&
+		len(webhook.ValidateCABundle(nil, conversion.Webhook.ClientConfig.CABundle)) > 0
+}
+
+// isJudged says whether a definition of a group of the Kubernetes community has been found to be approved, or not.
+func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
+		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil
+}

@@ -1,0 +1,171 @@
+package discovery
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/client-go/tools/cache"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+)
+
+// Groups keep the list of groups what the registry, definitions and other servers have. The library leaves
+// that to kube-aggregator; everything else about custom resources' discovery it does itself.
+type Groups struct {
+	crds crdinformers.CustomResourceDefinitionInformer
+	list *List
+	// builtIn are the APIServices of this server's own group versions, which stay whatever happens; own are these
+	// group versions.
+	builtIn []*apiregistrationv1.APIService
+	own     map[schema.GroupVersion]bool
+	// observe is told of each event of definitions when the list is up to date.
+	observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
+	// aggregator has the group versions of other servers; nil if none can be.
+	aggregator Aggregator
+
+	mu sync.Mutex
+	// custom are the APIServices of custom resources, made once.
+	custom map[schema.GroupVersion]*apiregistrationv1.APIService
+}
+
+// Aggregator knows the group versions of other servers.
+type Aggregator interface {
+	// Remote are their APIServices.
+	Remote() []*apiregistrationv1.APIService
+	// SetBuiltIn and SetCustom tell the aggregator the APIServices of this server's own group versions.
+	SetBuiltIn(services []*apiregistrationv1.APIService)
+	SetCustom(services []*apiregistrationv1.APIService)
+}
+
+// NewGroups returns the groups of a list. Of each event of definitions, observe is told when the list is up to date.
+func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, builtIn []*apiregistrationv1.APIService,
+	observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)) *Groups {
+	own := map[schema.GroupVersion]bool{}
+	for _, s := range builtIn {
+		own[schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}] = true
+	}
+	return &Groups{
+		crds: crds, list: list, builtIn: builtIn, own: own, observe: observe,
+		custom: map[schema.GroupVersion]*apiregistrationv1.APIService{},
+	}
+}
+
+// Aggregate adds the group versions of other servers, before Start.
+func (d *Groups) Aggregate(aggregator Aggregator) {
+	d.aggregator = aggregator
+	aggregator.SetBuiltIn(d.builtIn)
+}
+
+// Start lists the groups in the order of their priorities, in aggregated discovery too.
+func (d *Groups) Start(aggregated aggregated.ResourceManager) error {
+	for _, s := range d.builtIn {
+		gv := metav1.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}
+		aggregated.SetGroupVersionPriority(gv, int(s.Spec.GroupPriorityMinimum), int(s.Spec.VersionPriority))
+	}
+	d.Sync()
+	_, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { d.handle(obj, false) },
+		UpdateFunc: func(_, obj any) { d.handle(obj, false) },
+		DeleteFunc: func(obj any) { d.handle(obj, true) },
+	})
+	return err
+}
+
+// handle brings the list up to date before the answer to the write of the definition, which waits for observe.
+func (d *Groups) handle(obj any, deleted bool) {
+	custom := d.Sync()
+	if d.aggregator != nil {
+		d.aggregator.SetCustom(custom)
+	}
+	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = unknown.Obj
+	}
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		d.observe(crd, deleted)
+	}
+}
+
+// Sync makes the list what the definitions and APIServices of the moment say, and returns the APIServices of custom
+// resources.
+func (d *Groups) Sync() []*apiregistrationv1.APIService {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	custom, err := d.customAPIServices()
+	if err != nil {
+		utilruntime.HandleErrorWithContext(context.Background(), err, "listing custom resource definitions")
+		return nil
+	}
+	var groups []metav1.APIGroup
+	for _, services := range helper.SortedByGroupAndVersion(d.withRemote(slices.Concat(d.builtIn, custom))) {
+		var versions []schema.GroupVersion
+		for _, s := range services {
+			versions = append(versions, schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version})
+		}
+		if versions[0].Group != "" {
+			groups = append(groups, Group(versions))
+		}
+	}
+	d.list.groups.Store(&groups)
+	return custom
+}
+
+// customAPIServices are those of the custom resources that are served. A definition may add a version to a group that
+// is built in. A version that is built in stays as it is, whatever definitions name it.
+func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
+	crds, err := d.crds.Lister().List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	served := map[schema.GroupVersion]bool{}
+	var services []*apiregistrationv1.APIService
+	for _, crd := range crds {
+		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+			continue
+		}
+		for _, v := range crd.Spec.Versions {
+			gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
+			if !v.Served || served[gv] || d.own[gv] {
+				continue
+			}
+			served[gv] = true
+			if d.custom[gv] == nil {
+				d.custom[gv] = aggregation.Custom(gv)
+			}
+			services = append(services, d.custom[gv])
+		}
+	}
+	return services, nil
+}
+
+// withRemote adds the APIServices of other servers, which have the group versions that they name.
+func (d *Groups) withRemote(local []*apiregistrationv1.APIService) []*apiregistrationv1.APIService {
+	if d.aggregator == nil {
+		return local
+	}
+	remote := d.aggregator.Remote()
+	local = slices.DeleteFunc(local, func(s *apiregistrationv1.APIService) bool {
+		return slices.ContainsFunc(remote, func(r *apiregistrationv1.APIService) bool { return r.Name == s.Name })
+	})
+	return append(local, remote...)
+}
+
+// Group is what /apis says of versions of one group, the first preferred.
+func Group(versions []schema.GroupVersion) metav1.APIGroup {
+	group := metav1.APIGroup{Name: versions[0].Group}
+	for _, gv := range versions {
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version})
+	}
+	group.PreferredVersion = group.Versions[0]
+	return group
+}

@@ -1,0 +1,79 @@
+package discovery
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/routes"
+)
+
+// List has the groups that the registry, definitions and other servers serve, in the order of discovery. It serves
+// /apis to clients that don't ask for aggregated discovery, and /apis/GROUP. The library's list keeps the order in
+// which the groups came.
+type List struct {
+	serializer runtime.NegotiatedSerializer
+	groups     atomic.Pointer[[]metav1.APIGroup] // nil before the first list
+}
+
+// NewList returns an empty list.
+func NewList(serializer runtime.NegotiatedSerializer) *List { return &List{serializer: serializer} }
+
+// Install serves the list, the groups that a server and its peers have in aggregated discovery, and the index of the
+// paths at /, which are those of the server, of the installed groups and of the list. Without peers, theirs is nil.
+func (l *List) Install(s *genericapiserver.GenericAPIServer, installed routes.ListedPathProvider, withPeers http.Handler) {
+	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, withPeers)
+	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
+	routes.Index{}.Install(routes.ListedPathProviders{s, installed, l}, s.Handler.NonGoRestfulMux)
+}
+
+// listed are the groups of the moment.
+func (l *List) listed() []metav1.APIGroup {
+	if groups := l.groups.Load(); groups != nil {
+		return *groups
+	}
+	return nil
+}
+
+// Documents is a handler of /apis/GROUP for each group of the list. It passes other requests on.
+func (l *List) Documents(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/")
+		if name = strings.TrimSuffix(name, "/"); ok && !strings.Contains(name, "/") {
+			groups := l.listed()
+			if i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name }); i >= 0 {
+				discovery.NewAPIGroupHandler(l.serializer, groups[i]).ServeHTTP(w, req)
+				return
+			}
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// ListedPaths implements routes.ListedPathProvider.
+func (l *List) ListedPaths() []string {
+	var paths []string
+	for _, group := range l.listed() {
+		paths = append(paths, path.Join(genericapiserver.APIGroupPrefix, group.Name))
+		for _, version := range group.Versions {
+			paths = append(paths, path.Join(genericapiserver.APIGroupPrefix, version.GroupVersion))
+		}
+	}
+	return paths
+}
+
+// ServeHTTP implements http.Handler.
+func (l *List) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	list := &metav1.APIGroupList{Groups: l.listed()}
+	responsewriters.WriteObjectNegotiated(l.serializer, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, req, http.StatusOK, list, false)
+}

@@ -1,0 +1,39 @@
+package discovery
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+)
+
+// definitionsPriority is that of the group of CustomResourceDefinitions, which isn't of the table.
+const definitionsPriority = 16700
+
+// versionPriority is that of a group's last version; the one before it has twice as much, and so on.
+const versionPriority = 15
+
+// BuiltIn returns the APIServices of the served groups of a table, and of the API of definitions.
+func BuiltIn(table *registry.Table, served []registry.APIGroup) []*apiregistrationv1.APIService {
+	groups := [][]schema.GroupVersion{{apiextensionsv1.SchemeGroupVersion}}
+	for _, group := range served {
+		groups = append(groups, group.Versions)
+	}
+	var services []*apiregistrationv1.APIService
+	for _, versions := range groups {
+		for rank, gv := range versions {
+			services = append(services, aggregation.BuiltIn(gv, groupPriority(table, gv.Group), int32(versionPriority*(len(versions)-rank))))
+		}
+	}
+	return services
+}
+
+// groupPriority is kube-apiserver's priority of a group (see registry.Group.Priority).
+func groupPriority(table *registry.Table, group string) int32 {
+	if group == apiextensionsv1.GroupName {
+		return definitionsPriority
+	}
+	return table.Priority(group)
+}

@@ -1,0 +1,17 @@
+package discovery
+
+import (
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+)
+
+// A group without a priority would be listed after those of custom resources, which could take its short names.
+func TestEveryGroupHasAPriority(t *testing.T) {
+	t.Parallel()
+	for _, gv := range builtin.Table().Scheme().PrioritizedVersionsAllGroups() {
+		if groupPriority(builtin.Table(), gv.Group) <= 1000 {
+			t.Errorf("%q has priority %d", gv.Group, groupPriority(builtin.Table(), gv.Group))
+		}
+	}
+}

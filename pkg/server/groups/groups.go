@@ -1,0 +1,156 @@
+package groups
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/emicklei/go-restful/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	genericapi "k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	groupdiscovery "github.com/miniapi-dev/miniapi/pkg/server/discovery"
+)
+
+// Groups are the groups of a table that a server serves.
+type Groups struct {
+	versions map[schema.GroupVersion]*versionRoutes
+	// legacy serves /api, and services are what the OpenAPI specs say of discovery.
+	legacy   http.Handler
+	services []*restful.WebService
+}
+
+// Install serves groups behind a server's handler chain. It does what the library's
+// InstallAPIGroups does, but routes and discovery are made when they are asked for, and
+// the type converter is shared by all servers of the process: the library makes one a
+// server, from a spec of its own, before it serves anything.
+func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
+	converter managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
+	all := &Groups{versions: map[schema.GroupVersion]*versionRoutes{}}
+	for _, group := range groups {
+		for _, gv := range group.Versions {
+			routes := newVersionRoutes(apiGroupVersion(s, config, table, converter, group, gv))
+			if err := routes.registerKinds(); err != nil {
+				return nil, fmt.Errorf("installing %s: %w", gv, err)
+			}
+			all.versions[gv] = routes
+		}
+		for _, storages := range group.Storage {
+			for _, storage := range storages {
+				s.RegisterDestroyFunc(storage.Destroy)
+			}
+		}
+		if group.Name != "" {
+			// discovery.List serves the document: it has the versions that others add to the group, too.
+			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService())
+		}
+	}
+	legacyRoot := discovery.NewLegacyRootAPIHandler(config.DiscoveryAddresses, config.Serializer, genericapiserver.DefaultLegacyAPIPrefix)
+	legacy := all.Filling(s.AggregatedLegacyDiscoveryGroupManager, func(group string) bool { return group == "" })(s.AggregatedLegacyDiscoveryGroupManager)
+	handler := aggregated.WrapAggregatedDiscoveryToHandler(legacyRoot, legacy, legacy)
+	service := handler.GenerateWebService(genericapiserver.DefaultLegacyAPIPrefix, metav1.APIVersions{})
+	container := newContainer(config.Serializer)
+	container.Add(service)
+	all.legacy, all.services = dispatcher{container}, append(all.services, service)
+	return all, nil
+}
+
+// Filling makes handlers of what a manager has. The manager is given the versions of some groups before the first
+// request to any of the handlers.
+func (i *Groups) Filling(resources aggregated.ResourceManager, of func(group string) bool) func(http.Handler) http.Handler {
+	fill := sync.OnceValue(func() error {
+		for gv, routes := range i.versions {
+			if !of(gv.Group) {
+				continue
+			}
+			version, err := routes.discovered()
+			if err != nil {
+				return fmt.Errorf("discovery of %s: %w", gv, err)
+			}
+			resources.AddGroupVersion(gv.Group, version)
+		}
+		return nil
+	})
+	return func(handler http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if err := fill(); err != nil {
+				responsewriters.InternalError(w, req, err)
+				return
+			}
+			handler.ServeHTTP(w, req)
+		})
+	}
+}
+
+func apiGroupVersion(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
+	converter managedfields.TypeConverter, group registry.APIGroup, gv schema.GroupVersion) *genericapi.APIGroupVersion {
+	root := genericapiserver.APIGroupPrefix
+	if group.Name == "" {
+		root = genericapiserver.DefaultLegacyAPIPrefix
+	}
+	served := map[string][]string{}
+	for _, v := range group.Versions {
+		for resource := range group.Storage[v.Version] {
+			served[resource] = append(served[resource], v.String())
+		}
+	}
+	scheme := table.Scheme()
+	return &genericapi.APIGroupVersion{
+		Root:                        root,
+		GroupVersion:                gv,
+		Storage:                     group.Storage[gv.Version],
+		AllServedVersionsByResource: served,
+		OptionsExternalVersion:      &schema.GroupVersion{Version: "v1"},
+
+		Serializer:            config.Serializer,
+		ParameterCodec:        table.ParameterCodec(),
+		Creater:               scheme,
+		Convertor:             scheme,
+		ConvertabilityChecker: scheme,
+		UnsafeConvertor:       table.UnsafeConvertor(),
+		Defaulter:             scheme,
+		Typer:                 scheme,
+		Namer:                 runtime.Namer(meta.NewAccessor()),
+		TypeConverter:         converter,
+
+		EquivalentResourceRegistry: s.EquivalentResourceRegistry,
+
+		Admit:               config.AdmissionControl,
+		Authorizer:          s.Authorizer,
+		MinRequestTimeout:   time.Duration(config.MinRequestTimeout) * time.Second,
+		MaxRequestBodyBytes: config.MaxRequestBodyBytes,
+	}
+}
+
+// Resources yields the version and the path of each resource and subresource.
+func (i *Groups) Resources(yield func(gv schema.GroupVersion, path string) bool) {
+	for gv, routes := range i.versions {
+		for path := range routes.version.Storage {
+			if !yield(gv, path) {
+				return
+			}
+		}
+	}
+}
+
+// Services are the web services of the groups and of a server, for OpenAPI, by their paths.
+func (i *Groups) Services(s *genericapiserver.GenericAPIServer) map[string]func() (*restful.WebService, error) {
+	services := map[string]func() (*restful.WebService, error){}
+	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.services...) {
+		services[service.RootPath()] = func() (*restful.WebService, error) { return service, nil }
+	}
+	for _, v := range i.versions {
+		services[v.root] = v.service
+	}
+	return services
+}

@@ -1,0 +1,66 @@
+package groups
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// Handler serves a table's groups behind the server's filters, and passes
+// other requests on. In the library's own mux each path takes a stack trace and a copy
+// of the table, a third of a start, and each request is compared with all of them.
+type Handler struct {
+	// Next serves other requests.
+	Next http.Handler
+	// Served are the groups, once they are installed.
+	Served *atomic.Pointer[Groups]
+}
+
+// ServeHTTP implements http.Handler.
+func (g Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	handler := g.Next
+	if served := g.Served.Load(); served != nil {
+		if h := served.handler(req.URL.Path); h != nil {
+			handler = h
+		}
+	}
+	handler.ServeHTTP(w, req)
+}
+
+// handler is what serves a path, nil if it is nothing of the registry's.
+func (i *Groups) handler(path string) http.Handler {
+	if strings.TrimSuffix(path, "/") == genericapiserver.DefaultLegacyAPIPrefix {
+		return i.legacy
+	}
+	if v, ok := i.versions[groupVersionOf(path)]; ok {
+		return v
+	}
+	return nil
+}
+
+// groupVersionOf is what a path is below: /api/VERSION or /apis/GROUP/VERSION.
+func groupVersionOf(path string) schema.GroupVersion {
+	if rest, ok := strings.CutPrefix(path, genericapiserver.DefaultLegacyAPIPrefix+"/"); ok {
+		version, _, _ := strings.Cut(rest, "/")
+		return schema.GroupVersion{Version: version}
+	}
+	rest, ok := strings.CutPrefix(path, genericapiserver.APIGroupPrefix+"/")
+	if !ok {
+		return schema.GroupVersion{}
+	}
+	group, rest, _ := strings.Cut(rest, "/")
+	version, _, _ := strings.Cut(rest, "/")
+	return schema.GroupVersion{Group: group, Version: version}
+}
+
+// ListedPaths implements routes.ListedPathProvider.
+func (i *Groups) ListedPaths() []string {
+	paths := []string{genericapiserver.DefaultLegacyAPIPrefix}
+	for _, v := range i.versions {
+		paths = append(paths, v.root)
+	}
+	return paths
+}

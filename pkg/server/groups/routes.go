@@ -1,0 +1,131 @@
+package groups
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/emicklei/go-restful/v3"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapi "k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// versionRoutes serve a group version. The routes of a resource are made by its first
+// request: those of all resources take 20 ms and 8 MB, and most servers are asked for
+// a few. Each resource having routes of its own, a request is also matched against
+// fewer.
+type versionRoutes struct {
+	// root is the path of the version's discovery document, below which it is served.
+	root      string
+	version   *genericapi.APIGroupVersion
+	resources map[string]func() (http.Handler, error)
+	// document serves the paths that are no resource's.
+	document func() (http.Handler, error)
+}
+
+func newVersionRoutes(version *genericapi.APIGroupVersion) *versionRoutes {
+	v := &versionRoutes{root: version.Root, version: version, resources: map[string]func() (http.Handler, error){}}
+	if group := version.GroupVersion.Group; group != "" {
+		v.root += "/" + group
+	}
+	v.root += "/" + version.GroupVersion.Version
+	v.document = sync.OnceValues(func() (http.Handler, error) { return discoveryDocument(version) })
+	for path := range version.Storage {
+		if resource, _, _ := strings.Cut(path, "/"); v.resources[resource] == nil {
+			v.resources[resource] = sync.OnceValues(func() (http.Handler, error) { return v.handler(v.storages(resource)) })
+		}
+	}
+	return v
+}
+
+// storages are those of a resource and its subresources.
+func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
+	storages := map[string]rest.Storage{}
+	for path, storage := range v.version.Storage {
+		if path == resource || strings.HasPrefix(path, resource+"/") {
+			storages[path] = storage
+		}
+	}
+	return storages
+}
+
+// install makes the routes of storages, of whose kinds it gets objects from the creater.
+func (v *versionRoutes) install(storages map[string]rest.Storage, creater runtime.ObjectCreater) (*restful.Container, error) {
+	version := *v.version
+	version.Storage, version.Creater = storages, creater
+	container := newContainer(version.Serializer)
+	_, _, err := version.InstallREST(container)
+	return container, err
+}
+
+func (v *versionRoutes) handler(storages map[string]rest.Storage) (http.Handler, error) {
+	creater := &datingCreater{ObjectCreater: v.version.Creater}
+	container, err := v.install(storages, creater)
+	creater.installed = true
+	return dispatcher{container}, err
+}
+
+// discovered is what the aggregated discovery says of the version.
+func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error) {
+	resources, err := apiResources(v.version)
+	if err != nil {
+		return apidiscoveryv2.APIVersionDiscovery{}, err
+	}
+	discovered, err := genericapi.ConvertGroupVersionIntoToDiscovery(resources)
+	return apidiscoveryv2.APIVersionDiscovery{
+		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: v.version.GroupVersion.Version, Resources: discovered,
+	}, err
+}
+
+// service is what the OpenAPI specs are built from.
+func (v *versionRoutes) service() (*restful.WebService, error) {
+	container, err := v.install(v.version.Storage, v.version.Creater)
+	if err != nil {
+		return nil, err
+	}
+	return container.RegisteredWebServices()[0], nil
+}
+
+// registerKinds makes every resource known to those who look for equivalents of one,
+// which the library does where it makes the routes.
+func (v *versionRoutes) registerKinds() error {
+	gv := v.version.GroupVersion
+	for path, storage := range v.version.Storage {
+		kind, err := genericapi.GetResourceKind(gv, storage, v.version.Typer)
+		if err != nil {
+			return err
+		}
+		resource, subresource, _ := strings.Cut(path, "/")
+		v.version.EquivalentResourceRegistry.RegisterKindFor(gv.WithResource(resource), subresource, kind)
+	}
+	return nil
+}
+
+func (v *versionRoutes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	handler := v.document
+	if info, ok := request.RequestInfoFrom(req.Context()); ok && info.IsResourceRequest && v.resources[info.Resource] != nil {
+		handler = v.resources[info.Resource]
+	}
+	h, err := handler()
+	if err != nil {
+		responsewriters.InternalError(w, req, err)
+		return
+	}
+	h.ServeHTTP(w, req)
+}
+
+// newContainer is an empty one that answers errors as the server's own does.
+func newContainer(codecs runtime.NegotiatedSerializer) *restful.Container {
+	same := func(h http.Handler) http.Handler { return h }
+	return genericapiserver.NewAPIServerHandler("resource", codecs, same, nil).GoRestfulContainer
+}
+
+// dispatcher is a container without the http.ServeMux that it comes with.
+type dispatcher struct{ container *restful.Container }
+
+func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) { d.container.Dispatch(w, req) }

@@ -1,0 +1,71 @@
+package openapi
+
+import (
+	"github.com/emicklei/go-restful/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
+	crddefinitions "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// newCRDDefinitions returns the definitions of CustomResourceDefinition and of the types in it, which are enough for
+// managed fields. The documents are made of more.
+func newCRDDefinitions() map[string]common.OpenAPIDefinition {
+	all := crddefinitions.GetOpenAPIDefinitions(func(name string) spec.Ref {
+		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
+	})
+	used := map[string]common.OpenAPIDefinition{}
+	var use func(name string)
+	use = func(name string) {
+		if _, done := used[name]; done {
+			return
+		}
+		used[name] = all[name]
+		for _, dependency := range all[name].Dependencies {
+			use(dependency)
+		}
+	}
+	use(apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName())
+	return used
+}
+
+// CustomResourceDefinitions describe the API of definitions to apiextensions-apiserver. They are for one server: the
+// library writes to them.
+func (s *Schemas) CustomResourceDefinitions() *common.OpenAPIV3Config {
+	definitions := func(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+		return unshared(s.crdDefinitions())
+	}
+	return genericapiserver.DefaultOpenAPIV3Config(definitions, s.crdNamer())
+}
+
+// crdSpecOptions are the options with which apiextensions-apiserver describes custom resources.
+func crdSpecOptions(v2 bool) crdopenapi.Options {
+	return crdopenapi.Options{V2: v2, IncludeSelectableFields: utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)}
+}
+
+// Definitions are the services of the API in which custom resources are defined.
+func (s *Schemas) Definitions(services []*restful.WebService) Part {
+	p := Part{
+		services: Services{},
+		v2: func() *common.Config {
+			config := genericapiserver.DefaultOpenAPIConfig(crddefinitions.GetOpenAPIDefinitions, s.crdNamer())
+			config.Info = info()
+			describeSecurity(config)
+			return config
+		},
+		v3: func() *common.OpenAPIV3Config {
+			config := genericapiserver.DefaultOpenAPIV3Config(crddefinitions.GetOpenAPIDefinitions, s.crdNamer())
+			config.Info = info()
+			describeSecurityV3(config)
+			return config
+		},
+	}
+	for _, service := range services {
+		p.services[service.RootPath()] = func() (*restful.WebService, error) { return service, nil }
+	}
+	return p
+}

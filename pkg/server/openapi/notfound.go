@@ -1,0 +1,41 @@
+package openapi
+
+import (
+	"net/http"
+
+	"k8s.io/kube-openapi/pkg/common"
+)
+
+// notFoundMux answers for those handlers below a prefix that don't: the library's of OpenAPI v3 leaves
+// a version that it doesn't have, or whose document it can't make, at status 200 without one.
+type notFoundMux struct {
+	common.PathHandlerByGroupVersion
+	notFound http.Handler
+}
+
+// HandlePrefix implements common.PathHandlerByGroupVersion.
+func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
+	m.PathHandlerByGroupVersion.HandlePrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		tracked := &trackedAnswer{ResponseWriter: w}
+		handler.ServeHTTP(tracked, req)
+		if !tracked.begun {
+			m.notFound.ServeHTTP(w, req)
+		}
+	}))
+}
+
+// trackedAnswer knows whether its answer has begun.
+type trackedAnswer struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (a *trackedAnswer) WriteHeader(status int) {
+	a.begun = true
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *trackedAnswer) Write(content []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(content)
+}

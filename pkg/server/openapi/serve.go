@@ -1,0 +1,105 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/emicklei/go-restful/v3"
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/builder"
+	"k8s.io/kube-openapi/pkg/builder3"
+	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// Serve serves /openapi/v2 and /openapi/v3 on a mux. Both are built when a client first asks for them. Custom resources
+// are merged into v2 here. The returned service is that of v3: apiextensions-apiserver updates it for custom resources.
+func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, all ...Part) (*handler3.OpenAPIService, error) {
+	mux = notFoundMux{mux, notFound}
+	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
+		swagger, err := describeV2(all)
+		return swagger, "static", err
+	}))
+	v2 := handler.NewOpenAPIServiceLazy(cached.MergeList(func(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
+		if parts[0].Err != nil {
+			return nil, "", parts[0].Err
+		}
+		if parts[1].Err != nil || parts[1].Value == nil {
+			return parts[0].Value, parts[0].Etag, nil
+		}
+		merged, err := crdopenapi.MergeSpecs(parts[0].Value, parts[1].Value)
+		return merged, parts[0].Etag + parts[1].Etag, err
+	}, []cached.Value[*spec.Swagger]{static, customResources(crds)}))
+	v2.RegisterOpenAPIVersionedService("/openapi/v2", mux)
+
+	v3 := handler3.NewOpenAPIService()
+	if err := v3.RegisterOpenAPIV3VersionedService("/openapi/v3", mux); err != nil {
+		return nil, err
+	}
+	for _, part := range all {
+		for root, made := range part.services {
+			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
+				document, err := describeV3(made, part.v3())
+				if err != nil { // the answer to the client is that the document isn't found
+					klog.ErrorS(err, "describing an API", "path", root)
+				}
+				return document, "static", err
+			})))
+		}
+	}
+	return v3, nil
+}
+
+// Services are the web services of an API by their paths.
+type Services map[string]func() (*restful.WebService, error)
+
+// Part is what the specs describe by one set of definitions.
+type Part struct {
+	services Services
+	v2       func() *common.Config
+	v3       func() *common.OpenAPIV3Config
+}
+
+// Kinds are the services of the table's kinds.
+func (s *Schemas) Kinds(services Services) Part { return Part{services, s.config, s.v3Config} }
+
+func describeV2(all []Part) (*spec.Swagger, error) {
+	var specs []*spec.Swagger
+	for _, part := range all {
+		var services []*restful.WebService
+		for _, made := range part.services {
+			service, err := made()
+			if err != nil {
+				return nil, err
+			}
+			services = append(services, service)
+		}
+		swagger, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), part.v2())
+		if err != nil {
+			return nil, fmt.Errorf("building /openapi/v2: %w", err)
+		}
+		specs = append(specs, swagger)
+	}
+	swagger, err := crdopenapi.MergeSpecs(specs[0], specs[1:]...)
+	if err != nil {
+		return nil, fmt.Errorf("merging /openapi/v2: %w", err)
+	}
+	swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
+	return swagger, nil
+}
+
+func describeV3(made func() (*restful.WebService, error), config *common.OpenAPIV3Config) (*spec3.OpenAPI, error) {
+	service, err := made()
+	if err != nil {
+		return nil, err
+	}
+	return builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), config)
+}

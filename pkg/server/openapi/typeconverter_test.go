@@ -1,0 +1,56 @@
+package openapi
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+)
+
+func TestTypeConverter(t *testing.T) {
+	t.Parallel()
+	converter := New(builtin.Table()).TypeConverter()
+	for _, c := range []struct {
+		name, reason string
+		gvk          schema.GroupVersionKind
+		obj          runtime.Object
+		err          string
+	}{
+		{"current version", "the hub's own type", appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, ""},
+		{"older version", "a type that shares a store with another", extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), &extensionsv1beta1.Deployment{}, ""},
+		{"unstructured", "as patches are", appsv1.SchemeGroupVersion.WithKind("Deployment"), &unstructured.Unstructured{Object: map[string]any{}}, ""},
+		{"unknown", "a custom resource, for example", schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &unstructured.Unstructured{Object: map[string]any{}}, "no corresponding type"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.obj.GetObjectKind().SetGroupVersionKind(c.gvk)
+			value, err := converter.ObjectToTyped(c.obj)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want one with %q: %s", err, c.err, c.reason)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v: %s", err, c.reason)
+			}
+			again, err := converter.ObjectToTyped(c.obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Values of two schemas can't be compared.
+			if _, err := value.Compare(again); err != nil {
+				t.Errorf("%v: %s", err, c.reason)
+			}
+			if _, err := converter.TypedToObject(value); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
