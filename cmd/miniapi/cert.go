@@ -22,6 +22,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -171,7 +172,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", file, err)
 	}
-	answer := client.Discovery().RESTClient().Post().AbsPath(server.ServingCertificatesPath).Body(request).Do(ctx)
+	answer := client.Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(ctx)
 	err = answer.Error() // unlike the error of Raw, with the message of the server
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: it is not a miniapi, or an older one", config.Host, file)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
-	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -124,7 +124,7 @@ func TestWhoGetsCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	post := func(config *rest.Config) ([]byte, error) {
-		answer := client(t, config).Discovery().RESTClient().Post().AbsPath(server.ServingCertificatesPath).Body(request).Do(t.Context())
+		answer := client(t, config).Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(t.Context())
 		if err := answer.Error(); err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func TestWhoGetsCertificates(t *testing.T) {
 	if _, err := post(config); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "CERTIFICATE REQUEST") {
 		t.Errorf("want what is no request to be refused with what is one, got %v", err)
 	}
-	if _, err := client(t, config).Discovery().RESTClient().Get().AbsPath(server.ServingCertificatesPath).DoRaw(t.Context()); !apierrors.IsMethodNotSupported(err) {
+	if _, err := client(t, config).Discovery().RESTClient().Get().AbsPath(keys.IssuePath).DoRaw(t.Context()); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("want other methods to be refused, got %v", err)
 	}
 }

@@ -1,22 +1,107 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/notfoundhandler"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/groups"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/keys"
+	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
+	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// buildHandlerChain is the library's, with the groups before its own mux.
+// buildHandlerChain is the library's, with what is served before its own mux.
 func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	served := c.withPeers(c.withAggregator(groups.Handler{Next: c.customResources.Settled(c.groupList.Documents(next)), Served: &c.groups}))
+	handler := c.apis.handler(next)
 	if wrap := c.options.WrapHandler; wrap != nil {
-		served = wrap(served)
+		handler = wrap(handler)
 	}
-	c.listener.longRunning = func(req *http.Request) bool {
+	c.listener.LongRunning = func(req *http.Request) bool {
 		info, err := config.RequestInfoResolver.NewRequestInfo(req)
 		return err == nil && config.LongRunningFunc(req, info)
 	}
-	return c.logRequests(c.listener.serving(genericapiserver.DefaultBuildHandlerChain(served, config)), config)
+	return requestlog.Handler(c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, config)), config, c.options.LogRequest)
+}
+
+// notFound answers requests that no part of the server knows, with a Status.
+func notFound(config *genericapiserver.Config) http.Handler {
+	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
+}
+
+// installOwnPaths serves what is neither a resource nor described: certificates for webhooks, which aren't listed with
+// the paths that kube-apiserver has, and the OpenID documents that verify service account tokens. Like kube-apiserver,
+// the server goes without these for an issuer that can't be discovered.
+func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
+	mux := s.Handler.NonGoRestfulMux
+	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
+	discovery, err := c.security.authentication.Discovery(c.generic.ExternalAddress)
+	if err != nil {
+		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)
+		return
+	}
+	for path, document := range map[string]http.Handler{
+		serviceaccount.ConfigurationPath: discovery.Configuration(),
+		serviceaccount.JWKSPath:          discovery.JWKS(),
+	} {
+		mux.Handle(path, document)
+		mux.UnlistedHandle(path+"/", document) // as generated clients ask for it
+	}
+}
+
+// dependencies are what the table's storages need of this server.
+func dependencies(c *Config) (registry.Dependencies, error) {
+	kubelet, err := kubelet(c.options.Kubelet)
+	if err != nil {
+		return registry.Dependencies{}, err
+	}
+	o := c.options
+	return registry.Dependencies{
+		RESTOptions:     c.generic.RESTOptionsGetter,
+		Written:         c.written,
+		Kubernetes:      o.globals.Versions().EmulationVersion(),
+		EventTTL:        o.EventTTL,
+		Authenticator:   c.generic.Authentication.Authenticator,
+		Audiences:       c.generic.Authentication.APIAudiences,
+		Authorizer:      c.generic.Authorization.Authorizer,
+		RuleResolver:    c.generic.RuleResolver,
+		Escalation:      c.security.escalation,
+		Tokens:          c.security.authentication.Tokens,
+		ServiceNets:     o.serviceRange,
+		AllowPrivileged: o.AllowPrivileged,
+		NodePorts:       o.ServiceNodePortRange,
+		IPAddresses:     c.clients.typed.NetworkingV1().IPAddresses(),
+		Kubelet:         kubelet,
+		CustomResource:  c.clients.resourceOf,
+		ServedResources: c.apis.resources,
+		ServiceWarning: func(namespace, name string, port int32) string {
+			return webhooks.ServiceWarning(c.security.services, namespace, name, port)
+		},
+	}, nil
+}
+
+// written is told of each write of an object: what was written is in effect when it returns.
+func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
+	c.clients.informers.Barrier().Wait(c.following, resource, obj)
+	if c.flowSchemas != nil {
+		c.flowSchemas.Written(resource)
+	}
+}
+
+func kubelet(k KubeletOptions) (registry.Kubelet, error) {
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
+	}})
+	if err != nil {
+		return registry.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
+	}
+	return registry.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
 }

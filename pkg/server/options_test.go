@@ -1,11 +1,19 @@
 package server
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
 func TestCompleteNamesTheFlag(t *testing.T) {
@@ -145,7 +153,7 @@ func TestEtcdLocations(t *testing.T) {
 	t.Parallel()
 	o := NewOptions()
 	overrides("apps/deployments#http://exact", "apps/*#http://group", "/events#http://a;http://b")(o)
-	locations, err := o.etcdLocations()
+	locations, err := etcd.Locations(o.Etcd, builtin.Table())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,4 +218,51 @@ func TestRuntimeConfig(t *testing.T) {
 
 func gvr(group, version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+}
+
+// What a shell's <(...) gives is read by whoever needs it, and by nobody before.
+func TestFilesLeavePipes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		check func(file string) []error
+	}{
+		{"anything", func(file string) []error { return []error{files.Readable("token-auth-file", file)} }},
+		{"authorities", func(file string) []error { return []error{files.Authorities("client-ca-file", file)} }},
+		{"encryption", func(file string) []error {
+			o := NewOptions().Etcd
+			o.EncryptionProviderConfigFilepath = file
+			return []error{etcd.CheckEncryption(o)}
+		}},
+		{"authentication", func(file string) []error {
+			o := NewOptions().Authentication
+			o.ConfigFile = file
+			return o.ValidateFiles()
+		}},
+		{"authorities of an issuer", func(file string) []error {
+			o := NewOptions().Authentication
+			o.OIDC.IssuerURL, o.OIDC.ClientID, o.OIDC.CAFile = "https://127.0.0.1", "a", file
+			return o.ValidateFiles()
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			const content = "not what anybody expects"
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer read.Close()
+			_, err = write.WriteString(content)
+			if closed := write.Close(); err != nil || closed != nil {
+				t.Fatal(err, closed)
+			}
+			if err := errors.Join(test.check(fmt.Sprintf("/dev/fd/%d", read.Fd()))...); err != nil {
+				t.Error(err)
+			}
+			if left, err := io.ReadAll(read); err != nil || string(left) != content {
+				t.Errorf("want %q left to read, got %q, %v", content, left, err)
+			}
+		})
+	}
 }

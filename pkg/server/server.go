@@ -10,18 +10,16 @@ import (
 
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
-	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
-	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
-	"github.com/miniapi-dev/miniapi/pkg/server/groups"
-	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
+	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
+	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
 // Version is what /version answers and "miniapi version" prints: see version.Get.
@@ -31,11 +29,14 @@ func Version() apimachineryversion.Info { return version.Get() }
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
-	groups []registry.APIGroup
+	// writer writes past admission to the storages of the table.
+	writer *seed.Writer
 	admin  pki.KeyPair
 	ready  chan struct{}
-	// creator creates what every cluster has, if nothing had been stored. It is set when the seeding has ended.
-	creator *creator
+	// seeded says that what every cluster has was stored while the server was built. It is set when the seeding has ended.
+	seeded bool
+	// snapshots are nil if etcd is elsewhere.
+	snapshots *snapshot.Snapshots
 	// background is what a start has left to be done.
 	background sync.WaitGroup
 }
@@ -48,93 +49,58 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 		}
 	}()
 	s := &Server{config: c, ready: make(chan struct{})}
-	if s.admin, err = c.authority.Client("system:admin", "system:masters"); err != nil {
+	if s.admin, err = c.security.authority.Client("system:admin", "system:masters"); err != nil {
 		return nil, fmt.Errorf("creating the admin's certificate: %w", err)
 	}
-	if err := s.buildCustomResources(); err != nil {
+	if err := buildCustomResources(c); err != nil {
 		return nil, fmt.Errorf("serving custom resources: %w", err)
 	}
-	if err := s.buildMain(); err != nil {
+	if err := s.build(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) buildCustomResources() error {
+// build builds the main server, which serves custom resources by the one behind it.
+func (s *Server) build() (err error) {
 	c := s.config
-	return c.customResources.Build(customresources.Config{
-		Generic:     *c.generic,
-		Informers:   c.informers,
-		OpenAPI:     schemas().CustomResourceDefinitions(),
-		Etcd:        *c.options.Etcd,
-		Stored:      c.stored,
-		Alone:       c.alone,
-		Services:    c.services,
-		WebhookAuth: c.webhookAuth,
-		Next:        genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
-	})
-}
-
-func (s *Server) buildMain() error {
-	c, config := s.config, s.config.generic
-	completed := config.Complete(c.informers)
-	main, err := completed.New("miniapi", c.customResources.Server())
+	if s.main, err = c.generic.Complete(c.clients.informers).New("miniapi", c.apis.customResources.Server()); err != nil {
+		return err
+	}
+	deps, err := dependencies(c)
 	if err != nil {
 		return err
 	}
-	s.main = main
-	deps, err := c.dependencies()
+	groups, err := builtin.Table().Build(c.generic.MergedResourceConfig, deps)
 	if err != nil {
 		return err
 	}
-	table := builtin.Table()
-	if s.groups, err = table.Build(config.MergedResourceConfig, deps); err != nil {
-		return err
-	}
+	s.writer = seed.NewWriter(builtin.Table(), shared.schemas().TypeConverter(), groups)
 	c.seeding.Go(func() error {
 		if err := s.seed(c.life); err != nil {
 			return fmt.Errorf("creating what every cluster has: %w", err)
 		}
 		return nil
 	})
-	installed, err := groups.Install(main, config, table, schemas().TypeConverter(), s.groups)
+	installed, err := installGroups(c, s.main, groups)
 	if err != nil {
 		return err
 	}
-	c.discovery.ServeFrom(installed.Filling(c.discovery.ResourceManager, func(group string) bool { return group != "" }))
-	c.groups.Store(installed)
-	c.groupList.Install(main, installed, c.peerDiscovery())
-	if err := s.buildDiscovery(installed); err != nil {
+	if err := buildDiscovery(c, s.main, installed, groups, s.writer); err != nil {
 		return err
 	}
-	c.installServingCertificates(main)
-	return c.installTokenDiscovery(main)
-}
-
-// buildDiscovery serves the list of groups and OpenAPI, which change with custom resources and other servers.
-func (s *Server) buildDiscovery(installed *groups.Groups) error {
-	c := s.config
-	crds := c.customResources.Server()
-	definitions := c.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions()
-	described := []openapi.Part{
-		schemas().Kinds(installed.Services(s.main)), schemas().Definitions(crds.Handler.GoRestfulContainer.RegisteredWebServices()),
+	installOwnPaths(c, s.main)
+	if c.etcd.Embedded() {
+		s.snapshots = &snapshot.Snapshots{
+			Table:           builtin.Table(),
+			Member:          c.etcd.Member(),
+			CustomResources: c.apis.customResources,
+			Barrier:         c.clients.informers.Barrier(),
+			Hold:            c.apis.hold,
+			Root:            c.etcd.Root(),
+		}
 	}
-	if err := c.customResources.HideGroup(); err != nil {
-		return err
-	}
-	v3, err := openapi.Serve(s.main.Handler.NonGoRestfulMux, notFound(c.generic), definitions.Lister(), described...)
-	if err != nil {
-		return err
-	}
-	// apiextensions publishes its schemas in the one service, once it has both.
-	crds.OpenAPIV3VersionedService = v3
-	crds.StaticOpenAPISpec = &spec.Swagger{}
-
-	groups := discovery.NewGroups(definitions, c.groupList, discovery.BuiltIn(builtin.Table(), s.groups), c.customResources.Observe)
-	if err := s.buildAggregator(groups, v3); err != nil {
-		return err
-	}
-	return groups.Start(c.discovery.ResourceManager)
+	return nil
 }
 
 // Ready is closed when every request is served as it will be from then on.
@@ -148,13 +114,13 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	// whose context has ended fails, and controllers that no hook has run stay. So it gets
 	// ready first, unless it depends on an etcd that may never answer, or is stuck.
 	starting := ctx
-	if s.config.member != nil {
+	if s.config.etcd.Embedded() {
 		var abandon context.CancelFunc
 		starting, abandon = graceful(ctx, startGrace)
 		defer abandon()
 	}
 	prepared := s.main.PrepareRun()
-	s.config.loopback.serve(s.main.Handler)
+	s.config.clients.loopback.Serve(s.main.Handler)
 	if err = s.config.seeding.Wait(); err == nil {
 		err = s.syncInformers(starting)
 	}
@@ -175,7 +141,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		case <-finished:
 		}
 		s.config.end()
-		s.config.listener.closeConnections()
+		s.config.listener.CloseConnections()
 	}()
 	err = s.becomeReady(starting, serving)
 	switch {
@@ -189,18 +155,18 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-s.config.etcdFailed(): // why is known when etcd is stopped
+	case <-s.config.etcd.Failed(): // why is known when etcd is stopped
 	case err := <-stopped:
 		return err
 	}
-	if s.config.peers != nil {
-		s.config.peers.Leave()
+	if s.config.apis.peers != nil {
+		s.config.apis.peers.Leave()
 	}
 	s.config.unfollow()
-	if s.config.member != nil {
-		s.config.member.Hurry()
+	if s.config.etcd.Embedded() {
+		s.config.etcd.Member().Hurry()
 	}
-	s.config.listener.stop()
+	s.config.listener.Stop()
 	stop()
 	return <-stopped
 }
@@ -208,9 +174,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // Address is where the server listens, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
 
-// url is how local clients reach the server, whatever it is bound to.
-func (s *Server) url() string {
-	address := s.config.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
+// localURL is how local clients reach the server, whatever it is bound to.
+func localURL(c *Config) string {
+	address := c.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()
 	if address.IP.IsUnspecified() {
 		host = "127.0.0.1"
@@ -221,16 +187,16 @@ func (s *Server) url() string {
 // AdminConfig is a client configuration for the superuser.
 func (s *Server) AdminConfig() *rest.Config {
 	return &rest.Config{
-		Host: s.url(),
+		Host: localURL(s.config),
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: s.config.servingCA(), CertData: s.admin.Cert, KeyData: s.admin.Key,
+			CAData: servingCA(s.config), CertData: s.admin.Cert, KeyData: s.admin.Key,
 		},
 	}
 }
 
 // UserConfig is a client configuration for a user with a certificate.
 func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
-	pair, err := s.config.authority.Client(name, groups...)
+	pair, err := s.config.security.authority.Client(name, groups...)
 	if err != nil {
 		return nil, err
 	}
@@ -249,4 +215,38 @@ func (s *Server) Kubeconfig() *clientcmdapi.Config {
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
 	config.CurrentContext = name
 	return config
+}
+
+// servingCA is what clients verify the server with: the certificate that it shows,
+// whoever signed it, and its own authority.
+func servingCA(c *Config) []byte {
+	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
+	return append(append([]byte{}, shown...), c.CA()...)
+}
+
+// WebhookClient is a client that reaches a webhook in the way in which the server does when it calls it: see
+// webhooks.Client.
+func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
+	return webhooks.Client(webhook, s.config.security.services, s.config.security.webhookAuth)
+}
+
+// Snapshot is what a server stored at a moment.
+type Snapshot = snapshot.Snapshot
+
+var errNoSnapshots = errors.New("a snapshot takes an embedded etcd, and this server has an external one")
+
+// Snapshot takes a snapshot of everything that is stored, for Restore. Only a server with an embedded etcd can.
+func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
+	if s.snapshots == nil {
+		return nil, errNoSnapshots
+	}
+	return s.snapshots.Take(ctx)
+}
+
+// Restore brings back what was stored when the snapshot was taken: see snapshot.Snapshots.
+func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
+	if s.snapshots == nil {
+		return errNoSnapshots
+	}
+	return s.snapshots.Restore(ctx, snapshot)
 }

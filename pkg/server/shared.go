@@ -5,7 +5,27 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
+	"github.com/miniapi-dev/miniapi/pkg/server/process"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
-// schemas describe the types of the table.
-var schemas = sync.OnceValue(func() *openapi.Schemas { return openapi.New(builtin.Table()) })
+// shared is the state that the servers of a process share. The packages below this one have no such state: they are
+// given it. Beside it, a process keeps constants that are computed at their first use: the table of kinds
+// (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap), the version of the build (version), and what
+// k8s.io/apiserver, etcd and klog keep themselves (see docs/architecture.md).
+var shared = struct {
+	// process guards the feature gates and versions, because k8s.io/apiserver asks those of the process in most places.
+	// Servers that run at the same time agree on them, or the later one is refused with an error.
+	process *process.Process
+	// schemas describe the types of the table. They depend on the types alone, and take 25 MB and 140 ms if all of them
+	// are needed. No server changes them.
+	schemas func() *openapi.Schemas
+	// copies are the objects of every cluster, as one server has prepared and validated them. They are the same for most
+	// servers, and to copy them is half of the time that a later server takes to start. A server for which an object is
+	// different prepares its own.
+	copies *seed.Copies
+}{
+	process: process.New(),
+	schemas: sync.OnceValue(func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
+	copies:  &seed.Copies{},
+}

@@ -1,0 +1,315 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
+	"github.com/miniapi-dev/miniapi/pkg/server/groups"
+	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
+	"github.com/miniapi-dev/miniapi/pkg/server/peers"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
+)
+
+// served are the APIs of a server: those of its table, custom resources, those of other servers, and what its peers have.
+// A request is served by the first that has the resource: peers, other servers, the table, custom resources.
+type served struct {
+	customResources *customresources.Resources
+	discovery       *discovery.Recorder
+	list            *discovery.List
+	groups          *atomic.Pointer[groups.Groups]
+	aggregator      *atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
+	// peers are the other servers of the same external etcd; nil if the server takes no part in them.
+	peers *peers.Peers
+}
+
+func newServed(c *Config) served {
+	resources := customresources.New(c.following, customresources.Hooks{
+		Written:           c.written,
+		ResourcesChanged:  func() { c.clients.resourcesChanged() },
+		DefinitionChanged: func() { c.clients.informers.ResourcesChanged() },
+	})
+	return served{
+		customResources: resources,
+		discovery:       discovery.NewRecorder(resources),
+		list:            discovery.NewList(c.generic.Serializer),
+		groups:          &atomic.Pointer[groups.Groups]{},
+		aggregator:      &atomic.Pointer[aggregation.Aggregator]{},
+	}
+}
+
+// handler serves requests. It passes those on that are for no API.
+func (s *served) handler(next http.Handler) http.Handler {
+	own := groups.Handler{Next: s.customResources.Settled(s.list.Documents(next)), Served: s.groups}
+	aggregated := sync.OnceValue(func() http.Handler { return s.aggregator.Load().Handler(own) })
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if s.aggregator.Load() == nil {
+			own.ServeHTTP(w, req)
+			return
+		}
+		aggregated().ServeHTTP(w, req)
+	}))
+	if s.peers != nil {
+		handler = s.peers.Handler(handler)
+	}
+	return handler
+}
+
+// resources are those for which requests can be made, with all that other servers may have.
+func (s *served) resources(yield func(warnings.ServedResource) bool) {
+	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
+		for gv, path := range resources {
+			if !yield(warnings.ServedResource{GroupVersion: gv, Name: path}) {
+				return
+			}
+		}
+	}
+	aggregator := s.aggregator.Load()
+	if aggregator == nil {
+		return
+	}
+	for _, service := range aggregator.Remote() {
+		gv := schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version}
+		if !yield(warnings.ServedResource{GroupVersion: gv, Name: warnings.AnyResource}) {
+			return
+		}
+	}
+}
+
+// hold keeps the aggregator from asking other servers, until release is called.
+func (s *served) hold() (release func()) {
+	if aggregator := s.aggregator.Load(); aggregator != nil {
+		return aggregator.Hold()
+	}
+	return func() {}
+}
+
+// closeOthers returns when nothing is asked of other servers any more.
+func (s *served) closeOthers() {
+	if s.peers != nil {
+		s.peers.Close()
+	}
+	if s.aggregator == nil {
+		return
+	}
+	if aggregator := s.aggregator.Load(); aggregator != nil {
+		aggregator.Wait()
+	}
+}
+
+// buildCustomResources builds the server behind the main one.
+func buildCustomResources(c *Config) error {
+	return c.apis.customResources.Build(customresources.Config{
+		Generic:     *c.generic,
+		Informers:   c.clients.informers,
+		OpenAPI:     shared.schemas().CustomResourceDefinitions(),
+		Etcd:        *c.options.Etcd,
+		Stored:      c.etcd.Stored,
+		Alone:       c.etcd.Alone,
+		Services:    c.security.services,
+		WebhookAuth: c.security.webhookAuth,
+		Next:        genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
+	})
+}
+
+// installGroups serves the table's groups.
+func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []registry.APIGroup) (*groups.Groups, error) {
+	installed, err := groups.Install(main, c.generic, builtin.Table(), shared.schemas().TypeConverter(), built)
+	if err != nil {
+		return nil, err
+	}
+	apis := &c.apis
+	apis.discovery.ServeFrom(installed.Filling(apis.discovery.ResourceManager, func(group string) bool { return group != "" }))
+	apis.groups.Store(installed)
+	var withPeers http.Handler
+	if apis.peers != nil && apis.peers.Discovery() != nil {
+		withPeers = apis.discovery.Filled(apis.peers.Discovery())
+	}
+	apis.list.Install(main, installed, withPeers)
+	return installed, nil
+}
+
+// buildDiscovery serves the list of groups and OpenAPI, which change with custom resources and other servers.
+func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installed *groups.Groups, built []registry.APIGroup, writer *seed.Writer) error {
+	resources := c.apis.customResources
+	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
+	kinds := shared.schemas().Kinds(installed.Services(main))
+	defined := shared.schemas().Definitions(resources.Server().Handler.GoRestfulContainer.RegisteredWebServices())
+	if err := resources.HideGroup(); err != nil {
+		return err
+	}
+	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, notFound(c.generic), definitions.Lister(), kinds, defined)
+	if err != nil {
+		return err
+	}
+	// apiextensions publishes its schemas in the one service, once it has both.
+	resources.Server().OpenAPIV3VersionedService = v3
+	resources.Server().StaticOpenAPISpec = &spec.Swagger{}
+
+	groups := discovery.NewGroups(definitions, c.apis.list, discovery.BuiltIn(builtin.Table(), built), resources.Observe)
+	documents := openapi.RemoteDocuments{OpenAPIService: v3, Definitions: definitions.Lister()}
+	if err := buildAggregator(c, groups, documents, writer); err != nil {
+		return err
+	}
+	return groups.Start(c.apis.discovery.ResourceManager)
+}
+
+// remoteSource is that of other servers in aggregated discovery: they have what they name before definitions do, as
+// in requests, and this server keeps what is built in.
+const remoteSource = aggregated.CRDSource - 1
+
+// buildAggregator serves the APIs of other servers, unless --runtime-config has turned that off.
+func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *seed.Writer) error {
+	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
+		return excludeFromPeers(c, nil)
+	}
+	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	resource := aggregation.Resource.GroupResource()
+	informer := newInformer(c, &apiregistrationv1.APIService{}, resource)
+	if informer == nil {
+		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
+	}
+	observed := c.clients.informers.Barrier().Observe(resource, informer)
+	aggregator, err := aggregation.New(c.following, aggregation.Config{
+		APIServices: observed,
+		Client:      client.ApiregistrationV1(),
+		Writer:      apiServiceWriter{writer},
+		Services:    c.security.services,
+		ServiceInformers: []cache.SharedIndexInformer{
+			c.clients.informers.Core().V1().Services().Informer(),
+			c.clients.informers.Core().V1().Endpoints().Informer(),
+			c.clients.informers.Discovery().V1().EndpointSlices().Informer(),
+		},
+		Identity: frontproxy.Config{
+			CertFile:   c.options.ProxyClientCertFile,
+			KeyFile:    c.options.ProxyClientKeyFile,
+			Told:       c.security.authentication.RequestHeader != nil || !c.etcd.Embedded(),
+			ClientCA:   c.security.authentication.ClientCA,
+			ConfigMaps: c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem),
+			Writer:     writer,
+		}.Identity(),
+		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
+		Redirects:  !c.options.RejectForwardingRedirects,
+		Serializer: c.generic.Serializer,
+		Discovery:  c.apis.discovery.ResourceManager.WithSource(remoteSource),
+		OpenAPI:    documents,
+		Changed: func() {
+			groups.Sync()
+			c.clients.resourcesChanged()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	groups.Aggregate(aggregator)
+	c.apis.aggregator.Store(aggregator)
+	return excludeFromPeers(c, observed)
+}
+
+// apiServiceWriter writes what the server has itself, past admission.
+type apiServiceWriter struct{ *seed.Writer }
+
+var _ aggregation.Writer = apiServiceWriter{}
+
+// CreateAPIService implements aggregation.Writer.
+func (w apiServiceWriter) CreateAPIService(ctx context.Context, s *apiregistrationv1.APIService) error {
+	_, err := w.Create(ctx, s)
+	return err
+}
+
+// UpdateAPIService implements aggregation.Writer.
+func (w apiServiceWriter) UpdateAPIService(ctx context.Context, live, s *apiregistrationv1.APIService) error {
+	return w.Update(ctx, live, s)
+}
+
+// DeleteAPIService implements aggregation.Writer.
+func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) error {
+	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
+}
+
+// peerAddresses is the resource by whose storage options the addresses of peers are stored, as in kube-apiserver.
+var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
+
+// identify gives the server the name by which its peers know it, if it has any.
+func identify(c *Config) error {
+	if !c.options.Peers.Enabled() {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("the host of this server has no name: %w", err)
+	}
+	c.generic.APIServerID = peers.ServerID(host, c.listener.Addr().String())
+	return nil
+}
+
+// buildPeers makes the server one of those that share an external etcd, if flags say so.
+func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
+	o := c.options
+	if !o.Peers.Enabled() {
+		return nil
+	}
+	addresses, err := factory.NewConfig(peerAddresses, &corev1.Endpoints{})
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(o.Peers.AdvertiseIP, o.Peers.AdvertisePort)
+	if o.Peers.AdvertiseIP == "" {
+		port := c.listener.Addr().(*net.TCPAddr).Port
+		address = net.JoinHostPort(c.generic.PublicAddress.String(), strconv.Itoa(port))
+	}
+	c.apis.peers, err = peers.New(o.Peers, peers.Config{
+		ServerID:   c.generic.APIServerID,
+		Address:    address,
+		Client:     c.clients.typed,
+		Loopback:   c.generic.LoopbackClientConfig,
+		Addresses:  addresses,
+		CertFile:   o.ProxyClientCertFile,
+		KeyFile:    o.ProxyClientKeyFile,
+		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
+		Serializer: c.generic.Serializer,
+		Discovery:  c.apis.discovery.ResourceManager,
+	})
+	if err != nil {
+		return err
+	}
+	c.apis.discovery.OnGroupRemoved = c.apis.peers.DiscoveryChanged
+	return nil
+}
+
+// excludeFromPeers leaves to this server what every server has by itself.
+func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
+	if c.apis.peers == nil {
+		return nil
+	}
+	return c.apis.peers.Exclude(c.apis.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
+}

@@ -1,0 +1,56 @@
+package apis
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+)
+
+// emulate disables what the emulated version of Kubernetes didn't serve yet. It fails for what is asked for by name.
+func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
+	emulated := o.Versions.EmulationVersion()
+	if binary := o.Versions.BinaryVersion(); emulated.AtLeast(version.MajorMinor(binary.Major(), binary.Minor())) {
+		return nil
+	}
+	evaluator, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(genericapiserver.ResourceExpirationEvaluatorOptions{
+		CurrentVersion:                          emulated,
+		EmulationForwardCompatible:              o.ForwardCompatible,
+		RuntimeConfigEmulationForwardCompatible: o.RuntimeConfigForwardCompatible,
+	})
+	if err != nil {
+		return err
+	}
+	prototypes := o.Table.Prototypes(apis, emulated)
+	served := map[string]map[string]map[string]rest.Storage{} // by group, version and resource
+	for gvr, object := range prototypes {
+		if served[gvr.Group] == nil {
+			served[gvr.Group] = map[string]map[string]rest.Storage{}
+		}
+		if served[gvr.Group][gvr.Version] == nil {
+			served[gvr.Group][gvr.Version] = map[string]rest.Storage{}
+		}
+		served[gvr.Group][gvr.Version][gvr.Resource] = prototype{object}
+	}
+	for group, versions := range served {
+		if err := evaluator.RemoveUnavailableKinds(group, o.Table.Scheme(), versions, apis); err != nil {
+			return err
+		}
+	}
+	for gvr := range prototypes {
+		if served[gvr.Group][gvr.Version][gvr.Resource] == nil {
+			apis.DisableResources(gvr)
+		}
+	}
+	return nil
+}
+
+// prototype is a storage that the library can ask for the kind of its objects.
+type prototype struct{ object runtime.Object }
+
+// New implements rest.Storage.
+func (p prototype) New() runtime.Object { return p.object }
+
+// Destroy implements rest.Storage.
+func (prototype) Destroy() {}

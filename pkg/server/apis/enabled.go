@@ -1,0 +1,112 @@
+// Package apis says which resources of a table a server serves: by --runtime-config, and by the version of Kubernetes that
+// the server emulates. Don't use it for custom resources and other servers, which are not of the table.
+package apis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/server/resourceconfig"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/component-base/cli/flag"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
+
+// Config is what the resources depend on.
+type Config struct {
+	Table    *registry.Table
+	Versions basecompatibility.EffectiveVersion
+	// RuntimeConfig is the value of --runtime-config.
+	RuntimeConfig flag.ConfigurationMap
+	// ForwardCompatible and RuntimeConfigForwardCompatible are the values of --emulation-forward-compatible and
+	// --runtime-config-emulation-forward-compatible.
+	ForwardCompatible, RuntimeConfigForwardCompatible bool
+}
+
+// Enabled merges --runtime-config into the defaults. "api/legacy" stands for all the legacy resources.
+func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
+	config := flag.ConfigurationMap{}
+	legacy := o.Table.LegacyAPIs(o.Versions.EmulationVersion())
+	for key, value := range o.RuntimeConfig {
+		if key != "api/legacy" {
+			config[key] = value
+			continue
+		}
+		if value != "true" && value != "false" && value != "" {
+			return nil, fmt.Errorf("--runtime-config api/legacy=%s: must be true or false", value)
+		}
+		for _, gvr := range legacy {
+			if key := gvr.GroupVersion().String(); !explicit(o.RuntimeConfig, key, key+"/"+gvr.Resource) {
+				config[key+"/"+gvr.Resource] = value
+			}
+		}
+	}
+	groups := &genericoptions.APIEnablementOptions{RuntimeConfig: config}
+	if errs := groups.Validate(o.Table.Scheme(), crdserver.Scheme); len(errs) > 0 {
+		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), utilerrors.NewAggregate(errs), runtimeConfigForm)
+	}
+	if err := o.checkResources(); err != nil {
+		return nil, fmt.Errorf("--runtime-config %s: %w", o.RuntimeConfig.String(), err)
+	}
+	apis := o.Table.DefaultAPIs()
+	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
+	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, o.Table.Scheme())
+	if err == nil && o.ForwardCompatible {
+		apis, err = resourceconfig.EmulationForwardCompatibleResourceConfig(apis, config, o.Table.Scheme())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), err, runtimeConfigForm)
+	}
+	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
+		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.RuntimeConfig.String())
+	}
+	// "api/all" and "api/beta" mean what the emulated version serves.
+	for _, gvr := range legacy {
+		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
+			apis.DisableResources(gvr)
+		}
+	}
+	if err := o.emulate(apis); err != nil {
+		return nil, fmt.Errorf("--runtime-config %s: %w", o.RuntimeConfig.String(), err)
+	}
+	return apis, nil
+}
+
+// checkResources returns an error that names each resource that a version which there is doesn't have.
+func (o Config) checkResources() error {
+	var unknown []string
+	for key := range o.RuntimeConfig {
+		parts := strings.Split(key, "/")
+		if len(parts) != 3 {
+			continue
+		}
+		gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
+		if o.Table.Scheme().IsVersionRegistered(gv) && !o.Table.HasResource(gv.WithResource(parts[2])) {
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
+}
+
+// explicit says whether one of the keys is set.
+func explicit(config flag.ConfigurationMap, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool {
+		_, set := config[key]
+		return set
+	})
+}

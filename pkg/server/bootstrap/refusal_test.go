@@ -1,0 +1,42 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// A start goes on without what admission refuses, and fails with the store.
+func TestIsRefusal(t *testing.T) {
+	t.Parallel()
+	pods := corev1.Resource("pods")
+	for _, test := range []struct {
+		name, reason string
+		err          error
+		want         bool
+	}{
+		{"none", "nothing is refused", nil, false},
+		{"forbidden", "a plugin says no", apierrors.NewForbidden(pods, "p", errors.New("no")), true},
+		{"invalid", "a policy says no", apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "p", nil), true},
+		{"webhook", "nobody can say", apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		{"timeout", "the store doesn't answer", apierrors.NewTimeoutError("etcd", 1), false},
+		{"store", "the store has failed", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: no leader"}}, false},
+		{"connection", "nobody has answered", errors.New("connection refused"), false},
+		{"two", "each is refused", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), apierrors.NewForbidden(pods, "q", errors.New("no"))}), true},
+		{"one of two", "the other has failed", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), errors.New("connection refused")}), false},
+	} {
+		err := test.err
+		var several utilerrors.Aggregate
+		if err != nil && !errors.As(err, &several) {
+			err = fmt.Errorf("create: %w", err)
+		}
+		if got := IsRefusal(err); got != test.want {
+			t.Errorf("%s: %s: want %t, got %t", test.name, test.reason, test.want, got)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
+	"github.com/miniapi-dev/miniapi/pkg/server/health"
+	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
+)
+
+// loopbackUserAgent is how the server's own requests are known, for their managed fields and when it stops:
+// the library refuses all but kube-apiserver's then, which what is still being served may need.
+const loopbackUserAgent = seed.FieldManager + "/miniapi"
+
+// clients are how the server reads and writes its own API.
+type clients struct {
+	loopback  *loopback.Transport
+	typed     kubernetes.Interface
+	dynamic   dynamic.Interface
+	informers *admission.Informers
+	mapper    *restmapper.DeferredDiscoveryRESTMapper
+}
+
+var _ admission.Starter = &informer.Informer{}
+
+// resourcesChanged is called when other resources are discovered than before: custom resources, or those of other servers.
+func (c *clients) resourcesChanged() {
+	c.mapper.Reset()
+	c.informers.ResourcesChanged()
+}
+
+// resourceOf is the resource of a kind, if it is served.
+func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, false
+	}
+	return mapping.Resource, true
+}
+
+func (c *Config) buildClients(context.Context) error {
+	transport := loopback.New(c.life)
+	c.generic.LoopbackClientConfig = &rest.Config{
+		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
+		Transport: transport,
+		// Reached without a port, it is still authenticated like everybody else.
+		BearerToken: uuid.NewString(),
+		UserAgent:   loopbackUserAgent,
+		QPS:         -1,
+		// Warnings are for users, and these clients have none.
+		WarningHandler: rest.NoWarnings{},
+		ContentConfig: rest.ContentConfig{
+			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
+		},
+	}
+	health.AddLoopback(c.generic, transport.Check)
+	typed, err := kubernetes.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	// Dynamic clients speak JSON.
+	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
+		Host: c.generic.LoopbackClientConfig.Host, Transport: transport, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
+		WarningHandler: rest.NoWarnings{},
+	})
+	if err != nil {
+		return err
+	}
+	newInformer := func(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
+		return newInformer(c, obj, resource)
+	}
+	c.clients = clients{
+		loopback:  transport,
+		typed:     typed,
+		dynamic:   dynamicClient,
+		informers: admission.NewInformers(typed, admission.NewBarrier(c.following), newInformer),
+		// Custom resources change while the server runs: resourcesChanged resets the mapper.
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery())),
+	}
+	if !slices.ContainsFunc(flowcontrol.Resources, func(gvr schema.GroupVersionResource) bool { return !c.options.apis.ResourceEnabled(gvr) }) {
+		c.flowSchemas = flowcontrol.New(c.following, typed.FlowcontrolV1(), c.bootstrapped.Done())
+	}
+	return nil
+}
+
+// newInformer is the server's own informer for objects of the type, nil to use client-go's. Where --runtime-config has
+// turned the resource off, there are no objects, and no caller need wait.
+func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
+	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
+	switch {
+	case err != nil:
+		return nil
+	case !hasObjects(c, resource, kinds):
+		return informer.Empty(obj)
+	case !c.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
+		return nil // it isn't stored in this process as what clients call it
+	}
+	return informer.New(resource, func() *storage.Feed { return c.etcd.Member().Feed(resource) })
+}
+
+func isHub(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }
+
+// hasObjects says whether there is anything to inform of: a version that is served, and for an etcd elsewhere, which a
+// client reads through this server, the version of the kinds.
+func hasObjects(c *Config, resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(builtin.Table().Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
+		readable := c.etcd.Embedded() || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })
+		return readable && c.options.apis.ResourceEnabled(gv.WithResource(resource.Resource))
+	})
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
+)
+
+// Where there is no store in this process, client-go's informer does, and where nothing is served, an empty one.
+func TestNewInformer(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		external     bool
+		config       string
+		obj          runtime.Object
+		resource     string
+		direct, none bool
+	}{
+		{name: "stored here", reason: "the informer takes etcd's events", obj: &corev1.ConfigMap{}, resource: "configmaps", direct: true},
+		{name: "stored elsewhere", reason: "another server may write there", external: true, obj: &corev1.ConfigMap{}, resource: "configmaps", none: true},
+		{name: "no stored type", reason: "nothing of the type is stored", obj: &metav1.Status{}, resource: "configmaps", none: true},
+		{name: "not served", reason: "there are no objects", config: "apps/v1/deployments=false", obj: &appsv1.Deployment{}, resource: "deployments.apps"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			options := NewOptions()
+			if test.config != "" {
+				if err := options.APIs.RuntimeConfig.Set(test.config); err != nil {
+					t.Fatal(err)
+				}
+			}
+			completed, err := options.Complete()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &Config{options: completed, etcd: &etcd.Etcd{}}
+			if !test.external {
+				if c.etcd, err = etcd.New(t.Context(), etcd.Config{Options: completed.Etcd, Following: t.Context(), Life: t.Context()}); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := c.etcd.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			got := newInformer(c, test.obj, schema.ParseGroupResource(test.resource))
+			if _, direct := got.(*informer.Informer); direct != test.direct || (got == nil) != test.none {
+				t.Errorf("got %T: %s", got, test.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/component-base/cli/flag"
+
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	netutils "k8s.io/utils/net"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/apis"
+	"github.com/miniapi-dev/miniapi/pkg/server/audit"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
+)
+
+// CompletedOptions can build a Config.
+type CompletedOptions struct{ *completedOptions }
+
+type completedOptions struct {
+	Options
+	apis         *serverstorage.ResourceConfig
+	serviceRange []*net.IPNet
+	// etcdLocations are the etcd servers of the resources that aren't where the rest is.
+	etcdLocations map[schema.GroupResource][]string
+	warnings      []string
+}
+
+// Complete checks the options, all at once, and fills in what they leave open. The
+// error names the flags.
+func (o *Options) Complete() (_ CompletedOptions, err error) {
+	// Before anything asks for a feature gate.
+	if err := o.globals.Choose(o.FeatureGates); err != nil {
+		return CompletedOptions{}, fmt.Errorf("--feature-gates, --emulated-version or --min-compatibility-version: %w", err)
+	}
+	leave, err := o.globals.Enter()
+	if err != nil {
+		return CompletedOptions{}, err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	completed := &completedOptions{Options: *o}
+	errs := slices.DeleteFunc(validate(o), func(err error) bool { return err == nil })
+	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
+		errs = append(errs, err)
+	}
+	if completed.etcdLocations, err = etcd.Locations(o.Etcd, builtin.Table()); err != nil {
+		errs = append(errs, err)
+	}
+	enabled := apis.Config{
+		Table: builtin.Table(), Versions: o.globals.Versions(), RuntimeConfig: o.APIs.RuntimeConfig,
+		ForwardCompatible:              o.ServerRun.EmulationForwardCompatible,
+		RuntimeConfigForwardCompatible: o.ServerRun.RuntimeConfigEmulationForwardCompatible,
+	}
+	if completed.apis, err = enabled.Enabled(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return CompletedOptions{}, utilerrors.NewAggregate(errs)
+	}
+	if err := o.ServerRun.Complete(); err != nil {
+		return CompletedOptions{}, err
+	}
+	completed.warnings = o.Admission.Warnings()
+	modes := o.Authorization.Modes
+	if o.Authorization.ConfigFile != "" {
+		modes = nil
+	}
+	if warning := o.Authentication.ApplyAuthorization(modes); warning != "" {
+		completed.warnings = append(completed.warnings, warning)
+	}
+	return CompletedOptions{completed}, nil
+}
+
+// Warnings are what was asked for and is not what happens.
+func (o CompletedOptions) Warnings() []string { return o.warnings }
+
+func validate(o *Options) []error {
+	return slices.Concat(
+		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
+		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(),
+		validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
+	)
+}
+
+// wordings are those of the library's errors that don't name the flag, or don't hold here.
+var wordings = strings.NewReplacer(
+	"emulation version", "--emulated-version",
+	"minCompatibilityVersion version", "--min-compatibility-version",
+	"minCompatibilityVersion", "--min-compatibility-version",
+	"ServerRunOptions.EmulationForwardCompatible", "--emulation-forward-compatible",
+	"ServerRunOptions.RuntimeConfigEmulationForwardCompatible", "--runtime-config-emulation-forward-compatible",
+	"in strict-transport-security-directives", "in --strict-transport-security-directives",
+	"shutdown-watch-termination-grace-period, if", "--shutdown-watch-termination-grace-period, if",
+	"must be between 1 and 65535, inclusive. It cannot be turned off with 0", "must be between 0 and 65535: 0 takes a free port",
+	"must be between 0 and 65535, inclusive. 0 for turning off secure port", "must be between 0 and 65535: 0 takes a free port",
+)
+
+func reworded(errs []error) []error {
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = errors.New(wordings.Replace(err.Error()))
+		}
+	}
+	return errs
+}
+
+// validateEtcd checks what there is to check when no external etcd is named.
+func validateEtcd(o *Options) []error {
+	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
+		errs := o.Etcd.Validate()
+		if o.DataDir != "" {
+			errs = append(errs, errors.New("--data-dir is where an embedded etcd keeps its data: it can't be used together with --etcd-servers"))
+		}
+		return errs
+	}
+	withServers := *o.Etcd
+	withServers.StorageConfig.Transport.ServerList = []string{"embedded"}
+	return withServers.Validate()
+}
+
+func validateOwn(o *Options) []error {
+	var errs []error
+	if o.EventTTL <= 0 {
+		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
+	}
+	if o.ServerRun.RequestTimeout == 0 { // the library refuses what is less
+		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0, or no request is answered, the server's own neither"))
+	}
+	if o.ServiceNodePortRange.Size < 1 {
+		errs = append(errs, fmt.Errorf("--service-node-port-range %q: must hold at least one port, as 30000-32767 does", o.ServiceNodePortRange.String()))
+	}
+	switch o.EndpointReconcilerType {
+	case "lease", "master-count", "none":
+	default:
+		errs = append(errs, fmt.Errorf("--endpoint-reconciler-type %q: must be lease, master-count or none", o.EndpointReconcilerType))
+	}
+	if _, err := genericoptions.ParseWatchCacheSizes(o.Etcd.WatchCacheSizes); err != nil {
+		errs = append(errs, fmt.Errorf("--watch-cache-sizes: %w", err))
+	}
+	return errs
+}
+
+// minServiceBits is how many bits the addresses of the smallest range of cluster IPs have that kube-apiserver takes.
+const minServiceBits = 3
+
+func parseServiceRange(value string) ([]*net.IPNet, error) {
+	var ranges []*net.IPNet
+	for _, s := range strings.Split(value, ",") {
+		_, ipNet, err := netutils.ParseCIDRSloppy(strings.TrimSpace(s))
+		if err != nil {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: must be a CIDR such as 10.0.0.0/24, or two of them: %w", value, err)
+		}
+		if ones, bits := ipNet.Mask.Size(); bits-ones < minServiceBits {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: %s must be at least %d IP addresses, as 10.0.0.0/29 and fd00::/125 are", value, ipNet, 1<<minServiceBits)
+		}
+		ranges = append(ranges, ipNet)
+	}
+	if len(ranges) > 2 {
+		return nil, fmt.Errorf("--service-cluster-ip-range %q: must not have more than two ranges", value)
+	}
+	if len(ranges) == 2 && netutils.IsIPv6CIDR(ranges[0]) == netutils.IsIPv6CIDR(ranges[1]) {
+		return nil, fmt.Errorf("--service-cluster-ip-range %q: two ranges must be of different IP families", value)
+	}
+	return ranges, nil
+}
+
+// validateFiles checks the files that flags name. What reads them later, reads them again, but its errors don't name the
+// flag.
+func validateFiles(o *Options) []error {
+	serving, transport := o.Serving.ServerCert.CertKey, o.Etcd.StorageConfig.Transport
+	errs := []error{
+		files.Pair("tls-cert-file", serving.CertFile, "tls-private-key-file", serving.KeyFile),
+		files.Pair("etcd-certfile", transport.CertFile, "etcd-keyfile", transport.KeyFile),
+		files.Pair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),
+		files.Pair("kubelet-client-certificate", o.Kubelet.CertFile, "kubelet-client-key", o.Kubelet.KeyFile),
+		files.Authorities("etcd-cafile", transport.TrustedCAFile),
+		files.Authorities("kubelet-certificate-authority", o.Kubelet.CAFile),
+		checkTracing(o.Tracing),
+		etcd.CheckEncryption(o.Etcd),
+	}
+	for _, pair := range o.Serving.SNICertKeys {
+		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
+			errs = append(errs, fmt.Errorf("--tls-sni-cert-key %s,%s: %w", pair.CertFile, pair.KeyFile, err))
+		}
+	}
+	return slices.Concat(errs, audit.ValidateFiles(o.Audit), o.Authentication.ValidateFiles(), o.Authorization.ValidateFiles())
+}
+
+func validatePeers(o *Options) []error {
+	errs := o.Peers.Validate()
+	if o.Peers.Enabled() && len(o.Etcd.StorageConfig.Transport.ServerList) == 0 {
+		errs = append(errs, errors.New("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port must be given together with --etcd-servers: no other server has an embedded etcd"))
+	}
+	if o.Peers.CAFile != "" && o.ProxyClientCertFile == "" {
+		errs = append(errs, fmt.Errorf("--peer-ca-file %s: must be given together with --proxy-client-cert-file and --proxy-client-key-file, which prove to the other servers that this one may name the client of a request", o.Peers.CAFile))
+	}
+	// A server that signs its own certificate may be its peers' authority: the file may not be there yet.
+	if filepath.Dir(o.Peers.CAFile) != filepath.Clean(o.Serving.ServerCert.CertDirectory) {
+		errs = append(errs, files.Authorities("peer-ca-file", o.Peers.CAFile))
+	}
+	return errs
+}
+
+// validateServing checks what is otherwise found out when the port is taken already.
+func validateServing(o *genericoptions.SecureServingOptions) []error {
+	errs := reworded(o.Validate())
+	if _, err := flag.TLSVersion(o.MinTLSVersion); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-min-version %s: must be one of %v: %w", o.MinTLSVersion, flag.TLSPossibleVersions(), err))
+	}
+	if _, err := flag.TLSCipherSuites(o.CipherSuites); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-cipher-suites: %w", err))
+	}
+	if _, err := flag.TLSCurvePreferences(o.CurvePreferences); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-curve-preferences: %w", err))
+	}
+	return errs
+}
+
+func checkTracing(o *genericoptions.TracingOptions) error {
+	if o == nil || o.ConfigFile == "" {
+		return nil
+	}
+	if _, err := genericoptions.ReadTracingConfiguration(o.ConfigFile); err != nil {
+		return fmt.Errorf("--tracing-config-file %s: %w", o.ConfigFile, err)
+	}
+	return nil
+}

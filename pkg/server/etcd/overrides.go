@@ -1,0 +1,64 @@
+package etcd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Locations are the etcd servers of the resources of a table that --etcd-servers-overrides names, "*" being all of a
+// group. kube-apiserver doesn't apply an override of anything else, custom resources included, and doesn't
+// say so; here it is an error.
+func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema.GroupResource][]string, error) {
+	overrides, err := genericoptions.ParseEtcdServersOverrides(o.EtcdServersOverrides)
+	if err != nil || len(overrides) == 0 {
+		return nil, nil //nolint:nilerr // Validate of the options tells of it
+	}
+	if len(o.StorageConfig.Transport.ServerList) == 0 {
+		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd keeps everything", strings.Join(o.EtcdServersOverrides, ","))
+	}
+	// What is said of one resource counts more than what is said of its group.
+	slices.SortStableFunc(overrides, func(a, b genericoptions.EtcdServerOverride) int { return breadth(b) - breadth(a) })
+	stored := table.StoragePrefixes()
+	owners := map[schema.GroupResource]schema.GroupResource{}
+	for _, resources := range table.Cohabiting() {
+		owners[resources[1]] = resources[0]
+		delete(stored, resources[1])
+	}
+	locations := map[schema.GroupResource][]string{}
+	for _, override := range overrides {
+		asked, found := override.GroupResource, false
+		for resource := range stored {
+			if resource == asked || breadth(override) > 0 && resource.Group == asked.Group {
+				locations[resource], found = override.Servers, true
+			}
+		}
+		if owner, borrowed := owners[asked]; borrowed && !found {
+			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: is stored as %s/%s: name that", asked.Group, asked.Resource, owner.Group, owner.Resource)
+		}
+		if !found {
+			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
+		}
+	}
+	// Which of its groups the storage factory asks for depends on what is served.
+	for borrowed, owner := range owners {
+		if servers, ok := locations[owner]; ok {
+			locations[borrowed] = servers
+		}
+	}
+	return locations, nil
+}
+
+// breadth is 1 for an override of a whole group.
+func breadth(override genericoptions.EtcdServerOverride) int {
+	if override.GroupResource.Resource == serverstorage.AllResources {
+		return 1
+	}
+	return 0
+}

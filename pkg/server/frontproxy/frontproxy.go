@@ -1,0 +1,138 @@
+// Package frontproxy is the identity by which the servers of aggregated APIs trust this one in the name of a request's
+// client. Don't use it for the peers of an external etcd, which have an authority of their own: see package peers.
+package frontproxy
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+)
+
+// clientName is the name in the certificate by which other servers know this one, if no other is given.
+const clientName = "front-proxy-client"
+
+// Writer writes objects of the server itself, past admission: a webhook that admission asks may be a server that must be
+// told first.
+type Writer interface {
+	Create(ctx context.Context, obj runtime.Object, dryRun ...string) (runtime.Object, error)
+	Update(ctx context.Context, live, updated runtime.Object) error
+}
+
+// Config is what an identity is made with.
+type Config struct {
+	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, "" without them.
+	CertFile, KeyFile string
+	// Told says that flags or other servers say whom to trust: no certificate is made then.
+	Told bool
+	// ClientCA is the authority of the server's clients.
+	ClientCA func() dynamiccertificates.CAContentProvider
+	// ConfigMaps are those of namespace kube-system.
+	ConfigMaps typedv1.ConfigMapInterface
+	Writer     Writer
+}
+
+// Identity returns a function that gives the certificate by which other servers trust this one. Without a file, and
+// unless Told, the certificate is made when it is first needed, and other servers are told to trust it.
+func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
+	if c.CertFile != "" {
+		return func(context.Context) (cert, key []byte, err error) {
+			if cert, err = os.ReadFile(c.CertFile); err != nil {
+				return nil, nil, fmt.Errorf("--proxy-client-cert-file: %w", err)
+			}
+			if key, err = os.ReadFile(c.KeyFile); err != nil {
+				return nil, nil, fmt.Errorf("--proxy-client-key-file: %w", err)
+			}
+			return cert, key, nil
+		}
+	}
+	if c.Told {
+		return func(context.Context) (cert, key []byte, err error) { return nil, nil, nil }
+	}
+	var mu sync.Mutex
+	var proxy *certificate
+	return func(ctx context.Context) (cert, key []byte, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if proxy == nil {
+			if proxy, err = newCertificate(); err != nil {
+				return nil, nil, fmt.Errorf("creating the certificate of the front proxy: %w", err)
+			}
+		}
+		// Each time, as what was told may have been put back since to what it was.
+		if err := c.trust(ctx, proxy); err != nil {
+			return nil, nil, fmt.Errorf("telling other servers to trust the certificate of the front proxy: %w", err)
+		}
+		return proxy.Cert, proxy.Key, nil
+	}
+}
+
+// certificate is a certificate, and the authority that it is of.
+type certificate struct {
+	pki.KeyPair
+	ca dynamiccertificates.CAContentProvider
+}
+
+func newCertificate() (*certificate, error) {
+	authority, err := pki.NewAuthority("miniapi-front-proxy")
+	if err != nil {
+		return nil, err
+	}
+	pair, err := authority.Client(clientName)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := dynamiccertificates.NewStaticCAContent("front-proxy", authority.CA())
+	if err != nil {
+		return nil, err
+	}
+	return &certificate{pair, ca}, nil
+}
+
+// unaskedConfigMaps are written past admission.
+type unaskedConfigMaps struct {
+	typedv1.ConfigMapInterface
+	writer Writer
+}
+
+// Create implements typedv1.ConfigMapInterface.
+func (u unaskedConfigMaps) Create(ctx context.Context, m *corev1.ConfigMap, _ metav1.CreateOptions) (*corev1.ConfigMap, error) {
+	_, err := u.writer.Create(ctx, m)
+	return m, err
+}
+
+// Update implements typedv1.ConfigMapInterface.
+func (u unaskedConfigMaps) Update(ctx context.Context, m *corev1.ConfigMap, _ metav1.UpdateOptions) (*corev1.ConfigMap, error) {
+	live, err := u.Get(ctx, m.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return m, u.writer.Update(ctx, live, m)
+}
+
+// trust tells other servers to trust the certificate.
+func (c Config) trust(ctx context.Context, proxy *certificate) error {
+	configMaps := unaskedConfigMaps{c.ConfigMaps, c.Writer}
+	return bootstrap.EnsureTrust(ctx, configMaps, bootstrap.Config{
+		ClientCA: c.ClientCA(),
+		RequestHeader: &authenticatorfactory.RequestHeaderConfig{
+			UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},
+			UIDHeaders:          headerrequest.StaticStringSlice{"X-Remote-Uid"},
+			GroupHeaders:        headerrequest.StaticStringSlice{"X-Remote-Group"},
+			ExtraHeaderPrefixes: headerrequest.StaticStringSlice{"X-Remote-Extra-"},
+			AllowedClientNames:  headerrequest.StaticStringSlice{clientName},
+			CAContentProvider:   proxy.ca,
+		},
+	})
+}

@@ -1,0 +1,60 @@
+package health
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
+)
+
+// A start that waits in vain says what for, and which flag is to blame.
+func TestAwaitHealthNamesTheReason(t *testing.T) {
+	t.Parallel()
+	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"
+	for _, test := range []struct {
+		name, reason string
+		failing      map[string]string // checks, and why they fail
+		want         []string
+	}{
+		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
+		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms}, []string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
+		{"others", "each is told", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
+		{"nobody", "the answer itself is all there is", nil, []string{"the last answer: ", "readyz check failed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				apiServer := loopback.New(t.Context())
+				apiServer.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if reason, failing := test.failing[strings.TrimPrefix(r.URL.Path, "/readyz/")]; failing {
+						http.Error(w, "internal server error: "+reason, http.StatusInternalServerError)
+						return
+					}
+					answer := "[+]ping ok\n"
+					for name := range test.failing {
+						answer += "[-]" + name + " failed: reason withheld\n"
+					}
+					http.Error(w, answer+"readyz check failed", http.StatusInternalServerError)
+				}))
+				client := kubernetes.NewForConfigOrDie(&rest.Config{Transport: apiServer, QPS: -1}).Discovery().RESTClient()
+				s := Client{client, func(err error) error { return etcd.OfEncryption("kms.yaml", err) }}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of the bubble's clock
+				defer cancel()
+				err := s.Await(ctx, "/readyz")
+				for _, want := range test.want {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: %v doesn't say %q", test.reason, err, want)
+					}
+				}
+			})
+		})
+	}
+}

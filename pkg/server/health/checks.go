@@ -1,0 +1,115 @@
+// Package health has the health checks of a server, and waits for them.
+//
+// [NewBootstrapped] makes the check of what every cluster has, and [Client] waits. Don't use the package for what may
+// be checked without a server, such as a file: see package files.
+package health
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/klog/v2"
+)
+
+// bootstrapHooks are the names that kube-apiserver gives to the creation of a part of what every cluster has, and
+// a resource of that part: one that isn't served has no such check there either.
+var bootstrapHooks = []struct {
+	name    string
+	creates schema.GroupVersionResource
+}{
+	{"poststarthook/start-system-namespaces-controller", corev1.SchemeGroupVersion.WithResource("namespaces")},
+	{"poststarthook/start-cluster-authentication-info-controller", corev1.SchemeGroupVersion.WithResource("configmaps")},
+	{"poststarthook/start-legacy-token-tracking-controller", corev1.SchemeGroupVersion.WithResource("configmaps")},
+	{"poststarthook/rbac/bootstrap-roles", rbacv1.SchemeGroupVersion.WithResource("clusterroles")},
+	{"poststarthook/scheduling/bootstrap-system-priority-classes", schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")},
+	{"poststarthook/priority-and-fairness-config-producer", flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")},
+	{"poststarthook/bootstrap-controller", corev1.SchemeGroupVersion.WithResource("services")},
+	{"poststarthook/start-kubernetes-service-cidr-controller", networkingv1.SchemeGroupVersion.WithResource("servicecidrs")},
+}
+
+// Bootstrapped is a health check that fails until what every cluster has is there.
+type Bootstrapped struct{ created chan struct{} }
+
+// NewBootstrapped returns a check that fails.
+func NewBootstrapped() Bootstrapped { return Bootstrapped{make(chan struct{})} }
+
+// Created makes the check succeed. It is called once.
+func (b Bootstrapped) Created() { close(b.created) }
+
+// Done is closed when Created is called.
+func (b Bootstrapped) Done() <-chan struct{} { return b.created }
+
+func (b Bootstrapped) check(*http.Request) error {
+	select {
+	case <-b.created:
+		return nil
+	default:
+		return errors.New("what every cluster has isn't created yet")
+	}
+}
+
+// AddTo adds the check under the names of kube-apiserver: a client that finds the server healthy finds the namespaces and
+// roles too. They are created at one go, so all the names stand for the same check.
+func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.GroupVersionResource) bool) {
+	config.AddHealthChecks(healthz.NamedCheck("bootstrap", b.check))
+	for _, hook := range bootstrapHooks {
+		if served(hook.creates) {
+			config.AddHealthChecks(healthz.NamedCheck(hook.name, b.check))
+		}
+	}
+}
+
+// AddLoopback adds kube-apiserver's check of its own client to /healthz and /livez, as there. The client of
+// kube-apiserver fails once the certificate that it is served has expired. The client of this server needs none, so that
+// the check fails only while the server doesn't serve its own requests.
+func AddLoopback(config *genericapiserver.Config, serves func() error) {
+	check := healthz.NamedCheck("loopback-serving-certificate", func(*http.Request) error { return serves() })
+	config.AddHealthzChecks(check)
+	config.AddLivezChecks(check)
+}
+
+// Started is the path of the health check of what the library starts, without what depends on etcd.
+func Started() string {
+	exclude := url.Values{"exclude": {"etcd", "bootstrap"}}
+	for _, hook := range bootstrapHooks {
+		exclude.Add("exclude", hook.name)
+	}
+	return "/livez?" + exclude.Encode()
+}
+
+// ReplaceLog puts a health check of our own in the place of the library's "log", which
+// starts a goroutine that outlives every server.
+func ReplaceLog(config *genericapiserver.Config) {
+	own := healthz.NamedCheck(healthz.LogHealthz.Name(), logFlushes)
+	for _, checks := range []*[]healthz.HealthChecker{&config.HealthzChecks, &config.LivezChecks, &config.ReadyzChecks} {
+		*checks = slices.Clone(*checks)
+		if i := slices.Index(*checks, healthz.LogHealthz); i >= 0 {
+			(*checks)[i] = own
+		}
+	}
+}
+
+// logFlushes fails when nobody can log any more.
+func logFlushes(r *http.Request) error {
+	flushed := make(chan struct{})
+	go func() {
+		defer close(flushed)
+		klog.Flush()
+	}()
+	select {
+	case <-flushed:
+		return nil
+	case <-r.Context().Done():
+		return errors.New("logging blocked")
+	}
+}

@@ -1,0 +1,57 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+)
+
+const (
+	// IssuePath is where the server's authority issues serving certificates, for webhooks: a certificate
+	// request in PEM is posted to it, and the certificate with that of the authority is the answer. Who may do that may
+	// post to a nonResourceURL of this path.
+	IssuePath = "/miniapi/v1/servingcertificates"
+
+	// requestBytes is more than a certificate request has.
+	requestBytes = 64 << 10
+)
+
+// Issuer is a handler of IssuePath.
+func Issuer(authority *pki.Authority, serializer runtime.NegotiatedSerializer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		chain, err := issue(authority, w, req)
+		if err != nil {
+			responsewriters.ErrorNegotiated(err, serializer, schema.GroupVersion{}, w, req)
+			return
+		}
+		w.Header().Set("Content-Type", "application/pem-certificate-chain") // RFC 8555
+		_, _ = w.Write(chain)
+	})
+}
+
+func issue(authority *pki.Authority, w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "servingcertificates"}, req.Method)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, requestBytes))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", large.Limit))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	chain, err := authority.ServingFor(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return chain, nil
+}

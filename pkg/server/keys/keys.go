@@ -1,0 +1,106 @@
+// Package keys has the keys and certificates of one server: where they are kept, and what the server's authority issues to
+// webhooks.
+//
+// [StoreOf] is the way in. Don't use the package for the format of what is kept: that is package pki's.
+package keys
+
+import (
+	"crypto"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// authorityName is the common name of the server's own authority.
+const authorityName = "miniapi"
+
+// keysFolder is the folder in a data folder in which keys are kept.
+const keysFolder = "pki"
+
+// Store is where keys outlive a server: the folder of --cert-dir, or else that of --data-dir. The zero value keeps
+// nothing.
+type Store struct {
+	*pki.Store
+	// flag is the flag that names the folder, for errors.
+	flag string
+	// dataDir is the data folder that the folder is in, "" for one of its own.
+	dataDir string
+}
+
+// StoreOf returns the store of the values of the flags.
+func StoreOf(certDir, dataDir string) Store {
+	if certDir != "" {
+		return Store{Store: pki.NewStore(certDir), flag: "--cert-dir " + certDir}
+	}
+	if dataDir != "" {
+		return Store{pki.NewStore(filepath.Join(dataDir, keysFolder)), "--data-dir " + dataDir, dataDir}
+	}
+	return Store{}
+}
+
+func (s Store) failed(err error) error {
+	if err == nil || s.Store == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", s.flag, err)
+}
+
+// Kept returns the authority that is kept, for what is to be issued without a server. It makes the authority, and the
+// data folder, if there are none yet.
+func (s Store) Kept() (_ *pki.Authority, err error) {
+	if s.Store == nil {
+		return nil, errors.New("neither --cert-dir nor --data-dir says where an authority is kept")
+	}
+	defer func() { err = s.failed(err) }()
+	if s.dataDir != "" {
+		if _, err := os.Stat(s.Path(pki.AuthorityKey)); errors.Is(err, fs.ErrNotExist) {
+			folder, err := storage.Open(storage.Options{DataDir: s.dataDir})
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = folder.Close() }()
+		}
+	}
+	return s.Store.Authority(authorityName)
+}
+
+// Authority returns the server's own authority.
+func (s Store) Authority() (*pki.Authority, error) {
+	authority, err := s.Store.Authority(authorityName)
+	if err != nil {
+		return nil, s.failed(fmt.Errorf("certificate authority: %w", err))
+	}
+	return authority, nil
+}
+
+// SigningKey returns the key that signs service account tokens.
+func (s Store) SigningKey() (crypto.Signer, error) {
+	key, err := s.ServiceAccountKey()
+	if err != nil {
+		return nil, s.failed(fmt.Errorf("key of service account tokens: %w", err))
+	}
+	return key, nil
+}
+
+// Serving gives a server that has no serving certificate one of its own authority. That in --cert-dir is read again when
+// another server that shares the folder replaces it.
+func (s Store) Serving(authority *pki.Authority, names pki.Names, serving *genericoptions.SecureServingOptions) error {
+	pair, err := s.Store.Serving(authority, names)
+	if err != nil {
+		return s.failed(fmt.Errorf("serving certificate: %w", err))
+	}
+	if serving.ServerCert.CertDirectory != "" {
+		serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = s.Path(pki.ServingCert), s.Path(pki.ServingKey)
+		return nil
+	}
+	serving.ServerCert.GeneratedCert, err = dynamiccertificates.NewStaticCertKeyContent("miniapi's own serving certificate", pair.Cert, pair.Key)
+	return err
+}

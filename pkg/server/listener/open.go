@@ -1,0 +1,47 @@
+package listener
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+)
+
+// Open takes the port, or a free one if it is 0, which the library takes to
+// mean "don't serve". A listener that is there already stays.
+func Open(serving *genericoptions.SecureServingOptions) error {
+	if serving.Listener != nil {
+		return nil
+	}
+	if serving.PermitPortSharing && serving.BindPort != 0 {
+		return shareListener(serving)
+	}
+	address := net.JoinHostPort(serving.BindAddress.String(), strconv.Itoa(serving.BindPort))
+	var err error
+	if serving.Listener, err = net.Listen("tcp", address); err == nil {
+		return nil
+	}
+	advice := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = ": take another port, or 0 for a free one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		advice = ": take an address of this machine"
+	}
+	return fmt.Errorf("--bind-address %s --secure-port %d: %w%s", serving.BindAddress, serving.BindPort, err, advice)
+}
+
+// shareListener leaves it to the library to open a port that others may open too.
+func shareListener(serving *genericoptions.SecureServingOptions) error {
+	var info *genericapiserver.SecureServingInfo
+	alone := genericoptions.SecureServingOptions{BindAddress: serving.BindAddress, BindPort: serving.BindPort, PermitPortSharing: true}
+	if err := alone.ApplyTo(&info); err != nil {
+		return fmt.Errorf("--bind-address %s --secure-port %d: %w", serving.BindAddress, serving.BindPort, err)
+	}
+	serving.Listener = info.Listener
+	return nil
+}

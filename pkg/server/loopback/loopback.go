@@ -1,0 +1,153 @@
+// Package loopback is the connection of a server to itself: a transport that calls the server's own handler. Don't use it
+// for a client that must work when the server has stopped.
+package loopback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Transport is a RoundTripper that calls the server's own handler, whole chain
+// included, without a connection: the server's own clients and informers use it. It
+// needs no certificate, and every request on it ends when the server stops.
+type Transport struct {
+	handler atomic.Pointer[http.Handler]
+	// life ends with the server.
+	life context.Context
+}
+
+// New returns the transport of a server whose life ends with the context.
+func New(life context.Context) *Transport { return &Transport{life: life} }
+
+var errStopped = errors.New("the server has stopped")
+
+// IsOwn says whether a request came by a Transport, from the writer of its answer.
+func IsOwn(w http.ResponseWriter) bool {
+	_, own := w.(*writer)
+	return own
+}
+
+// Serve sets the handler; requests that come before are refused.
+func (l *Transport) Serve(h http.Handler) { l.handler.Store(&h) }
+
+// Check returns why requests can't be served.
+func (l *Transport) Check() error {
+	switch {
+	case l.handler.Load() == nil:
+		return errors.New("the server isn't serving yet")
+	case l.life.Err() != nil:
+		return errStopped
+	}
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper. The response is returned with its header,
+// and the body follows as the handler writes it, so watches stream.
+func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	handler := l.handler.Load()
+
+	// As on a connection, nothing but the end of the client's context comes along: the chain takes what it
+	// finds in a request's context for that request's own, such as the audit event and the user.
+	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
+	body, out := io.Pipe()
+	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
+	in := req.Clone(ctx)
+	in.RequestURI = req.URL.RequestURI()
+	in.RemoteAddr = "127.0.0.1:0"
+	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/2.0", 2, 0
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	if in.Host == "" {
+		in.Host = req.URL.Host
+	}
+
+	release := context.AfterFunc(l.life, func() { cancel(errStopped) })
+	forget := context.AfterFunc(req.Context(), func() { cancel(context.Cause(req.Context())) })
+	go func() {
+		defer release()
+		defer forget()
+		defer w.finish()
+		(*handler).ServeHTTP(w, in)
+	}()
+
+	select {
+	case <-w.started:
+	case <-ctx.Done():
+		cancel(nil)
+		// The handler may still be at work: what it writes from now on is dropped.
+		_ = body.CloseWithError(context.Cause(ctx))
+		return nil, context.Cause(ctx)
+	}
+	return &http.Response{
+		Status: http.StatusText(w.code), StatusCode: w.code,
+		Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: w.sent, Body: &responseBody{body, cancel}, ContentLength: -1, Request: req,
+	}, nil
+}
+
+// responseBody cancels the request when the client closes the response.
+type responseBody struct {
+	*io.PipeReader
+	cancel context.CancelCauseFunc
+}
+
+func (b *responseBody) Close() error {
+	b.cancel(nil)
+	return b.PipeReader.Close()
+}
+
+// writer is the http.ResponseWriter of a loopback request. The handler
+// chain wants what an HTTP/2 writer has: Flusher and CloseNotifier.
+type writer struct {
+	request *http.Request
+	header  http.Header
+	body    *io.PipeReader
+	out     *io.PipeWriter
+	gone    chan bool
+
+	start   sync.Once
+	started chan struct{}
+	code    int
+	sent    http.Header
+}
+
+func (w *writer) Header() http.Header { return w.header }
+
+func (w *writer) WriteHeader(code int) {
+	w.start.Do(func() {
+		w.code, w.sent = code, w.header.Clone()
+		close(w.started)
+	})
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.out.Write(p)
+}
+
+func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
+
+// CloseNotify never says anything: the request's context does.
+func (w *writer) CloseNotify() <-chan bool { return w.gone }
+
+func (w *writer) finish() {
+	// The chain recovers its own panics; what is left is http.ErrAbortHandler, by
+	// which a handler cuts the connection.
+	if p := recover(); p != nil {
+		_ = w.out.CloseWithError(fmt.Errorf("the handler panicked: %v", p))
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	_ = w.out.Close()
+}

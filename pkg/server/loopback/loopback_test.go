@@ -1,0 +1,138 @@
+package loopback
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		handler      http.HandlerFunc
+		want         string
+	}{
+		{
+			name: "body", reason: "what the handler writes is the response",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("X-Path", r.RequestURI)
+				w.WriteHeader(http.StatusTeapot)
+				_, _ = io.WriteString(w, "short and stout")
+			},
+			want: "418 /a?b=c short and stout",
+		},
+		{
+			name: "no body", reason: "a handler that writes nothing answers 200, as on a connection",
+			handler: func(http.ResponseWriter, *http.Request) {},
+			want:    "200  ",
+		},
+		{
+			name: "request body", reason: "the handler reads what the client sends",
+			handler: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) },
+			want:    "200  sent",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := New(t.Context())
+			l.Serve(test.handler)
+			response, err := (&http.Client{Transport: l}).Post("https://server/a?b=c", "text/plain", strings.NewReader("sent"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join([]string{strconv.Itoa(response.StatusCode), response.Header.Get("X-Path"), string(body)}, " ")
+			if got != test.want {
+				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+			}
+		})
+	}
+}
+
+// A watch is a response that is read while it is written, and ends with the server.
+func TestLoopbackStreamsUntilTheServerEnds(t *testing.T) {
+	t.Parallel()
+	life, end := context.WithCancel(t.Context())
+	l := New(life)
+	ended := make(chan error, 1)
+	l.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "event")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		ended <- context.Cause(r.Context())
+	}))
+	response, err := (&http.Client{Transport: l}).Get("https://server/watch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	event := make([]byte, len("event"))
+	if _, err := io.ReadFull(response.Body, event); err != nil || string(event) != "event" {
+		t.Fatalf("got %q, %v before the handler has ended", event, err)
+	}
+	end()
+	if err := <-ended; !errors.Is(err, errStopped) {
+		t.Errorf("the handler's context ended with %v, want %v", err, errStopped)
+	}
+	if _, err := (&http.Client{Transport: l}).Get("https://server/after"); !errors.Is(err, errStopped) {
+		t.Errorf("a request after the end: got %v, want %v", err, errStopped)
+	}
+}
+
+// The end of the client's context is all of it that a connection would carry: with its values, the chain would take
+// the audit event and the user of the request that is being served for those of the one that it makes.
+func TestLoopbackCarriesTheEndOfAContextAlone(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	l := New(t.Context())
+	ended := make(chan error, 1)
+	l.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if value := r.Context().Value(key{}); value != nil {
+			t.Errorf("the handler's context has %q of the client's", value)
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		ended <- context.Cause(r.Context())
+	}))
+	enough := errors.New("enough")
+	ctx, end := context.WithCancelCause(context.WithValue(t.Context(), key{}, "a value"))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://server/watch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := l.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	end(enough)
+	if err := <-ended; !errors.Is(err, enough) {
+		t.Errorf("the handler's context ended with %v, want %v", err, enough)
+	}
+}
+
+func TestLoopbackHandlerPanics(t *testing.T) {
+	t.Parallel()
+	l := New(t.Context())
+	l.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		panic(http.ErrAbortHandler)
+	}))
+	response, err := (&http.Client{Transport: l}).Get("https://server/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadAll(response.Body); err == nil {
+		t.Error("a response that its handler has aborted reads as whole")
+	}
+}

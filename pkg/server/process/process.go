@@ -1,0 +1,209 @@
+// Package process guards the variables that k8s.io/apiserver and k8s.io/component-base keep once a process: feature gates
+// and versions. Servers that run at the same time must agree on them.
+//
+// [New] returns the guard and [NewGlobals] the gates and versions that one server wants. Don't use the package for state
+// of miniapi's own that servers share: pkg/server/shared.go has that.
+package process
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
+)
+
+// Process guards the feature gates and versions of a process. They are changed for as long as servers run that need it.
+type Process struct {
+	gates    featuregate.MutableVersionedFeatureGate
+	versions func() basecompatibility.MutableEffectiveVersion
+	// defaults are those that servers have otherwise than the process.
+	defaults map[featuregate.Feature]bool
+
+	mu      sync.Mutex
+	servers int
+	// now is what the servers need, and before what the process had.
+	now, before settings
+	// changed are the gates that were set for it.
+	changed map[string]bool
+}
+
+// New returns the guard of the libraries' own variables. There must be one in a process.
+func New() *Process {
+	return &Process{
+		gates:    utilfeature.DefaultMutableFeatureGate,
+		defaults: ownDefaults,
+		versions: func() basecompatibility.MutableEffectiveVersion {
+			versions, _ := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(ComponentName).(basecompatibility.MutableEffectiveVersion)
+			return versions
+		},
+	}
+}
+
+// settings are versions, and which gates are on.
+type settings struct {
+	emulated, compatible *version.Version
+	on                   map[featuregate.Feature]bool
+	// given are the gates that were set by name.
+	given map[string]bool
+}
+
+func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecompatibility.EffectiveVersion) settings {
+	s := settings{versions.EmulationVersion(), versions.MinCompatibilityVersion(), map[featuregate.Feature]bool{}, map[string]bool{}}
+	// To ask each gate whether it is on would count as its use, and the library warns of changes after that.
+	for name, spec := range gates.GetAll() {
+		s.on[name] = spec.Default
+	}
+	for pair := range strings.SplitSeq(fmt.Sprint(gates), ",") {
+		name, value, set := strings.Cut(pair, "=")
+		if !set {
+			continue
+		}
+		s.on[featuregate.Feature(name)] = value == "true"
+		if gates.ExplicitlySet(featuregate.Feature(name)) {
+			s.given[name] = value == "true"
+		}
+	}
+	for _, stage := range []featuregate.Feature{"AllAlpha", "AllBeta"} {
+		delete(s.on, stage) // what they stand for is there
+	}
+	return s
+}
+
+// newGates returns gates for one server: those of the process, as they are when no server runs, with miniapi's
+// defaults.
+func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.before
+	if p.servers == 0 {
+		before = settingsOf(p.gates, p.versions())
+	}
+	gates := p.gates.DeepCopyAndReset()
+	// What the process's gates were given, new ones can be given.
+	utilruntime.Must(gates.SetEmulationVersionAndMinCompatibilityVersion(before.emulated, before.compatible))
+	if dependencies := p.gates.Dependencies(); len(dependencies) > 0 {
+		utilruntime.Must(gates.AddDependencies(dependencies))
+	}
+	for name, on := range p.defaults {
+		utilruntime.Must(gates.OverrideDefault(name, on))
+	}
+	if len(before.given) > 0 {
+		utilruntime.Must(gates.SetFromMap(before.given))
+	}
+	return gates
+}
+
+// enter makes the process's gates and versions those that a server wants, or says why the server can't run beside those
+// that do. A caller that gets no error calls leave when the server needs them no longer.
+func (p *Process) enter(wanted settings) (leave func() error, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.servers > 0 {
+		if theirs, own := p.now.differences(wanted); len(own) > 0 {
+			return nil, fmt.Errorf("feature gates and --emulated-version are of the process: servers that run in it have %s, and this one wants %s; "+
+				"stop them first, or run it in a process of its own, which for a test is a package of its own", strings.Join(theirs, ","), strings.Join(own, ","))
+		}
+	} else if err := p.change(wanted); err != nil {
+		return nil, errors.Join(err, p.restore())
+	}
+	p.servers++
+	return sync.OnceValue(p.leave), nil
+}
+
+// leave puts everything back when the last server has left.
+func (p *Process) leave() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.servers--
+	if p.servers > 0 {
+		return nil
+	}
+	return p.restore()
+}
+
+// change gives the process the versions and gates that a server wants. The server may have further gates.
+func (p *Process) change(wanted settings) error {
+	p.before = settingsOf(p.gates, p.versions())
+	p.now = settings{emulated: wanted.emulated, compatible: wanted.compatible, on: map[featuregate.Feature]bool{}}
+	is := p.before
+	if !p.now.sameVersions(p.before) {
+		if err := p.setVersions(p.now); err != nil {
+			return err
+		}
+		is = settingsOf(p.gates, p.versions())
+	}
+	p.changed = map[string]bool{}
+	for name, on := range is.on {
+		p.now.on[name] = wanted.on[name]
+		if on != wanted.on[name] {
+			p.changed[string(name)] = wanted.on[name]
+		}
+	}
+	if len(p.changed) == 0 {
+		return nil
+	}
+	return p.gates.SetFromMap(p.changed)
+}
+
+// restore undoes change.
+func (p *Process) restore() error {
+	for name := range p.changed {
+		if err := p.gates.ResetFeatureValueToDefault(featuregate.Feature(name)); err != nil {
+			return err
+		}
+	}
+	if !p.now.sameVersions(p.before) {
+		if err := p.setVersions(p.before); err != nil {
+			return err
+		}
+	}
+	if len(p.before.given) == 0 {
+		return nil
+	}
+	return p.gates.SetFromMap(p.before.given)
+}
+
+func (p *Process) setVersions(s settings) error {
+	versions := p.versions()
+	versions.SetEmulationVersion(s.emulated)
+	versions.SetMinCompatibilityVersion(s.compatible)
+	if gates, ok := p.gates.(featuregate.MutableVersionedFeatureGateWithLogger); ok {
+		// The library logs each gate that changes after its use: no server uses it now.
+		return gates.SetEmulationVersionAndMinCompatibilityVersionWithLogger(klog.Logger{}, s.emulated, s.compatible)
+	}
+	return p.gates.SetEmulationVersionAndMinCompatibilityVersion(s.emulated, s.compatible)
+}
+
+func (s settings) sameVersions(other settings) bool {
+	return s.emulated.EqualTo(other.emulated) && s.compatible.EqualTo(other.compatible)
+}
+
+// differences names the versions, or else the gates, that others have otherwise, and how each has them.
+func (s settings) differences(others settings) (own, theirs []string) {
+	compare := func(name string, mine, other any) {
+		if mine != other {
+			own, theirs = append(own, fmt.Sprintf("%s=%v", name, mine)), append(theirs, fmt.Sprintf("%s=%v", name, other))
+		}
+	}
+	compare("--emulated-version", s.emulated.String(), others.emulated.String())
+	compare("--min-compatibility-version", s.compatible.String(), others.compatible.String())
+	if len(own) > 0 {
+		return own, theirs
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.on)) {
+		if other, known := others.on[name]; known {
+			compare(string(name), s.on[name], other)
+		}
+	}
+	return own, theirs
+}

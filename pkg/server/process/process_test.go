@@ -1,0 +1,127 @@
+package process
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+)
+
+// newProcess is a process of Kubernetes 1.37 with gates of its own: one that came, one that has another default, one
+// that can't be changed.
+func newProcess(t *testing.T) *Process {
+	t.Helper()
+	gates := featuregate.NewVersionedFeatureGate(version.MustParse("1.37"))
+	if err := gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
+		"Colours": {{Version: version.MustParse("1.36"), PreRelease: featuregate.Alpha}},
+		"Shapes": {
+			{Version: version.MustParse("1.34"), PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.36"), PreRelease: featuregate.Beta, Default: true},
+		},
+		"Settled": {
+			{Version: version.MustParse("1.34"), PreRelease: featuregate.Beta, Default: true},
+			{Version: version.MustParse("1.37"), PreRelease: featuregate.GA, Default: true, LockToDefault: true},
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	versions := basecompatibility.NewEffectiveVersionFromString("1.37", "1.34", "1.34")
+	return &Process{gates: gates, versions: func() basecompatibility.MutableEffectiveVersion { return versions }}
+}
+
+// wants is what a server of a test is told.
+type wants struct {
+	emulated string
+	gates    map[string]bool
+}
+
+// enter is a server's start.
+func (w wants) enter(p *Process) (leave func() error, err error) {
+	versions := basecompatibility.NewEffectiveVersionFromString("1.37", "1.34", "1.34")
+	if w.emulated != "" {
+		versions.SetEmulationVersion(version.MustParse(w.emulated))
+	}
+	g := Globals{process: p, ComponentGlobalsRegistry: basecompatibility.NewComponentGlobalsRegistry(), gates: p.newGates(), versions: versions}
+	if err := g.Register(ComponentName, versions, g.gates); err != nil {
+		return nil, err
+	}
+	if err := g.Choose(w.gates); err != nil {
+		return nil, err
+	}
+	return g.Enter()
+}
+
+// Servers that run at the same time agree on what is the process's, or the later one is told. When the last one has
+// stopped, the process is as it was.
+func TestSharedProcess(t *testing.T) {
+	t.Parallel()
+	on, off := wants{gates: map[string]bool{"Colours": true}}, wants{gates: map[string]bool{"Colours": false}}
+	older := wants{emulated: "1.35"}
+	tests := []struct {
+		name, reason    string
+		process         map[string]bool
+		first, second   wants
+		err             string
+		colours, shapes bool // while the first runs
+	}{
+		{name: "alike", reason: "both have what they want", first: on, second: on, colours: true, shapes: true},
+		{name: "defaults", reason: "most servers want nothing", shapes: true},
+		{name: "said and unsaid", reason: "what is said is the default", second: off, shapes: true},
+		{name: "the process's", reason: "a program may have set gates", process: map[string]bool{"Colours": true}, first: on, second: on, colours: true, shapes: true},
+		{name: "other than the process's", reason: "a server may want it otherwise", process: map[string]bool{"Colours": true}, first: off, second: off, shapes: true},
+		{name: "second differs", reason: "it would change the first", second: on, shapes: true, err: "servers that run in it have Colours=false, and this one wants Colours=true"},
+		{name: "second has none", reason: "it would run with what it doesn't want", first: on, colours: true, shapes: true, err: "have Colours=true, and this one wants Colours=false"},
+		{name: "a stage", reason: "a gate is on by whatever name", first: wants{gates: map[string]bool{"AllAlpha": true}}, second: on, colours: true, shapes: true},
+		{name: "all but one", reason: "what is said of one counts", first: wants{gates: map[string]bool{"AllAlpha": true, "Colours": false}}, second: off, shapes: true},
+		{name: "unknown", reason: "a misspelt gate would do nothing", second: wants{gates: map[string]bool{"Colors": true}}, shapes: true, err: "unrecognized feature gate: Colors"},
+		{name: "locked", reason: "the gate can't be changed", second: wants{gates: map[string]bool{"Settled": false}}, shapes: true, err: "locked"},
+		{name: "version", reason: "gates are as they were then", first: older, second: older},
+		{name: "second is older", reason: "it would change the first", second: older, shapes: true, err: "have --emulated-version=1.37,--min-compatibility-version=1.36, and this one wants --emulated-version=1.35,--min-compatibility-version=1.34"},
+		{name: "second is newer", reason: "it would run with what it doesn't want", first: older, err: "have --emulated-version=1.35"},
+		{name: "older, with a gate", reason: "a gate can be turned on before its default is on", first: wants{"1.35", map[string]bool{"Shapes": true}}, second: wants{"1.35", map[string]bool{"Shapes": true}}, shapes: true},
+		{name: "older than a gate", reason: "the version didn't have it", second: wants{"1.35", map[string]bool{"Colours": true}}, shapes: true, err: "Colours"},
+		{name: "older than a gate that the process has on", reason: "other servers of the program aren't as old", process: map[string]bool{"Colours": true}, second: older, colours: true, shapes: true, err: "Colours"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t)
+			if err := p.gates.SetFromMap(test.process); err != nil {
+				t.Fatal(err)
+			}
+			check := func(when string, colours, shapes bool) {
+				t.Helper()
+				if gotColours, gotShapes := p.gates.Enabled("Colours"), p.gates.Enabled("Shapes"); gotColours != colours || gotShapes != shapes {
+					t.Errorf("%s: want Colours=%t and Shapes=%t, got %t and %t", when, colours, shapes, gotColours, gotShapes)
+				}
+			}
+			first, err := test.first.enter(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("the first server runs", test.colours, test.shapes)
+			second, err := test.second.enter(p)
+			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("want %q because %s, got %v", test.err, test.reason, err)
+			}
+			check("the second server came", test.colours, test.shapes)
+			if err == nil {
+				for range 2 { // the second time changes nothing
+					if err := second(); err != nil {
+						t.Error(err)
+					}
+				}
+				check("the second server went", test.colours, test.shapes)
+			}
+			if err := first(); err != nil {
+				t.Error(err)
+			}
+			check("none runs", test.process["Colours"], true)
+			if got := p.versions().EmulationVersion().String() + p.gates.EmulationVersion().String(); got != "1.371.37" {
+				t.Errorf("want the process to be of 1.37 again, got %s", got)
+			}
+		})
+	}
+}

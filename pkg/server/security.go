@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"crypto"
+	"fmt"
+	"net"
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	auditbackend "k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/audit"
+	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/listener"
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
+)
+
+// security is how the server is trusted, and what it trusts.
+type security struct {
+	authority      *pki.Authority
+	signingKey     crypto.Signer // of service account tokens; nil for one that a flag names
+	authentication *authentication.Applied
+	escalation     registry.Escalation
+	// services and webhookAuth are how webhooks are reached.
+	services    webhook.ServiceResolver
+	webhookAuth webhook.AuthenticationInfoResolverWrapper
+}
+
+// CA is the server's own certificate authority, in PEM.
+func (c *Config) CA() []byte { return c.security.authority.CA() }
+
+// ServingCertificate issues a certificate of the server's own authority, with its key, in PEM: for webhooks, which the
+// server trusts with it where it finds them by Options.Admission.Services, or by CA as the caBundle.
+func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []byte, err error) {
+	pair, err := c.security.authority.Serving(pki.Names{DNS: hosts, IPs: ips})
+	return pair.Cert, pair.Key, err
+}
+
+// AuditTo sends audit events to a backend, beside those of the options. The policy takes the place of the options' one,
+// unless it is nil and there is one.
+func (c *Config) AuditTo(backend auditbackend.Backend, rules *auditinternal.Policy) {
+	audit.Add(c.generic, backend, rules)
+}
+
+// addresses are by which clients reach the server.
+func addresses(c *Config) listener.Addresses {
+	return listener.Addresses{
+		Bound:         c.options.Serving.BindAddress,
+		Public:        c.generic.PublicAddress,
+		Advertise:     c.options.ServerRun.AdvertiseAddress,
+		AdvertiseHost: c.options.AdvertiseHost,
+		External:      c.options.ServerRun.ExternalHost,
+		ServiceRange:  c.options.serviceRange[0],
+	}
+}
+
+// secure provides the server's keys and certificates.
+func (c *Config) secure(context.Context) (err error) {
+	own := c.options.ownKeys()
+	if c.security.authority, err = own.Authority(); err != nil {
+		return err
+	}
+	if c.options.Authentication.ServiceAccounts.SigningKeyFile == "" {
+		if c.security.signingKey, err = own.SigningKey(); err != nil {
+			return err
+		}
+	}
+	serving := *c.options.Serving
+	serving.Listener = c.listener
+	if serving.ServerCert.CertKey.CertFile == "" && serving.ServerCert.GeneratedCert == nil {
+		names, err := addresses(c).Names()
+		if err != nil {
+			return err
+		}
+		if err := c.options.servingKeys().Serving(c.security.authority, names, &serving); err != nil {
+			return err
+		}
+	}
+	if err := serving.ApplyTo(&c.generic.SecureServing); err != nil {
+		return fmt.Errorf("serving on %s: %w", serving.Listener.Addr(), err)
+	}
+	return nil
+}
+
+func (c *Config) buildAuthentication(context.Context) error {
+	ca, err := dynamiccertificates.NewStaticCAContent("miniapi", c.CA())
+	if err != nil {
+		return err
+	}
+	applied, err := c.options.Authentication.ApplyTo(c.life, &c.generic.Authentication, c.generic.SecureServing, authentication.Environment{
+		Client: c.clients.typed.CoreV1(), ClientCA: ca, SigningKey: c.security.signingKey, APIServerID: c.generic.APIServerID,
+	})
+	if err != nil {
+		return err
+	}
+	c.security.authentication = applied
+	c.follow(applied.Config)
+	if c.options.LogRequest != nil {
+		c.generic.Authentication.Authenticator = requestlog.Authenticator{Request: c.generic.Authentication.Authenticator}
+	}
+	return nil
+}
+
+// follow reloads a configuration file when it changes, if there is one, until a stop begins.
+func (l *lifetime) follow(file *reload.File) {
+	if file != nil {
+		l.reloads.Go(func() { file.Follow(l.following) })
+	}
+}
+
+func (c *Config) buildAuthorization(context.Context) error {
+	built, err := c.options.Authorization.Build(c.life, c.clients.informers, c.generic.APIServerID)
+	if err != nil {
+		return err
+	}
+	c.follow(built.Config)
+	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
+	if slices.Contains(built.Modes, authorization.ModeRBAC) {
+		// The informers of the authorizer may be behind for a moment; this must not be.
+		c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer)
+	}
+	return nil
+}
+
+func (c *Config) buildAdmission(context.Context) error {
+	loopback, tracer := c.generic.LoopbackClientConfig, tracer(c)
+	chain, err := admission.New(c.options.Admission, admission.Dependencies{
+		Client:           c.clients.typed,
+		DynamicClient:    c.clients.dynamic,
+		Informers:        c.clients.informers,
+		Authorizer:       c.generic.Authorization.Authorizer,
+		RESTMapper:       c.clients.mapper,
+		FeatureGates:     c.generic.FeatureGate,
+		EffectiveVersion: c.generic.EffectiveVersion,
+		ServerID:         c.generic.APIServerID,
+		TypeConverter:    shared.schemas().TypeConverter(),
+		Definition:       c.apis.customResources.Definition,
+		Loopback:         loopback,
+		ServiceCA:        c.CA(),
+		Dial:             c.webhooks.Dial,
+		Drained:          c.life.Done(),
+		TracerProvider:   tracer,
+	})
+	if err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	c.generic.AdmissionControl = chain
+	// Webhooks that convert custom resources are reached as those of admission are.
+	services := c.options.Admission.Services
+	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
+	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)
+	return nil
+}
+
+// tracer is nil unless requests are traced.
+func tracer(c *Config) trace.TracerProvider {
+	if c.options.Tracing.ConfigFile == "" {
+		return nil
+	}
+	return c.generic.TracerProvider
+}

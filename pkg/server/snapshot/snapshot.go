@@ -1,0 +1,182 @@
+// Package snapshot takes snapshots of what a server with an embedded etcd stores, and brings it back.
+//
+// [Snapshots] is the way in. Don't use the package for a backup that outlives the process: a data folder is one.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// rounds bounds how often Restore looks again at what others write meanwhile.
+const rounds = 10
+
+// Snapshot is what a server stored at a moment.
+type Snapshot struct {
+	of     *Snapshots
+	stored *storage.Snapshot
+}
+
+// CustomResources are put back with their definitions.
+type CustomResources interface {
+	// EndDeletions waits until definitions that are being deleted are gone.
+	EndDeletions(ctx context.Context)
+	// Restored waits until a definition that was written or deleted at a revision is in effect.
+	Restored(name string, revision int64, deleted bool)
+}
+
+// Barrier waits until informers have seen a write.
+type Barrier interface {
+	Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object)
+}
+
+// Snapshots are those of one server with an embedded etcd.
+type Snapshots struct {
+	Table           *registry.Table
+	Member          *storage.Member
+	CustomResources CustomResources
+	Barrier         Barrier
+	// Hold keeps what other servers are asked from being written, until release is called.
+	Hold func() (release func())
+	// Root is what all keys begin with, up to a slash.
+	Root string
+}
+
+// Take takes a snapshot of everything that is stored, for Restore.
+func (s *Snapshots) Take(ctx context.Context) (*Snapshot, error) {
+	stored, err := s.Member.Snapshot(ctx, s.Root+"/")
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{of: s, stored: stored}, nil
+}
+
+// Restore brings back what was stored when the snapshot was taken: what is new is gone, what has changed or gone is as it
+// was, under a new resourceVersion. No admission and no finalizer is asked; watches are told of each change. When it
+// returns, the next request is served accordingly, as after any write.
+func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
+	if snapshot.of != s {
+		return errors.New("the snapshot is another server's")
+	}
+	locate := s.locate()
+	s.CustomResources.EndDeletions(ctx)
+	defer s.Hold()()
+	for range rounds {
+		changes, err := s.Member.Changes(ctx, snapshot.stored)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		for _, step := range locate.steps(changes) {
+			if err := s.Member.Apply(ctx, step); err != nil {
+				return err
+			}
+			s.await(ctx, step, locate)
+		}
+	}
+	return fmt.Errorf("another client goes on writing: after %d rounds the server still isn't as it was", rounds)
+}
+
+// steps are the changes in an order in which whoever watches can read each of them. Custom resources whose
+// definitions change go first: those who watch them know the versions of the old definition alone, and what they are
+// to be comes in the next round.
+func (l locations) steps(changes []storage.Change) [][]storage.Change {
+	redefined := map[schema.GroupResource]bool{}
+	var definitions, dropped []storage.Change
+	for _, change := range changes {
+		switch {
+		case !l.defines(change.Key):
+			continue
+		case change.Delete:
+			dropped = append(dropped, change)
+		default:
+			definitions = append(definitions, change)
+		}
+		redefined[definedBy(change.Key)] = true
+	}
+	var gone, objects []storage.Change
+	for _, change := range changes {
+		switch {
+		case l.defines(change.Key):
+		case !redefined[l.customResource(change.Key)]:
+			objects = append(objects, change)
+		case change.Exists():
+			change.Delete = true
+			gone = append(gone, change)
+		}
+	}
+	return [][]storage.Change{gone, definitions, objects, dropped}
+}
+
+// await waits until the changes are in effect, as the writes of requests do.
+func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate locations) {
+	last := map[schema.GroupResource]int64{}
+	for _, change := range changes {
+		if locate.defines(change.Key) {
+			s.CustomResources.Restored(path.Base(change.Key), change.Revision, change.Delete)
+			continue
+		}
+		for _, resource := range locate.resources(change.Key) {
+			last[resource] = max(last[resource], change.Revision)
+		}
+	}
+	for resource, revision := range last {
+		s.Barrier.Wait(ctx, resource, &metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatInt(revision, 10)},
+		})
+	}
+}
+
+// locations tell which resource a key of etcd is of.
+type locations struct {
+	root        string
+	byPrefix    map[string][]schema.GroupResource
+	definitions string
+}
+
+func (s *Snapshots) locate() locations {
+	root := s.Root
+	l := locations{root: root, byPrefix: map[string][]schema.GroupResource{}}
+	for resource, prefix := range s.Table.StoragePrefixes() {
+		key := root + path.Join("/", prefix)
+		l.byPrefix[key] = append(l.byPrefix[key], resource)
+	}
+	l.definitions = root + path.Join("/", apiextensionsv1.GroupName, "customresourcedefinitions")
+	return l
+}
+
+// resources are those that are kept at the key's prefix.
+func (l locations) resources(key string) []schema.GroupResource {
+	for prefix := path.Dir(key); prefix != "/" && prefix != "."; prefix = path.Dir(prefix) {
+		if resources := l.byPrefix[prefix]; resources != nil {
+			return resources
+		}
+	}
+	return []schema.GroupResource{l.customResource(key)}
+}
+
+// customResource is what the key is of if it is no built-in resource's: ROOT/GROUP/RESOURCE/[NAMESPACE/]NAME.
+func (l locations) customResource(key string) schema.GroupResource {
+	group, rest, _ := strings.Cut(strings.TrimPrefix(key, l.root+"/"), "/")
+	resource, _, _ := strings.Cut(rest, "/")
+	return schema.GroupResource{Group: group, Resource: resource}
+}
+
+func (l locations) defines(key string) bool { return strings.HasPrefix(key, l.definitions+"/") }
+
+// definedBy is the custom resource of a definition's key, which ends in RESOURCE.GROUP.
+func definedBy(key string) schema.GroupResource { return schema.ParseGroupResource(path.Base(key)) }

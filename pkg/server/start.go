@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/server/health"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
+)
+
+const (
+	// startTimeout bounds what a start waits for: this process and its etcd.
+	startTimeout = time.Minute
+
+	// ensureTimeout bounds how long of that what every cluster has is waited for, which webhooks may be
+	// asked about.
+	ensureTimeout = startTimeout / 2
+
+	// startGrace is how long a start goes on that nobody wants any more: it is over in less, unless something is wrong.
+	startGrace = 10 * time.Second
+)
+
+// graceful is a context that ends some time after ctx does, for what is better finished than broken off.
+func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return later, func() {
+		stop()
+		cancel()
+	}
+}
+
+// syncInformers starts the informers of admission, authorization and custom
+// resources, and waits until each has seen what is stored.
+func (s *Server) syncInformers(starting context.Context) error {
+	ctx, cancel := context.WithTimeout(starting, startTimeout)
+	defer cancel()
+	s.config.clients.informers.StartWithContext(s.config.following)
+	s.config.apis.customResources.Informers().StartWithContext(s.config.following)
+	if aggregator := s.config.apis.aggregator.Load(); aggregator != nil {
+		aggregator.Start()
+	}
+	if err := s.config.clients.informers.WaitForSync(ctx); err != nil {
+		return fmt.Errorf("waiting for informers: %w", s.orWhyUnlisted(starting, err))
+	}
+	for informer, synced := range s.config.apis.customResources.Informers().WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, s.orWhyUnlisted(starting, context.Cause(ctx)))
+		}
+	}
+	return nil
+}
+
+// orWhyUnlisted asks for what an informer of the library's waits for in vain, which doesn't say why, and adds the answer
+// to an error, unless starting ends before.
+func (s *Server) orWhyUnlisted(starting context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
+	defer cancel()
+	reason := s.config.clients.typed.Discovery().RESTClient().Get().
+		AbsPath(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName, "v1", "customresourcedefinitions").Param("limit", "1").Do(ctx).Error()
+	if reason == nil || starting.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
+}
+
+// becomeReady creates what every cluster has, and waits until /readyz is content. What
+// admission refuses, or doesn't answer, is tried again until serving ends: a webhook that
+// is broken must not keep the server from starting, or nobody could take it away. It gives up
+// when starting ends, but not before the library has started everything.
+func (s *Server) becomeReady(starting, serving context.Context) error {
+	ctx, giveUp := context.WithTimeout(serving, startTimeout)
+	defer giveUp()
+	client := health.Client{REST: s.config.clients.typed.Discovery().RESTClient(), OfEncryption: s.config.ofEncryption}
+	defer context.AfterFunc(starting, func() {
+		_ = client.Await(ctx, health.Started())
+		giveUp()
+	})()
+	ensuring, cancel := context.WithTimeout(ctx, ensureTimeout)
+	defer cancel()
+	if err := s.ensureObjects(ensuring); bootstrap.IsRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
+		klog.ErrorS(err, "what every cluster has isn't all there, and is tried again")
+		s.background.Go(func() { s.ensureObjectsLater(serving) })
+	} else if err != nil {
+		return fmt.Errorf("creating what every cluster has: %w", err)
+	}
+	s.config.bootstrapped.Created()
+	if s.config.apis.peers != nil {
+		if err := s.config.apis.peers.Start(ctx, s.config.following); err != nil {
+			return err
+		}
+	}
+	return client.Await(ctx, "/readyz")
+}
+
+func (s *Server) ensureObjects(ctx context.Context) error {
+	if !s.seeded {
+		return bootstrap.Ensure(ctx, s.config.clients.typed, clusterConfig(s.config))
+	}
+	service := bootstrap.Service(clusterConfig(s.config))
+	if service == nil {
+		return nil
+	}
+	_, err := s.writer.Create(ctx, service)
+	return err
+}
+
+// ensureObjectsLater returns when everything is there, or ctx has ended.
+func (s *Server) ensureObjectsLater(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(ctx context.Context) (bool, error) {
+		return bootstrap.Ensure(ctx, s.config.clients.typed, clusterConfig(s.config)) == nil, nil
+	})
+}
+
+// seed stores what every cluster has, but for its Service, if admission isn't configured to have a say.
+func (s *Server) seed(ctx context.Context) (err error) {
+	c := s.config
+	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
+		return nil
+	}
+	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Unreadable: c.ofEncryption}
+	s.seeded, err = seeder.Seed(ctx, clusterConfig(c))
+	return err
+}
+
+// ofEncryption names the flag by which what is stored is encrypted, if it was given.
+func (c *Config) ofEncryption(err error) error {
+	return etcd.OfEncryption(c.options.Etcd.EncryptionProviderConfigFilepath, err)
+}
+
+// clusterConfig says what the objects that every cluster has depend on.
+func clusterConfig(c *Config) bootstrap.Config {
+	config := bootstrap.Config{
+		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),
+		ClientCA:      c.security.authentication.ClientCA(),
+		RequestHeader: c.security.authentication.RequestHeader,
+		Served:        c.options.apis.ResourceEnabled,
+	}
+	for _, ipNet := range c.options.serviceRange {
+		// Both come from net.ParseCIDR: the conversion can't fail.
+		ones, _ := ipNet.Mask.Size()
+		address, _ := netip.AddrFromSlice(ipNet.IP)
+		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))
+	}
+	if address := addresses(c).Advertised(); address != nil && c.options.EndpointReconcilerType != "none" {
+		config.AdvertiseAddress, _ = netip.AddrFromSlice(address)
+		config.AdvertiseAddress = config.AdvertiseAddress.Unmap()
+	}
+	return config
+}

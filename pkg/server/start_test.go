@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
+)
+
+// What is started goes on for a while when nobody wants it any more, and no longer.
+func TestGraceful(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now() // of the bubble's clock
+		later, end := graceful(ctx, time.Second)
+		defer end()
+		cancel()
+		<-later.Done()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it has ended after %v, want a second", took)
+		}
+		other, end := graceful(t.Context(), time.Second)
+		end()
+		<-other.Done()
+	})
+}
+
+// An informer that lists in vain doesn't say why; who waits for it does.
+func TestOrWhyUnlisted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		ended        bool // the start
+		fails        bool // what the server answers
+		hangs        bool // until the start ends
+		want         string
+	}{
+		{"requests fail", "what lists gets the same answer", false, true, false, "it took too long: the server's own requests fail: no audit"},
+		{"requests succeed", "something else is the cause", false, false, false, "it took too long"},
+		{"the end of the start", "nobody waits any more", true, true, false, "it took too long"},
+		{"the end of the start before the answer", "nobody waits any more", false, true, true, "it took too long"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			starting, end := context.WithTimeout(t.Context(), startTimeout)
+			defer end()
+			if test.ended {
+				end()
+			}
+			apiServer := loopback.New(t.Context())
+			apiServer.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if test.hangs {
+					end()
+					<-r.Context().Done()
+				}
+				if test.fails && r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusInternalServerError)
+					_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no audit", "code": 500}`))
+				}
+			}))
+			s := &Server{config: &Config{clients: clients{typed: kubernetes.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})}}}
+			if got := s.orWhyUnlisted(starting, errors.New("it took too long")); got.Error() != test.want {
+				t.Errorf("%s: %v, want %s", test.reason, got, test.want)
+			}
+		})
+	}
+}

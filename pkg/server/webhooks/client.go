@@ -1,0 +1,30 @@
+package webhooks
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+)
+
+// Client returns a client that reaches a webhook in the way in which the server calls it: services are resolved, and the
+// webhook's certificate is verified, as they are then.
+func Client(config webhook.ClientConfig, services webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*rest.RESTClient, error) {
+	manager, err := webhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
+	if err != nil {
+		return nil, err
+	}
+	authentication, err := webhook.NewDefaultAuthenticationInfoResolver("")
+	if err != nil {
+		return nil, err
+	}
+	manager.SetAuthenticationInfoResolver(authentication)
+	manager.SetAuthenticationInfoResolverWrapper(auth)
+	manager.SetServiceResolver(services)
+	client, err := manager.HookClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("webhook %q: %w", config.Name, err)
+	}
+	return client, nil
+}

@@ -1,0 +1,23 @@
+package webhooks
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+)
+
+// ServiceWarning says why webhooks of a service can't be called, if the service or its port is missing.
+func ServiceWarning(services webhook.ServiceResolver, namespace, name string, port int32) string {
+	_, err := services.ResolveEndpoint(namespace, name, port)
+	const later = "the webhook can't be called until there is one, or --webhook-service says where it is"
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("there is no service %s/%s: %s", namespace, name, later)
+	case apierrors.HasStatusCause(err, admission.CauseNoServicePort):
+		return fmt.Sprintf("service %s/%s has no port %d: %s", namespace, name, port, later)
+	}
+	return ""
+}

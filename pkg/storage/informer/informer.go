@@ -1,0 +1,363 @@
+// Package informer has informers of what the server itself stores. They live beside the feed that they take etcd's events
+// from.
+//
+// [New] is the way in. Don't use it for what another process stores, nor for objects as versions that clients read: an
+// informer of client-go on the loopback client does that.
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// relistPeriod is how long an informer waits before it lists again what can't be read.
+const relistPeriod = time.Second
+
+// Informer is an informer of what the server itself stores. client-go's own, on
+// the loopback client, is a chain of some thirty goroutines from etcd's watch through
+// watch cache, handlers, codecs and queues; this one takes etcd's events itself, on a
+// goroutine that there is while something happens.
+//
+// It doesn't resync, and has no use for an error handler. Most of its methods are those of cache.SharedIndexInformer.
+type Informer struct {
+	resource schema.GroupResource
+	feed     func() *storage.Feed // nil until the store is made
+	indexer  cache.Indexer
+
+	synced *done
+	events *storage.FeedWatch // of the working goroutine
+
+	mu        sync.Mutex
+	working   bool // on what has happened
+	again     bool // something more has happened
+	transform cache.TransformFunc
+	handlers  []*registration
+	started   bool
+	stopped   bool
+	ctx       context.Context // until which it runs
+	ended     func()
+}
+
+var _ cache.SharedIndexInformer = &Informer{}
+
+// New returns an informer of a resource. Its feed is nil until the store is made, which is before the informer starts.
+func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
+	return &Informer{
+		resource: resource,
+		feed:     feed,
+		indexer:  cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		synced:   newDone(resource.String()),
+	}
+}
+
+// Start makes the informer follow its feed until ctx ends, and calls ended then. It returns at once.
+func (i *Informer) Start(ctx context.Context, ended func()) {
+	i.mu.Lock()
+	i.started = true
+	i.ctx, i.ended = ctx, ended
+	i.mu.Unlock()
+	context.AfterFunc(ctx, i.notify)
+	i.notify()
+}
+
+// notify makes somebody work on what has happened.
+func (i *Informer) notify() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case !i.started || i.stopped:
+	case i.working:
+		i.again = true
+	default:
+		i.working = true
+		go i.work()
+	}
+}
+
+// work does what is to be done, until there is nothing more.
+func (i *Informer) work() {
+	for more := true; more; {
+		if i.ctx.Err() != nil {
+			i.stop()
+			return
+		}
+		if err := i.follow(i.ctx); err != nil && i.ctx.Err() == nil {
+			utilruntime.HandleErrorWithContext(i.ctx, err, "an informer lists again", "resource", i.resource)
+			time.AfterFunc(relistPeriod, i.notify)
+		}
+		i.mu.Lock()
+		more, i.again = i.again, false
+		i.working = more
+		i.mu.Unlock()
+	}
+}
+
+// stop ends it for good.
+func (i *Informer) stop() {
+	if i.events != nil {
+		i.events.Stop()
+	}
+	i.mu.Lock()
+	i.stopped = true
+	i.handlers = nil
+	i.mu.Unlock()
+	i.ended()
+}
+
+// follow lists if it must, and takes the events that there are.
+func (i *Informer) follow(ctx context.Context) (err error) {
+	if i.events == nil {
+		return i.list(ctx)
+	}
+	happened, err := i.events.Take(ctx)
+	for _, event := range happened {
+		if err == nil {
+			err = i.handle(event)
+		}
+	}
+	if err != nil {
+		i.events.Stop()
+		i.events = nil
+		return err
+	}
+	i.welcome()
+	return nil
+}
+
+func (i *Informer) list(ctx context.Context) error {
+	feed := i.feed()
+	if feed == nil {
+		return errors.New("nothing is stored of it")
+	}
+	objects, revision, err := feed.List(ctx)
+	if err != nil {
+		return err
+	}
+	if err := i.replace(objects, revision); err != nil {
+		return err
+	}
+	if i.events, err = feed.Watch(revision, i.notify); err != nil {
+		return err
+	}
+	i.welcome()
+	return nil
+}
+
+// replace makes the objects of a list those of the informer, and tells handlers of the
+// difference.
+func (i *Informer) replace(objects []runtime.Object, revision int64) error {
+	gone := map[string]bool{}
+	for _, key := range i.indexer.ListKeys() {
+		gone[key] = true
+	}
+	for _, object := range objects {
+		key, err := cache.MetaNamespaceKeyFunc(object)
+		if err != nil {
+			return err
+		}
+		delete(gone, key)
+		if err := i.handle(watch.Event{Type: watch.Modified, Object: object}); err != nil {
+			return err
+		}
+	}
+	for key := range gone {
+		old, _, err := i.indexer.GetByKey(key)
+		if err != nil {
+			return err
+		}
+		if err := i.indexer.Delete(cache.DeletedFinalStateUnknown{Key: key, Obj: old}); err != nil {
+			return err
+		}
+		for _, h := range i.joined() {
+			h.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: old})
+		}
+	}
+	i.indexer.Bookmark(strconv.FormatInt(revision, 10))
+	i.synced.close()
+	return nil
+}
+
+// handle stores what has happened, and tells handlers.
+func (i *Informer) handle(event watch.Event) error {
+	i.mu.Lock()
+	transform := i.transform
+	i.mu.Unlock()
+	var object any = event.Object
+	if transform != nil {
+		var err error
+		if object, err = transform(object); err != nil {
+			return fmt.Errorf("transforming: %w", err)
+		}
+	}
+	old, exists, err := i.indexer.Get(object)
+	if err != nil {
+		return err
+	}
+	if event.Type == watch.Deleted {
+		if err := i.indexer.Delete(object); err != nil {
+			return err
+		}
+		for _, h := range i.joined() {
+			h.OnDelete(object)
+		}
+		return nil
+	}
+	if err := i.indexer.Update(object); err != nil {
+		return err
+	}
+	for _, h := range i.joined() {
+		if exists {
+			h.OnUpdate(old, object)
+		} else {
+			h.OnAdd(object, false)
+		}
+	}
+	return nil
+}
+
+// joined are the handlers that have been told what was there before them.
+func (i *Informer) joined() []*registration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var handlers []*registration
+	for _, h := range i.handlers {
+		if h.joined {
+			handlers = append(handlers, h)
+		}
+	}
+	return handlers
+}
+
+// welcome tells new handlers what is there.
+func (i *Informer) welcome() {
+	i.mu.Lock()
+	var joining []*registration
+	for _, h := range i.handlers {
+		if !h.joined {
+			h.joined = true
+			joining = append(joining, h)
+		}
+	}
+	i.mu.Unlock()
+	for _, h := range joining {
+		for _, object := range i.indexer.List() {
+			h.OnAdd(object, true)
+		}
+		h.synced.close()
+	}
+}
+
+// AddEventHandlerWithOptions implements cache.SharedInformer.
+func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	defer i.notify()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return nil, fmt.Errorf("the informer of %s has stopped", i.resource)
+	}
+	h := &registration{ResourceEventHandler: handler, synced: newDone(i.resource.String() + " handler")}
+	i.handlers = append(i.handlers, h)
+	return h, nil
+}
+
+// AddEventHandler implements cache.SharedInformer.
+func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
+}
+
+// AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
+func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
+}
+
+// RemoveEventHandler implements cache.SharedInformer.
+func (i *Informer) RemoveEventHandler(handler cache.ResourceEventHandlerRegistration) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.handlers = slices.DeleteFunc(slices.Clone(i.handlers), func(h *registration) bool { return h == handler })
+	return nil
+}
+
+// AddIndexers implements cache.SharedIndexInformer.
+func (i *Informer) AddIndexers(indexers cache.Indexers) error {
+	return i.indexer.AddIndexers(indexers)
+}
+
+// GetIndexer implements cache.SharedIndexInformer.
+func (i *Informer) GetIndexer() cache.Indexer { return i.indexer }
+
+// GetStore implements cache.SharedInformer.
+func (i *Informer) GetStore() cache.Store { return i.indexer }
+
+// GetController implements cache.SharedInformer.
+func (i *Informer) GetController() cache.Controller { return i }
+
+// RunWithContext implements cache.SharedInformer.
+func (i *Informer) RunWithContext(ctx context.Context) {
+	ended := make(chan struct{})
+	i.Start(ctx, func() { close(ended) })
+	<-ended
+}
+
+// Run implements cache.SharedInformer.
+func (i *Informer) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
+
+// HasSynced implements cache.SharedInformer.
+func (i *Informer) HasSynced() bool { return i.synced.HasSynced() }
+
+// HasSyncedChecker implements cache.SharedInformer.
+func (i *Informer) HasSyncedChecker() cache.DoneChecker { return i.synced }
+
+// LastSyncResourceVersion implements cache.SharedInformer.
+func (i *Informer) LastSyncResourceVersion() string {
+	return i.indexer.LastStoreSyncResourceVersion()
+}
+
+// SetWatchErrorHandler implements cache.SharedInformer.
+func (i *Informer) SetWatchErrorHandler(cache.WatchErrorHandler) error { return i.unstarted() }
+
+// SetWatchErrorHandlerWithContext implements cache.SharedInformer.
+func (i *Informer) SetWatchErrorHandlerWithContext(cache.WatchErrorHandlerWithContext) error {
+	return i.unstarted()
+}
+
+// SetTransform implements cache.SharedInformer.
+func (i *Informer) SetTransform(transform cache.TransformFunc) error {
+	if err := i.unstarted(); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.transform = transform
+	return nil
+}
+
+func (i *Informer) unstarted() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return fmt.Errorf("the informer of %s has already started", i.resource)
+	}
+	return nil
+}
+
+// IsStopped implements cache.SharedInformer.
+func (i *Informer) IsStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopped
+}
