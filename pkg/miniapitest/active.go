@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 // callers are the admission plugins that call the webhooks of a kind of configuration.
@@ -13,18 +15,20 @@ var callers = map[string]string{
 	"ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
 }
 
-// checkCalled returns an error for webhooks whose admission plugin is off: they could be reached, but would not be
-// called.
-func (o *options) checkCalled() error {
+// neededCallers returns the admission plugins that call the webhooks of the options. If one is off, the start fails:
+// the webhooks could be reached, but would not be called.
+func (o *options) neededCallers() []engine.Caller {
+	var needed []engine.Caller
 	for _, object := range slices.Concat(o.objects, o.configurations) {
 		if len(object.webhooks) == 0 || !configurationKinds.has(object.GroupVersionKind()) {
 			continue
 		}
-		if plugin := callers[object.GetKind()]; !o.server.Admission.Runs(plugin) {
-			return fmt.Errorf("%s: %s %s: its webhooks would not be called: admission plugin %q is off", object.Source, object.GetKind(), object.GetName(), plugin)
-		}
+		needed = append(needed, engine.Caller{
+			Plugin:        callers[object.GetKind()],
+			Configuration: fmt.Sprintf("%s: %s %s", object.Source, object.GetKind(), object.GetName()),
+		})
 	}
-	return nil
+	return needed
 }
 
 // checkReplaced returns an error if two different configurations have one name: the second would replace the first.

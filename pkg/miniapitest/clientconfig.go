@@ -10,14 +10,14 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/json"
-	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
 // webhooksOf returns how the server calls the webhooks of a configuration or definition.
-func webhooksOf(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
-	find := func(manifests.Object) ([]utilwebhook.ClientConfig, error) { return nil, nil }
+func webhooksOf(object manifests.Object) ([]engine.Webhook, error) {
+	find := func(manifests.Object) ([]engine.Webhook, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
 	case configurationKinds.has(gvk):
 		find = configured
@@ -39,7 +39,7 @@ type clientConfig struct {
 }
 
 // configured returns the webhooks of a configuration.
-func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+func configured(object manifests.Object) ([]engine.Webhook, error) {
 	configuration := struct {
 		Webhooks []struct {
 			Name         string       `json:"name"`
@@ -49,7 +49,7 @@ func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	if err := read(object, &configuration); err != nil {
 		return nil, err
 	}
-	var webhooks []utilwebhook.ClientConfig
+	var webhooks []engine.Webhook
 	for _, w := range configuration.Webhooks {
 		webhook, err := called(w.Name, w.ClientConfig)
 		if err != nil {
@@ -61,7 +61,7 @@ func configured(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 }
 
 // converting returns the conversion webhook of a definition, if there is one.
-func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
+func converting(object manifests.Object) ([]engine.Webhook, error) {
 	definition := struct {
 		Spec struct {
 			Conversion struct {
@@ -82,7 +82,7 @@ func converting(object manifests.Object) ([]utilwebhook.ClientConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []utilwebhook.ClientConfig{webhook}, nil
+	return []engine.Webhook{webhook}, nil
 }
 
 // read decodes an object into a struct with some of its fields. Unlike that of the library's converter, the error names
@@ -105,10 +105,10 @@ var kinds = map[reflect.Kind]string{
 }
 
 // called returns how the server calls a webhook.
-func called(name string, c clientConfig) (utilwebhook.ClientConfig, error) {
-	webhook := utilwebhook.ClientConfig{Name: name, URL: c.URL}
+func called(name string, c clientConfig) (engine.Webhook, error) {
+	webhook := engine.Webhook{Name: name, URL: c.URL}
 	if service := c.Service; service != nil {
-		webhook.Service = &utilwebhook.ClientConfigService{Namespace: service.Namespace, Name: service.Name, Port: 443}
+		webhook.Service = &engine.Service{Namespace: service.Namespace, Name: service.Name, Port: 443}
 		if service.Path != nil {
 			webhook.Service.Path = *service.Path
 		}

@@ -2,7 +2,6 @@ package miniapitest
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,15 +10,15 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
 // installed is an object that Start installs, and the webhooks that the server calls for it.
 type installed struct {
 	manifests.Object
-	webhooks []utilwebhook.ClientConfig
+	webhooks []engine.Webhook
 }
 
 // add appends objects to a list of Start.
@@ -37,20 +36,20 @@ func add(to *[]installed, objects []manifests.Object) error {
 // step is a set of objects that are applied together, and of webhooks that are reached afterwards.
 type step struct {
 	objects  []manifests.Object
-	webhooks []utilwebhook.ClientConfig
+	webhooks []engine.Webhook
 }
 
 // steps returns the order of a start: definitions, because objects need them; objects; then configurations, whose
 // webhooks would otherwise see the objects. A webhook among the objects is reached before the next object is applied,
 // which the server may ask it about.
-func (o *options) steps() []step {
-	var late []utilwebhook.ClientConfig
+func (o *options) steps(info engine.Info) []step {
+	var late []engine.Webhook
 	steps := []step{together(o.definitions), {}}
 	for _, object := range o.objects {
 		last := &steps[len(steps)-1]
 		last.objects = append(last.objects, object.Object)
 		for _, webhook := range object.webhooks {
-			if o.isLate(webhook) {
+			if o.isLate(info, webhook) {
 				late = append(late, webhook)
 			} else {
 				last.webhooks = append(last.webhooks, webhook)
@@ -74,9 +73,9 @@ func together(objects []installed) step {
 
 // isLate reports whether the objects include an address of the webhook's service. Such a webhook can be reached only
 // after all objects are applied.
-func (o *options) isLate(webhook utilwebhook.ClientConfig) bool {
+func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	service := webhook.Service
-	return service != nil && !o.placed(service) && slices.ContainsFunc(o.objects, func(object installed) bool {
+	return service != nil && info.PlaceOf(service.Namespace, service.Name, service.Port) == "" && slices.ContainsFunc(o.objects, func(object installed) bool {
 		name := object.GetName()
 		switch gvk := object.GroupVersionKind(); {
 		case gvk == corev1.SchemeGroupVersion.WithKind("Service"):
@@ -99,8 +98,8 @@ func (o *options) isLate(webhook utilwebhook.ClientConfig) bool {
 
 // install applies the objects of the options and reaches each webhook once.
 func (s *Server) install(ctx context.Context, o *options) error {
-	reached := map[string]bool{}
-	for _, step := range o.steps() {
+	info, reached := s.server.Info(), map[string]bool{}
+	for _, step := range o.steps(info) {
 		if err := (manifests.Applier{Config: s.config}).Apply(ctx, step.objects); err != nil {
 			return explainUnknown(err)
 		}
@@ -109,8 +108,8 @@ func (s *Server) install(ctx context.Context, o *options) error {
 			if reached[address] {
 				continue
 			}
-			if err := reach(ctx, s.server, webhook, o.reachTimeout); err != nil {
-				return o.explainUnreached(webhook, s.webhooks.address(), err)
+			if err := s.server.Reach(ctx, webhook, o.reachTimeout); err != nil {
+				return explainUnreached(webhook, info, s.webhooks.address(), err)
 			}
 			reached[address] = true
 		}
@@ -119,8 +118,8 @@ func (s *Server) install(ctx context.Context, o *options) error {
 }
 
 // addressOf returns a key that differs for webhooks that are called differently.
-func addressOf(webhook utilwebhook.ClientConfig) string {
-	service := utilwebhook.ClientConfigService{}
+func addressOf(webhook engine.Webhook) string {
+	service := engine.Service{}
 	if webhook.Service != nil {
 		service = *webhook.Service
 	}
@@ -129,17 +128,18 @@ func addressOf(webhook utilwebhook.ClientConfig) string {
 
 // explainUnreached adds to an error how to give the webhook's service an address, or why the server doesn't trust the
 // fixture.
-func (o *options) explainUnreached(webhook utilwebhook.ClientConfig, fixture string, err error) error {
+func explainUnreached(webhook engine.Webhook, info engine.Info, fixture string, err error) error {
 	const later = "; configure a webhook that is meant to be unreachable, or that listens later, after the start, by Apply or a client"
 	service := webhook.Service
 	if service == nil {
 		return fmt.Errorf("%w%s", err, later)
 	}
-	if !o.placed(service) {
+	place := info.PlaceOf(service.Namespace, service.Name, service.Port)
+	if place == "" {
 		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with the services in their files, and WithServerOptions gives the service another address, in o.Admission.Services%s",
 			err, service.Namespace, service.Name, later)
 	}
-	if unknown := (x509.UnknownAuthorityError{}); o.placeOf(service) == fixture && len(webhook.CABundle) > 0 && errors.As(err, &unknown) {
+	if untrusted := (*engine.UntrustedError)(nil); place == fixture && len(webhook.CABundle) > 0 && errors.As(err, &untrusted) {
 		return fmt.Errorf("%w: the service %s/%s is the fixture's, and clientConfig.caBundle is of another authority: leave the caBundle out, because the server trusts the fixture",
 			err, service.Namespace, service.Name)
 	}

@@ -16,8 +16,7 @@ import (
 // logLines is the number of lines that are kept of a server's log. An error is at the end of the log.
 const logLines = 100
 
-// serverLog is the log of one server: the entries logged by the logger of its context, and those logged by klog, which
-// all servers of the process share.
+// serverLog keeps the end of the log of one server, and of the fixture's own entries about the server.
 type serverLog struct {
 	mu    sync.Mutex
 	lines []string
@@ -27,9 +26,13 @@ type serverLog struct {
 	to io.Writer
 }
 
-// context returns a context with the server's logger.
+// context returns a context whose logger adds to the log.
 func (l *serverLog) context(ctx context.Context) context.Context {
-	return klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l))))
+	return klog.NewContext(ctx, l.logger())
+}
+
+func (l *serverLog) logger() klog.Logger {
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l)))
 }
 
 // Write takes one entry.

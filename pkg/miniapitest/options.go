@@ -12,35 +12,29 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	auditinternal "k8s.io/apiserver/pkg/apis/audit"
-	"k8s.io/apiserver/pkg/audit"
-	"k8s.io/component-base/featuregate"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
-	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 // Option changes how a server is started.
 type Option func(*options) error
 
 type options struct {
-	server *server.Options
-	users  []user
+	engine engine.Engine
+	// description has the options that are data.
+	description engine.Description
+	users       []user
 
 	// Objects to apply: see steps.
 	definitions, objects, configurations []installed
 
-	emulated string          // of WithEmulatedVersion
-	gates    map[string]bool // of WithFeatureGates
-
 	handlers map[string]http.Handler
-	services []admission.ServicePort // of WithWebhookService
+	services []engine.Place // of WithWebhookService
 	// reachTimeout bounds the time until a webhook listens.
 	reachTimeout time.Duration
 
-	logTo       io.Writer
-	auditPolicy *auditinternal.Policy
-	auditSink   audit.Backend
+	logTo     io.Writer
+	auditSink func(event []byte) error
 }
 
 type user struct {
@@ -49,27 +43,19 @@ type user struct {
 }
 
 func newOptions() *options {
-	o := &options{server: server.NewOptions(), handlers: map[string]http.Handler{}, gates: map[string]bool{}, reachTimeout: reachTimeout}
-	o.server.Serving.BindPort = 0
-	o.server.FeatureGates = map[string]bool{}
-	return o
+	return &options{
+		description: engine.Description{RuntimeConfig: map[string]string{}, FeatureGates: map[string]bool{}},
+		handlers:    map[string]http.Handler{}, reachTimeout: reachTimeout,
+	}
 }
+
+// reachTimeout is the default of the options.
+const reachTimeout = 10 * time.Second
 
 // isNil is also true for an interface with a nil pointer or function.
 func isNil(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
-}
-
-// WithServerOptions changes options that flags of "miniapi serve" set.
-func WithServerOptions(change func(*server.Options)) Option {
-	return func(o *options) error {
-		if change == nil {
-			return errors.New("the function that changes the server's options is nil")
-		}
-		change(o.server)
-		return nil
-	}
 }
 
 // Legacy serves API versions that kube-apiserver has removed, such as extensions/v1beta1 and
@@ -85,10 +71,10 @@ func WithAPIs(groupVersions ...string) Option {
 			if !given {
 				value = "true"
 			}
-			if earlier, given := o.server.APIs.RuntimeConfig[key]; given && earlier != value {
+			if earlier, given := o.description.RuntimeConfig[key]; given && earlier != value {
 				return fmt.Errorf("WithAPIs: %q is given as %s and as %s: give one of them", key, earlier, value)
 			}
-			o.server.APIs.RuntimeConfig[key] = value
+			o.description.RuntimeConfig[key] = value
 		}
 		return nil
 	}
@@ -97,30 +83,25 @@ func WithAPIs(groupVersions ...string) Option {
 // WithAdmissionPlugins turns admission plugins on.
 func WithAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
-		o.server.Admission.Enable = append(o.server.Admission.Enable, names...)
-		return o.checkPlugins("WithAdmissionPlugins", names)
+		o.description.EnablePlugins = append(o.description.EnablePlugins, names...)
+		return o.checkPlugins(names)
 	}
 }
 
 // WithoutAdmissionPlugins turns admission plugins off.
 func WithoutAdmissionPlugins(names ...string) Option {
 	return func(o *options) error {
-		o.server.Admission.Disable = append(o.server.Admission.Disable, names...)
-		return o.checkPlugins("WithoutAdmissionPlugins", names)
+		o.description.DisablePlugins = append(o.description.DisablePlugins, names...)
+		return o.checkPlugins(names)
 	}
 }
 
-// checkPlugins validates names as the server does. The error has the name of the option instead of the flag.
-func (o *options) checkPlugins(option string, names []string) error {
+// checkPlugins returns an error for a plugin that is both on and off.
+func (o *options) checkPlugins(names []string) error {
 	for _, name := range names {
-		if slices.Contains(o.server.Admission.Enable, name) && slices.Contains(o.server.Admission.Disable, name) {
+		if slices.Contains(o.description.EnablePlugins, name) && slices.Contains(o.description.DisablePlugins, name) {
 			return fmt.Errorf("admission plugin %q is in both WithAdmissionPlugins and WithoutAdmissionPlugins", name)
 		}
-	}
-	plugins := admission.NewOptions()
-	plugins.Enable = names
-	for _, err := range plugins.Validate() {
-		return fmt.Errorf("%s: %s", option, strings.TrimPrefix(err.Error(), "--enable-admission-plugins: "))
 	}
 	return nil
 }
@@ -133,20 +114,12 @@ func (o *options) checkPlugins(option string, names []string) error {
 // belongs to one server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
-		known := o.server.KnownFeatureGates()
 		for _, name := range slices.Sorted(maps.Keys(gates)) {
 			on := gates[name]
-			if earlier, given := o.gates[name]; given && earlier != on {
+			if earlier, given := o.description.FeatureGates[name]; given && earlier != on {
 				return fmt.Errorf("feature gate %s is given as %t and as %t: give one of them", name, earlier, on)
 			}
-			o.gates[name] = on
-			if o.server.Admission.SetGate(name, on) {
-				continue
-			}
-			if known[featuregate.Feature(name)] == nil {
-				return fmt.Errorf("WithFeatureGates: feature gate %s is unknown, or has no effect in miniapi", name)
-			}
-			o.server.FeatureGates[name] = on
+			o.description.FeatureGates[name] = on
 		}
 		return nil
 	}
@@ -171,11 +144,14 @@ func WithLog(to io.Writer) Option {
 // The version is state of the process, like feature gates: see [WithFeatureGates].
 func WithEmulatedVersion(minor string) Option {
 	return func(o *options) error {
-		if o.emulated != "" && o.emulated != minor {
-			return fmt.Errorf("WithEmulatedVersion is given as %s and as %s: give one of them", o.emulated, minor)
+		if minor == "" {
+			return errors.New("emulated version \"\": must be as 1.35 is")
 		}
-		o.emulated = minor
-		return o.server.EmulateVersion(minor)
+		if earlier := o.description.EmulatedVersion; earlier != "" && earlier != minor {
+			return fmt.Errorf("WithEmulatedVersion is given as %s and as %s: give one of them", earlier, minor)
+		}
+		o.description.EmulatedVersion = minor
+		return nil
 	}
 }
 
@@ -202,10 +178,10 @@ func WithDataDir(dir string) Option {
 		if dir == "" {
 			return errors.New("a data folder needs a path: without one, leave the option out")
 		}
-		if earlier := o.server.DataDir; earlier != "" && earlier != dir {
+		if earlier := o.description.DataDir; earlier != "" && earlier != dir {
 			return fmt.Errorf("WithDataDir is given as %q and as %q: a server has one data folder", earlier, dir)
 		}
-		o.server.DataDir = dir
+		o.description.DataDir = dir
 		return nil
 	}
 }

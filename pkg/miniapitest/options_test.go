@@ -167,7 +167,7 @@ func TestFailedStart(t *testing.T) {
 		{"bad audit policy", "it would record nothing", miniapitest.WithAudit(&auditv1.Policy{Rules: []auditv1.PolicyRule{{Level: "All"}}}, func(*auditv1.Event) {}), "audit policy: "},
 		{"audit policy without rules", "so would it", miniapitest.WithAudit(&auditv1.Policy{}, func(*auditv1.Event) {}), "audit policy: rules must be set"},
 		{"nil option", "it is one that wasn't made", nil, "option 1 is nil"},
-		{"nil audit sink", "every request would panic", miniapitest.WithAudit(nil, nil), "audit: the function that takes the events is nil"},
+		{"nil audit sink", "every request would panic", miniapitest.WithAudit[auditv1.Event](nil, nil), "audit: the function that takes the events is nil"},
 		{"nil object", "there is nothing to apply", miniapitest.WithObjects(configMap("m"), (*corev1.ConfigMap)(nil)), "object 2, *v1.ConfigMap, is nil"},
 		{"nil file system", "it isn't the machine's", miniapitest.WithManifestsFS(nil, "x.yaml"), "WithManifestsFS: the file system is nil"},
 		{"nil pointer to a file system", "it is none either", miniapitest.WithManifestsFS((*embed.FS)(nil), "x.yaml"), "WithManifestsFS: the file system is nil"},

@@ -4,38 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 // Server is a running API server.
 type Server struct {
-	server   *server.Server
+	server   engine.Server
 	webhooks *webhookServer
 	config   *rest.Config
 	folder   *folder   // of KubeconfigFile; nil before prepare
 	started  *Snapshot // for Reset; nil with an external etcd
 
-	stop     context.CancelFunc
-	running  *run
 	log      *serverLog
 	origin   *origin // nil if the fixture itself stops the server
 	stopOnce func() error
 
 	mu    sync.Mutex
 	users map[string]*rest.Config
-}
-
-// run is the run of a server. It doesn't refer to the Server, so that the garbage collector can find a lost Server.
-type run struct {
-	ended chan struct{} // closed when the server has ended
-	err   error         // set before ended is closed
 }
 
 // Start starts a server for a test, and stops it when the test and its subtests have ended. If the server can't start,
@@ -59,10 +50,6 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// starts has a place for each server that is starting. A start is work for the processors of the process: more starts
-// at a time only take longer, until etcd's requests time out.
-var starts = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
-
 // New starts a server. The caller must call Stop. New is for Ginkgo's BeforeSuite and other places without a
 // testing.TB. The context bounds the start alone. A server that isn't stopped is reported on standard error: when
 // nothing refers to it any more, or by the next process that starts a server.
@@ -77,6 +64,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 
 func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) {
 	o := newOptions()
+	o.engine = defaultEngine()
 	for i, opt := range opts {
 		if opt == nil {
 			return nil, fmt.Errorf("option %d is nil", i+1)
@@ -85,27 +73,15 @@ func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) 
 			return nil, err
 		}
 	}
-	select {
-	case starts <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ended(ctx, errors.New("nothing has been started yet"))
-	}
-	next := sync.OnceFunc(func() { <-starts })
-	defer next()
-	defer reserveHeap(&firstReserved)()
 	log := &serverLog{to: o.logTo}
-	processKlog.attach(log)
-	s, err := o.start(log.context(ctx), origin, next)
+	s, err := o.start(ctx, origin, log)
 	if err != nil {
-		processKlog.detach(log)
 		return nil, log.explain(ended(ctx, err))
 	}
-	s.log = log
 	s.stopOnce = sync.OnceValue(func() error {
 		if origin != nil {
 			origin.stopped.Store(true)
 		}
-		defer processKlog.detach(log)
 		return s.stopAll()
 	})
 	return s, nil
@@ -119,70 +95,41 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("the context of the start has ended (%w): %w", context.Cause(ctx), err)
 }
 
-// start starts a server. After an error, nothing is left. start calls ready when the rest takes time but no processor,
-// for example because a webhook doesn't listen yet.
-func (o *options) start(ctx context.Context, origin *origin, ready func()) (*Server, error) {
-	if err := errors.Join(o.checkCalled(), o.checkReplaced()); err != nil {
+// start starts a server. After an error, nothing is left.
+func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*Server, error) {
+	if err := o.checkReplaced(); err != nil {
 		return nil, err
 	}
-	webhooks, err := newWebhookServer(o.handlers)
+	webhooks, err := newWebhookServer(o.handlers, log)
 	if err != nil {
 		return nil, err
 	}
-	built, err := o.build(ctx, webhooks)
+	o.description.Services, o.description.Callers = o.placedServices(webhooks.address()), o.neededCallers()
+	started, err := o.engine.Start(ctx, o.description, engine.Events{Log: log.add, Audit: o.takeAudit(log), Configured: webhooks.serve})
 	if err != nil {
 		return nil, errors.Join(err, webhooks.close())
 	}
-	s := &Server{server: built, webhooks: webhooks, config: built.AdminConfig(), origin: origin, users: map[string]*rest.Config{}}
-	// A client with a rate limit would delay the test.
-	s.config.QPS = -1
-	s.begin(ctx)
-	if err := s.awaitReady(ctx); err != nil {
-		return nil, errors.Join(err, s.stopAll())
-	}
-	ready()
-	if err := s.prepare(ctx, o); err != nil {
+	s := &Server{server: started, webhooks: webhooks, config: adminConfig(started.Info()), origin: origin, log: log, users: map[string]*rest.Config{}}
+	if err := s.prepare(log.context(ctx), o); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
 	return s, nil
 }
 
-// build makes a server from the options, and starts to serve the webhooks.
-func (o *options) build(ctx context.Context, webhooks *webhookServer) (*server.Server, error) {
-	o.resolveServices(webhooks.address())
-	completed, err := o.server.Complete()
-	if err != nil {
-		return nil, err
+// takeAudit returns the function that takes audit events.
+func (o *options) takeAudit(log *serverLog) func(event []byte) {
+	return func(event []byte) {
+		if err := o.auditSink(event); err != nil {
+			log.logger().Error(err, "an audit event is lost")
+		}
 	}
-	config, err := completed.Config(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if o.auditSink != nil {
-		config.AuditTo(o.auditSink, o.auditPolicy)
-	}
-	webhooks.serve(config)
-	return config.New(ctx)
 }
 
-func (s *Server) begin(ctx context.Context) {
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	run, server := &run{ended: make(chan struct{})}, s.server
-	s.running = run
-	go func() {
-		defer close(run.ended)
-		run.err = server.Run(ctx)
-	}()
-}
-
-func (s *Server) awaitReady(ctx context.Context) error {
-	select {
-	case <-s.server.Ready():
-		return nil
-	case <-s.running.ended:
-		return errors.New("the server has ended before it was ready") // the error of stopAll has the reason
-	case <-ctx.Done():
-		return errors.New("the server wasn't ready yet")
+// adminConfig returns the admin's client configuration, without a rate limit, which would delay the test.
+func adminConfig(info engine.Info) *rest.Config {
+	return &rest.Config{
+		Host: info.Host, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: info.CA, CertData: info.Cert, KeyData: info.Key},
 	}
 }
 
@@ -197,7 +144,7 @@ func (s *Server) prepare(ctx context.Context, o *options) error {
 	if err := s.install(ctx, o); err != nil {
 		return err
 	}
-	if len(o.server.Etcd.StorageConfig.Transport.ServerList) > 0 {
+	if !s.server.Info().Snapshots {
 		return nil
 	}
 	var err error
@@ -211,11 +158,10 @@ func (s *Server) Stop() error { return s.stopOnce() }
 // stopAll stops the server before the webhooks: the server calls webhooks until its last request is answered. The
 // fixture's own webhooks don't get the full timeouts of their configurations.
 func (s *Server) stopAll() error {
-	s.stop()
 	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close returns the error
-	<-s.running.ended
+	stopped := s.server.Stop()
 	calls.Stop()
-	err := errors.Join(s.running.err, s.webhooks.close())
+	err := errors.Join(stopped, s.webhooks.close())
 	if s.folder != nil {
 		err = errors.Join(err, s.folder.remove())
 	}

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 // restoreTimeout is much longer than a restore takes.
 const restoreTimeout = 30 * time.Second
 
 // Snapshot is everything that a Server stored at one moment.
-type Snapshot struct{ stored *server.Snapshot }
+type Snapshot struct{ stored engine.Snapshot }
 
 // Reset restores the objects of the moment when Start returned, in milliseconds: new objects are deleted, and changed
 // or deleted objects are restored. Watches get ordinary events. Reset ignores finalizers and webhooks, but takes half a
@@ -53,12 +53,12 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 // checkRunning returns an error if the server has ended: etcd wouldn't answer.
 func (s *Server) checkRunning() error {
 	select {
-	case <-s.running.ended:
+	case <-s.server.Ended():
 	default:
 		return nil
 	}
-	if s.running.err != nil {
-		return fmt.Errorf("the server has ended: %w", s.running.err)
+	if err := s.server.Err(); err != nil {
+		return fmt.Errorf("the server has ended: %w", err)
 	}
 	return errors.New("the server has been stopped")
 }

@@ -34,12 +34,12 @@ func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	if name == "" {
 		return failing(errNoUserName)
 	}
-	config, err := s.server.UserConfig(name, groups...)
+	cert, key, err := s.server.User(name, groups)
 	if err != nil {
-		// Only a machine without randomness causes this error.
 		return failing(fmt.Errorf("user %s: %w", name, err))
 	}
-	config.QPS = s.config.QPS
+	config := s.Config()
+	config.CertData, config.KeyData = cert, key
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[name] = config

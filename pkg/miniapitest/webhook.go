@@ -17,7 +17,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 const (
@@ -78,7 +78,7 @@ func (w *Webhook) URL() string {
 }
 
 // CABundle returns the certificate that verifies the handler's, in PEM.
-func (w *Webhook) CABundle() []byte { return w.server.ca }
+func (w *Webhook) CABundle() []byte { return w.server.authority.CA() }
 
 // ClientConfig returns the handler's address for a webhook configuration.
 func (w *Webhook) ClientConfig() admissionregistrationv1.WebhookClientConfig {
@@ -96,8 +96,8 @@ type webhookServer struct {
 	// patience is the time that a stop leaves to handlers whose calls the server waits for.
 	patience time.Duration
 
-	ca    []byte
-	issue func(hosts []string, ips []net.IP) (cert, key []byte, err error)
+	log       *serverLog
+	authority engine.Authority // set by serve
 
 	mu           sync.Mutex
 	handlers     map[string]http.Handler
@@ -106,20 +106,20 @@ type webhookServer struct {
 }
 
 // newWebhookServer listens on a port, so that its address is known. It answers after serve.
-func newWebhookServer(handlers map[string]http.Handler) (*webhookServer, error) {
+func newWebhookServer(handlers map[string]http.Handler, log *serverLog) (*webhookServer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for webhooks: %w", err)
 	}
 	return &webhookServer{
-		listener: listener, served: make(chan struct{}), patience: patience,
+		listener: listener, served: make(chan struct{}), patience: patience, log: log,
 		handlers: handlers, certificates: map[string]*tls.Certificate{},
 	}, nil
 }
 
 // serve answers requests with certificates of the server that calls these webhooks.
-func (s *webhookServer) serve(config *server.Config) {
-	s.ca, s.issue = config.CA(), config.ServingCertificate
+func (s *webhookServer) serve(authority engine.Authority) {
+	s.authority = authority
 	// A request whose body isn't read doesn't notice the end of its connection.
 	requests, end := context.WithCancel(context.Background())
 	s.http = &http.Server{
@@ -176,7 +176,7 @@ func (s *webhookServer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificat
 	if known := s.certificates[name]; known != nil {
 		return known, nil
 	}
-	cert, key, err := s.issue([]string{name}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback})
+	cert, key, err := s.authority.ServingCertificate([]string{name}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback})
 	if err != nil {
 		return nil, err
 	}
@@ -229,9 +229,9 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the connection is closed
 	}
 	defer s.inFlight.Done()
-	handler, reached := s.find(r.URL.Path), r.Header.Get(reachHeader) == reachRequest
+	handler, reached := s.find(r.URL.Path), r.Header.Get(engine.ReachHeader) == engine.ReachRequest
 	if reached {
-		w.Header().Set(reachHeader, reachAnswer)
+		w.Header().Set(engine.ReachHeader, engine.ReachAnswer)
 	}
 	switch {
 	case handler == nil:
@@ -240,6 +240,6 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// A handler gets only requests that it is configured for.
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		call(handler, w, r)
+		call(handler, s.log.logger(), w, r)
 	}
 }

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
@@ -78,47 +76,24 @@ func WithWebhookService(namespace, name string) Option {
 		if namespace == "" || name == "" {
 			return fmt.Errorf("the service of webhooks needs a namespace and a name: %q", namespace+"/"+name)
 		}
-		o.services = append(o.services, admission.ServicePort{Namespace: namespace, Name: name})
+		o.services = append(o.services, engine.Place{Namespace: namespace, Name: name})
 		return nil
 	}
 }
 
-// resolveServices gives the services of webhooks the fixture's address, except those that have another address in the
-// options.
-func (o *options) resolveServices(address string) {
-	services := o.services
+// placedServices returns the services of webhooks, with the fixture's address. An address of another option counts
+// instead.
+func (o *options) placedServices(address string) []engine.Place {
+	services := slices.Clone(o.services)
 	for _, object := range slices.Concat(o.definitions, o.configurations) {
 		for _, webhook := range object.webhooks {
 			if s := webhook.Service; s != nil {
-				services = append(services, admission.ServicePort{Namespace: s.Namespace, Name: s.Name})
+				services = append(services, engine.Place{Namespace: s.Namespace, Name: s.Name})
 			}
 		}
 	}
-	addresses := admission.ServiceAddresses{}
-	maps.Copy(addresses, o.server.Admission.Services) // the map may be the test's own
-	o.server.Admission.Services = addresses
-	placed := map[admission.ServicePort]bool{}
-	for port := range addresses {
-		placed[admission.ServicePort{Namespace: port.Namespace, Name: port.Name}] = true
+	for i := range services {
+		services[i].Address = address
 	}
-	for _, service := range services {
-		if !placed[service] {
-			addresses[service] = address
-		}
-	}
-}
-
-// placed reports whether the options give the service an address, whatever its Service object has.
-func (o *options) placed(service *utilwebhook.ClientConfigService) bool {
-	return o.placeOf(service) != ""
-}
-
-// placeOf returns the address that the options give a service's port, or else the service.
-func (o *options) placeOf(service *utilwebhook.ClientConfigService) string {
-	port := admission.ServicePort{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
-	if address, placed := o.server.Admission.Services[port]; placed {
-		return address
-	}
-	port.Port = 0
-	return o.server.Admission.Services[port]
+	return services
 }

@@ -1,4 +1,4 @@
-package miniapitest
+package local
 
 import (
 	"os"

@@ -1,7 +1,8 @@
-package miniapitest
+package local
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -13,25 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 
-	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-const (
-	// reachHeader marks the request by which Start reaches a webhook, and the fixture's answer. The fixture doesn't
-	// pass the request to the handler.
-	reachHeader  = "Miniapi-Reach"
-	reachRequest = "request"
-	reachAnswer  = "answer"
+// reachPeriod is the time between two attempts.
+const reachPeriod = 10 * time.Millisecond
 
-	// reachTimeout is the default of the options.
-	reachTimeout = 10 * time.Second
-	reachPeriod  = 10 * time.Millisecond
-)
-
-// reach sends a request to a webhook as the server does. Any HTTP status means that the webhook listens and is trusted.
-// Only the fixture itself reports a missing handler.
-func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConfig, timeout time.Duration) error {
-	client, err := s.WebhookClient(webhook)
+// Reach implements engine.Server. It sends a request to a webhook as the server does. Any HTTP status means that the
+// webhook listens and is trusted. Only the fixture itself reports a missing handler.
+func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeout time.Duration) error {
+	client, err := s.server.WebhookClient(clientConfig(webhook))
 	if err != nil {
 		return err
 	}
@@ -51,9 +43,26 @@ func reach(ctx context.Context, s *server.Server, webhook utilwebhook.ClientConf
 		return true, err
 	})
 	if err != nil {
-		return fmt.Errorf("webhook %q can't be reached: %w", webhook.Name, last)
+		return trust(fmt.Errorf("webhook %q can't be reached: %w", webhook.Name, last))
 	}
 	return nil
+}
+
+// trust marks the error of a certificate that isn't trusted.
+func trust(err error) error {
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		return &engine.UntrustedError{Err: err}
+	}
+	return err
+}
+
+// clientConfig returns the library's form of a webhook.
+func clientConfig(w engine.Webhook) utilwebhook.ClientConfig {
+	c := utilwebhook.ClientConfig{Name: w.Name, URL: w.URL, CABundle: w.CABundle}
+	if s := w.Service; s != nil {
+		c.Service = &utilwebhook.ClientConfigService{Namespace: s.Namespace, Name: s.Name, Path: s.Path, Port: s.Port}
+	}
+	return c
 }
 
 func request(ctx context.Context, client *http.Client, url string) error {
@@ -63,7 +72,7 @@ func request(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set(reachHeader, reachRequest)
+	r.Header.Set(engine.ReachHeader, engine.ReachRequest)
 	r.Close = true // the client makes no other request
 	response, err := client.Do(r)
 	if broken := (*net.OpError)(nil); err != nil && connected && !errors.As(err, &broken) {
@@ -73,7 +82,7 @@ func request(ctx context.Context, client *http.Client, url string) error {
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusNotFound && response.Header.Get(reachHeader) != "" {
+	if response.StatusCode == http.StatusNotFound && response.Header.Get(engine.ReachHeader) != "" {
 		return fmt.Errorf("the fixture has no handler for %s: WithWebhook gives it one", r.URL.Path)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package miniapitest
+package local
 
 import (
 	"flag" //nolint:depguard // klog's settings are Go flags
@@ -15,7 +15,7 @@ import (
 
 // processKlog passes klog's output to the logs of the running servers, in place of standard error. It is a variable of
 // the package because klog has one output for the process.
-var processKlog = &klogTap{logs: map[*serverLog]struct{}{}}
+var processKlog = &klogTap{logs: map[*log]struct{}{}}
 
 // klogTap is klog's output, unless the process has set another. Entries of other packages than the server's, and
 // entries while no server runs, go to standard error as before.
@@ -23,12 +23,12 @@ type klogTap struct {
 	once sync.Once
 
 	mu   sync.Mutex
-	logs map[*serverLog]struct{}
+	logs map[*log]struct{}
 }
 
 // attach adds the log of a server that starts. The log also gets the entries of other servers: klog can't tell servers
 // apart.
-func (k *klogTap) attach(l *serverLog) {
+func (k *klogTap) attach(l *log) {
 	k.once.Do(k.replaceStderr)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -36,7 +36,7 @@ func (k *klogTap) attach(l *serverLog) {
 }
 
 // detach removes the log of a server that has stopped.
-func (k *klogTap) detach(l *serverLog) {
+func (k *klogTap) detach(l *log) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.logs, l)
@@ -76,14 +76,14 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 var (
 	// serving are the packages of a server. Clients use some of them too.
 	serving = []string{
-		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/miniapitest.", "github.com/miniapi-dev/miniapi/pkg/registry",
+		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/", "github.com/miniapi-dev/miniapi/pkg/registry",
 		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
 		"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "k8s.io/apiserver/", "k8s.io/client-go/", "k8s.io/component-base/",
 		"k8s.io/kube-aggregator/", "k8s.io/kube-openapi/",
 	}
 	// logging are the packages through which they log.
 	logging = []string{
-		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/", "github.com/miniapi-dev/miniapi/pkg/miniapitest.(*klogTap)",
+		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/", "github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/local.(*klogTap)",
 	}
 )
 
