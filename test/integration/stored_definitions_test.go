@@ -52,17 +52,18 @@ spec:
               any: {type: object, x-kubernetes-preserve-unknown-fields: true, externalDocs: {url: https://example.com}}
 `
 
-// A definition is the same, and is served, in every encoding of the storage.
+// A definition is the same, and is served, whatever the media type of the storage is. The media type is of other kinds:
+// definitions are stored in JSON.
 func TestStoredDefinitions(t *testing.T) {
 	t.Parallel()
 	given := &unstructured.Unstructured{}
 	ok(t, given.UnmarshalJSON(must(yaml.YAMLToJSON([]byte(gauges)))(t)))
 	data := t.TempDir()
 	for _, test := range []struct{ name, mediaType, reason string }{
-		{"written", "application/json", "it is how definitions were stored, and what kube-apiserver stores"},
-		{"read", "application/vnd.kubernetes.protobuf", "a data folder stays readable"},
-		{"read again", "application/json", "and does so when it was changed"},
-		{"read by one without a type", "", "that stores JSON, as it does of other kinds"},
+		{"written", "application/json", "JSON is the media type of definitions"},
+		{"read", "application/vnd.kubernetes.protobuf", "protobuf is the default"},
+		{"read again", "application/json", "a change of the flag leaves the folder readable"},
+		{"read without a type", "", "the library's default is JSON"},
 	} {
 		srv := must(miniapitest.New(t.Context(), miniapitest.WithDataDir(data), miniapitest.WithServerOptions(func(o *server.Options) {
 			o.Etcd.DefaultStorageMediaType = test.mediaType

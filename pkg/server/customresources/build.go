@@ -61,9 +61,7 @@ func (r *Resources) libraryConfig(c Config) (*crdserver.Config, error) {
 	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
 	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
 
-	if err := storeDefinitions(&c.Etcd); err != nil {
-		return nil, err
-	}
+	storeDefinitions(&c.Etcd)
 	factory := &genericoptions.SimpleStorageFactory{StorageConfig: c.Etcd.StorageConfig}
 	g.RESTOptionsGetter = withBarrier(r.barrier, c.Stored(c.Etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
 	customResources := c.Stored(crdoptions.NewCRDRESTOptionsGetter(c.Etcd, g.ResourceTransformers, g.StorageObjectCountTracker))

@@ -1,39 +1,25 @@
 package customresources
 
 import (
-	"cmp"
-	"fmt"
-
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
-// storeDefinitions has CustomResourceDefinitions stored as other kinds are, in protobuf by default, and
-// reads JSON as well: a schema is read and written a dozen times before it is served, and each level of it
-// is parsed twice in JSON.
-func storeDefinitions(etcd *genericoptions.EtcdOptions) error {
-	version := apiextensionsv1.SchemeGroupVersion
-	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
-		StorageMediaType:  cmp.Or(etcd.DefaultStorageMediaType, runtime.ContentTypeJSON), // as of other kinds
-		StorageSerializer: crdserver.Codecs,
-		StorageVersion:    version,
-		MemoryVersion:     schema.GroupVersion{Group: version.Group, Version: runtime.APIVersionInternal},
-	})
-	if err != nil {
-		return fmt.Errorf("--storage-media-type %s: %w", etcd.DefaultStorageMediaType, err)
-	}
-	etcd.StorageConfig.Codec, etcd.StorageConfig.EncodeVersioner = definitionCodec{codec}, versioner
-	return nil
+// storeDefinitions has CustomResourceDefinitions stored as kube-apiserver stores them: in JSON and in v1beta1, which has
+// one schema for versions with the same schema.
+func storeDefinitions(etcd *genericoptions.EtcdOptions) {
+	etcd.StorageConfig.Codec = definitionCodec{crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)}
+	etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 }
 
-// definitionCodec gives a definition that was stored in protobuf the meaning that it has in JSON, in which
-// kube-apiserver stores definitions. JSON has either a schema or a boolean for further properties, and a schema allows
+// definitionCodec gives a definition that was stored in protobuf, as in data folders of earlier versions, the meaning that
+// the definition has in JSON. JSON has either a schema or a boolean for further properties, and a schema allows
 // them. Protobuf has both, and typed clients send the schema without the boolean.
 type definitionCodec struct{ runtime.Codec }
 
