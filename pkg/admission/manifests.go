@@ -3,18 +3,22 @@ package admission
 import (
 	"fmt"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission/initializer"
+
 	policyloader "k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
+
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // manifestLoaders returns the loaders of static admission manifests (KEP-5793): webhook configurations and policies in
@@ -28,27 +32,27 @@ func manifestLoaders() (*initializer.ManifestLoaders, error) {
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Version: "v1", Kind: "List"}, &metav1.List{})
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 
-	validatingWebhooks := manifestsOf("ValidatingWebhookConfiguration", validation.ValidatingWebhookConfiguration,
+	validatingWebhooks := manifestsOf("ValidatingWebhookConfiguration", admissionregistration.ValidateValidatingWebhookConfiguration,
 		func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) []admissionregistrationv1.ValidatingWebhookConfiguration {
 			return l.Items
 		})
-	mutatingWebhooks := manifestsOf("MutatingWebhookConfiguration", validation.MutatingWebhookConfiguration,
+	mutatingWebhooks := manifestsOf("MutatingWebhookConfiguration", admissionregistration.ValidateMutatingWebhookConfiguration,
 		func(l *admissionregistrationv1.MutatingWebhookConfigurationList) []admissionregistrationv1.MutatingWebhookConfiguration {
 			return l.Items
 		})
-	validatingPolicies := manifestsOf("ValidatingAdmissionPolicy", validation.ValidatingAdmissionPolicy,
+	validatingPolicies := manifestsOf("ValidatingAdmissionPolicy", admissionregistration.ValidateValidatingAdmissionPolicy,
 		func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) []admissionregistrationv1.ValidatingAdmissionPolicy {
 			return l.Items
 		})
-	validatingBindings := manifestsOf("ValidatingAdmissionPolicyBinding", validation.ValidatingAdmissionPolicyBinding,
+	validatingBindings := manifestsOf("ValidatingAdmissionPolicyBinding", admissionregistration.ValidateValidatingAdmissionPolicyBinding,
 		func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 			return l.Items
 		})
-	mutatingPolicies := manifestsOf("MutatingAdmissionPolicy", validation.MutatingAdmissionPolicy,
+	mutatingPolicies := manifestsOf("MutatingAdmissionPolicy", admissionregistration.ValidateMutatingAdmissionPolicy,
 		func(l *admissionregistrationv1.MutatingAdmissionPolicyList) []admissionregistrationv1.MutatingAdmissionPolicy {
 			return l.Items
 		})
-	mutatingBindings := manifestsOf("MutatingAdmissionPolicyBinding", validation.MutatingAdmissionPolicyBinding,
+	mutatingBindings := manifestsOf("MutatingAdmissionPolicyBinding", admissionregistration.ValidateMutatingAdmissionPolicyBinding,
 		func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
 			return l.Items
 		})

@@ -18,13 +18,13 @@ func addQuery(s *runtime.Scheme, options runtime.Object) error {
 		return nil
 	}
 	return s.AddConversionFunc((*url.Values)(nil), options, func(in, out any, _ conversion.Scope) error {
-		return decodeQuery(*in.(*url.Values), out)
+		return DecodeQuery(*in.(*url.Values), out)
 	})
 }
 
-// decodeQuery sets the fields of a struct from the query parameters of their JSON
+// DecodeQuery sets the fields of a struct from the query parameters of their JSON
 // names. Parameters that the struct doesn't have are ignored, as the reference does.
-func decodeQuery(query url.Values, out any) error {
+func DecodeQuery(query url.Values, out any) error {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")

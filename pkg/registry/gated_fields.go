@@ -120,18 +120,6 @@ func ofContainers(paths ...string) []string {
 	return fields
 }
 
-// ofStatuses are fields of the status of a pod's containers of every type.
-func ofStatuses(path string) []string {
-	return []string{
-		"Status.InitContainerStatuses." + path, "Status.ContainerStatuses." + path, "Status.EphemeralContainerStatuses." + path,
-	}
-}
-
-// ofRequests are fields of the requests of a claim for devices, whose spec is at a path.
-func ofRequests(spec, path string) []string {
-	return []string{spec + ".Devices.Requests.Exactly." + path, spec + ".Devices.Requests.FirstAvailable." + path}
-}
-
 // gatesOff are those of the gates that are off in a version of Kubernetes, nil being today's.
 func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	return slices.DeleteFunc(slices.Clone(gates), func(g Gate) bool {

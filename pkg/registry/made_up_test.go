@@ -1,4 +1,4 @@
-package registry
+package registry_test
 
 import (
 	"bytes"
@@ -25,11 +25,11 @@ import (
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
-	"github.com/miniapi-dev/miniapi/pkg/storage"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 // The kind that no API has: a kettle, in two versions of a group of its own. v1beta1 calls its litres "size".
@@ -103,19 +103,19 @@ var (
 )
 
 // kettle is the one row.
-var kettle = Kind{
+var kettle = registry.Kind{
 	Resource:   "kettles",
 	ShortNames: []string{"kt"},
 	Namespaced: true,
 	Object:     &Kettle{}, List: &KettleList{},
 	Status:     true,
 	Generation: true,
-	Defaults: []Default{DefaultOf(func(k *Kettle) {
+	Defaults: []registry.Default{registry.DefaultOf(func(k *Kettle) {
 		if k.Spec.Litres == 0 {
 			k.Spec.Litres = 2
 		}
 	})},
-	Hooks: HooksOf[*Kettle]{
+	Hooks: registry.HooksOf[*Kettle]{
 		Validate: func(k *Kettle) field.ErrorList {
 			if k.Spec.Litres > 5 {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "litres"), k.Spec.Litres, "must be less than or equal to 5")}
@@ -129,7 +129,7 @@ var kettle = Kind{
 			return nil
 		},
 	},
-	Fields: FieldsOf[*Kettle]{
+	Fields: registry.FieldsOf[*Kettle]{
 		Values: func(k *Kettle) fields.Set {
 			return fields.Set{"status.boiling": map[bool]string{true: "yes", false: "no"}[k.Status.Boiling]}
 		},
@@ -145,9 +145,9 @@ var kettle = Kind{
 }
 
 // kitchen is the group with the row's one line, its versions, and the conversion between them.
-var kitchen = Group{
+var kitchen = registry.Group{
 	Name: kettleV1.Group,
-	Versions: []Version{
+	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: func(s *runtime.Scheme) error {
 			s.AddKnownTypes(kettleV1, &Kettle{}, &KettleList{})
 			metav1.AddToGroupVersion(s, kettleV1)
@@ -170,7 +170,7 @@ var kitchen = Group{
 			return nil
 		}),
 	},
-	Kinds: []Kind{kettle},
+	Kinds: []registry.Kind{kettle},
 }
 
 // TestMadeUpKind proves that a row is all that a kind needs: a table of one group is served over HTTP.
@@ -294,24 +294,14 @@ func encode(t *testing.T, obj any) string {
 }
 
 // serve serves a table of groups over HTTP, on an etcd of its own, and returns its address.
-func serve(t *testing.T, groups ...Group) string {
+func serve(t *testing.T, groups ...registry.Group) string {
 	t.Helper()
-	table, err := NewTable(groups...)
+	table, err := registry.NewTable(groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	member, err := storage.Start(t.Context(), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := member.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	config := storagebackend.NewDefaultConfig("/registry", storedAs(table, kettleV1))
-	built, err := table.Build(table.DefaultAPIs(), Dependencies{
-		RESTOptions: member.RESTOptionsGetter(uncached(*config)),
+	built, err := table.Build(table.DefaultAPIs(), registry.Dependencies{
+		RESTOptions: registrytest.RESTOptions(registrytest.Start(t), table),
 		Written:     func(schema.GroupResource, runtime.Object) {},
 	})
 	if err != nil {
@@ -333,7 +323,7 @@ func serve(t *testing.T, groups ...Group) string {
 }
 
 // install adds a version's routes.
-func install(t *testing.T, container *restful.Container, table *Table, storages map[string]map[string]rest.Storage, gv schema.GroupVersion) {
+func install(t *testing.T, container *restful.Container, table *registry.Table, storages map[string]map[string]rest.Storage, gv schema.GroupVersion) {
 	t.Helper()
 	served := map[string][]string{}
 	for resource := range storages[gv.Version] {

@@ -7,7 +7,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -177,6 +176,3 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	m.SetManagedFields(managed)
 	return obj, nil
 }
-
-// selectorOf is the label selector that a plain set of labels stands for.
-func selectorOf(set labels.Set) *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: set} }

@@ -5,7 +5,64 @@
 // built of other groups: such a server makes a registry.Table of its own.
 package builtin
 
-import "github.com/miniapi-dev/miniapi/pkg/registry"
+import (
+	"sync"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
+	"github.com/miniapi-dev/miniapi/pkg/registry/apiregistration"
+	"github.com/miniapi-dev/miniapi/pkg/registry/apps"
+	"github.com/miniapi-dev/miniapi/pkg/registry/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/registry/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/registry/autoscaling"
+	"github.com/miniapi-dev/miniapi/pkg/registry/batch"
+	"github.com/miniapi-dev/miniapi/pkg/registry/certificates"
+	"github.com/miniapi-dev/miniapi/pkg/registry/coordination"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core"
+	"github.com/miniapi-dev/miniapi/pkg/registry/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/registry/events"
+	"github.com/miniapi-dev/miniapi/pkg/registry/extensions"
+	"github.com/miniapi-dev/miniapi/pkg/registry/flowcontrol"
+	"github.com/miniapi-dev/miniapi/pkg/registry/networking"
+	"github.com/miniapi-dev/miniapi/pkg/registry/node"
+	"github.com/miniapi-dev/miniapi/pkg/registry/policy"
+	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/registry/resource"
+	"github.com/miniapi-dev/miniapi/pkg/registry/scheduling"
+	"github.com/miniapi-dev/miniapi/pkg/registry/storage"
+	"github.com/miniapi-dev/miniapi/pkg/registry/storagemigration"
+)
 
 // Table is made once a process, at its first use.
-func Table() *registry.Table { return registry.Builtin() }
+func Table() *registry.Table { return table() }
+
+var table = sync.OnceValue(func() *registry.Table {
+	t, err := registry.NewTable(
+		core.Group,
+		apiregistration.Group,
+		apps.Group,
+		events.Group,
+		authentication.Group,
+		authorization.Group,
+		autoscaling.Group,
+		batch.Group,
+		certificates.Group,
+		networking.Group,
+		extensions.Group,
+		policy.Group,
+		rbac.Group,
+		storage.Group,
+		admissionregistration.Group,
+		scheduling.Group,
+		coordination.Group,
+		node.Group,
+		discovery.Group,
+		flowcontrol.Group,
+		resource.Group,
+		storagemigration.Group,
+	)
+	utilruntime.Must(err)
+	return t
+})

@@ -4,28 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Pod sets the defaults of a Pod, some of which a pod template doesn't get.
-func Pod(pod *corev1.Pod) {
-	DropInitContainerAnnotations(pod.Annotations)
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			requestsFromLimits(&containers[i].Resources)
-			if pod.Spec.HostNetwork {
-				hostPorts(containers[i].Ports)
-			}
-		}
-	}
-	podLevelResources(pod)
-	Pointer(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
-	PodSpec(&pod.Spec)
-	podIPs(&pod.Status)
-}
-
-// PodTemplate sets the defaults of a PodTemplate.
-func PodTemplate(t *corev1.PodTemplate) {
-	PodTemplateSpec(&t.Template)
-}
-
 // PodTemplateSpec sets the defaults of the template in a workload.
 func PodTemplateSpec(t *corev1.PodTemplateSpec) {
 	DropInitContainerAnnotations(t.Annotations)
@@ -114,23 +92,6 @@ func httpGet(a *corev1.HTTPGetAction) {
 func fieldRef(r *corev1.ObjectFieldSelector) {
 	if r != nil {
 		Zero(&r.APIVersion, "v1")
-	}
-}
-
-// hostPorts binds the ports of a pod in its node's network to the same ports there.
-func hostPorts(ports []corev1.ContainerPort) {
-	for i := range ports {
-		Zero(&ports[i].HostPort, ports[i].ContainerPort)
-	}
-}
-
-// podIPs keeps podIP the first of podIPs; a client that knows podIP alone decides.
-func podIPs(s *corev1.PodStatus) {
-	switch {
-	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
-		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
-	case len(s.PodIPs) > 0:
-		s.PodIP = s.PodIPs[0].IP
 	}
 }
 

@@ -64,14 +64,6 @@ func downwardAPIFiles(files []corev1.DownwardAPIVolumeFile) {
 	}
 }
 
-// PersistentVolume sets the defaults of a PersistentVolume.
-func PersistentVolume(v *corev1.PersistentVolume) {
-	Zero(&v.Status.Phase, corev1.VolumePending)
-	Zero(&v.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
-	Pointer(&v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-	VolumeSpec(&v.Spec)
-}
-
 // VolumeSpec sets the defaults that a volume's spec gets wherever it is: in a
 // PersistentVolume, and inline in a VolumeAttachment.
 func VolumeSpec(spec *corev1.PersistentVolumeSpec) {

@@ -50,19 +50,24 @@ func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores
 	return On(t, Start(t), table, deps)
 }
 
-// On returns the storages of a table's rows on an etcd, without watch caches. Where objects are
+// On returns the storages of a table's rows on an etcd. Where objects are
 // kept and what becomes of writes is added to deps.
 func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
-	deps.RESTOptions = member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", Codec(table))))
+	deps.RESTOptions = RESTOptions(member, table)
 	deps.Written = func(schema.GroupResource, runtime.Object) {}
 	stores := table.Stores(deps)
 	t.Cleanup(stores.Destroy)
 	return Stores{Stores: stores, Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table}
 }
 
-// Codec is a codec of a table's storage, which writes the preferred version of each kind as JSON.
-func Codec(table *registry.Table) runtime.Codec {
+// RESTOptions says how the rows of a table are stored in an etcd: without watch caches.
+func RESTOptions(member *storage.Member, table *registry.Table) generic.RESTOptionsGetter {
+	return member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec(table))))
+}
+
+// codec is a codec of a table's storage, which writes the preferred version of each kind as JSON.
+func codec(table *registry.Table) runtime.Codec {
 	serializer := table.Serializer()
 	json, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	return runtime.NewCodec(serializer.EncoderForVersion(json.Serializer, schema.GroupVersions(table.Scheme().PrioritizedVersionsAllGroups())),

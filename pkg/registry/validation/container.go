@@ -168,14 +168,6 @@ func TrimmedImage(path *field.Path, c *corev1.Container) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Child("image"), c.Image, "must not have leading or trailing whitespace")}
 }
 
-func trimmedImages(path *field.Path, containers []corev1.Container) field.ErrorList {
-	var f Findings
-	for i := range containers {
-		f.Merge(TrimmedImage(path.Index(i), &containers[i]))
-	}
-	return f.Errs
-}
-
 func pullPolicy(path *field.Path, policy corev1.PullPolicy) field.ErrorList {
 	return RequiredOneOf(path, policy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 }

@@ -2,7 +2,6 @@ package validation
 
 import (
 	"cmp"
-	"context"
 	"iter"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,11 +117,6 @@ func GatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, "")}
 }
 
-// declared checks a value by a rule of the library's declarative validation.
-func declared[T any](rule func(context.Context, operation.Operation, *field.Path, *T, *T) field.ErrorList, path *field.Path, value T) field.ErrorList {
-	return rule(context.Background(), operation.Operation{}, path, &value, nil)
-}
-
 // Nonnegative checks an integer of any size.
 func Nonnegative[T ~int | ~int32 | ~int64](path *field.Path, value T) field.ErrorList {
 	return apivalidation.ValidateNonnegativeField(int64(value), path)
@@ -153,14 +146,14 @@ var MetadataPath = field.NewPath("metadata")
 
 // Created checks the metadata of a new object.
 func Created(meta *metav1.ObjectMeta, s Scope, name apivalidation.ValidateNameFunc) Findings {
-	f := Findings{apivalidation.ValidateObjectMeta(meta, bool(s), name, MetadataPath)}
+	f := Findings{Errs: apivalidation.ValidateObjectMeta(meta, bool(s), name, MetadataPath)}
 	f.Merge(knownFinalizers(meta))
 	return f
 }
 
 // Updated checks the metadata of an object that replaces another.
 func Updated(meta, old *metav1.ObjectMeta) Findings {
-	f := Findings{apivalidation.ValidateObjectMetaUpdate(meta, old, MetadataPath)}
+	f := Findings{Errs: apivalidation.ValidateObjectMetaUpdate(meta, old, MetadataPath)}
 	f.Merge(knownFinalizers(meta))
 	return f
 }

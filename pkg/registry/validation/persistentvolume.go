@@ -1,97 +1,14 @@
 package validation
 
 import (
-	"fmt"
 	"path"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
-
-// PersistentVolume checks a new volume.
-func PersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
-	f := Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false), mountOptions(o))
-	return f.Errs
-}
-
-// PersistentVolumeUpdate checks a volume that replaces another: where its data is never
-// changes.
-func PersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
-	f := Findings{PersistentVolume(o)}
-	f.Merge(Created(&o.ObjectMeta, ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
-		PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
-	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
-	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
-		// The secret for growing may be added later.
-		now.CSI = now.CSI.DeepCopy()
-		now.CSI.ControllerExpandSecretRef = nil
-	}
-	if !apiequality.Semantic.DeepEqual(now, was) {
-		f.Add(field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
-			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", Difference(was, now))))
-	}
-	f.Merge(Unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
-	if old.Spec.NodeAffinity != nil && !sameAffinity(o.Spec.NodeAffinity, old.Spec.NodeAffinity) {
-		f.Add(field.Invalid(field.NewPath("nodeAffinity"), Unversioned(o.Spec.NodeAffinity),
-			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA"))
-	}
-	f.Merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, false))
-	return f.Errs
-}
-
-// PersistentVolumeStatusUpdate checks what a volume controller reports.
-func PersistentVolumeStatusUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
-	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
-	return f.Errs
-}
-
-// newLabels are what beta labels of nodes became.
-var newLabels = map[string]string{
-	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
-	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
-	"beta.kubernetes.io/os":             corev1.LabelOSStable,
-	"beta.kubernetes.io/arch":           corev1.LabelArchStable,
-	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
-}
-
-// sameAffinity compares what nodes can use a volume, taking new labels for old ones.
-func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
-	if now == nil || now.Required == nil || was.Required == nil ||
-		len(now.Required.NodeSelectorTerms) != len(was.Required.NodeSelectorTerms) {
-		return apiequality.Semantic.DeepEqual(now, was)
-	}
-	was = was.DeepCopy()
-	for i, term := range was.Required.NodeSelectorTerms {
-		expressions := now.Required.NodeSelectorTerms[i].MatchExpressions
-		for j := range min(len(term.MatchExpressions), len(expressions)) {
-			if key := &term.MatchExpressions[j].Key; newLabels[*key] == expressions[j].Key {
-				*key = expressions[j].Key
-			}
-		}
-	}
-	return apiequality.Semantic.DeepEqual(now, was)
-}
-
-// mountOptions checks that the annotation is for a source that takes it.
-func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
-	if _, ok := o.Annotations[corev1.MountOptionAnnotation]; !ok {
-		return nil
-	}
-	s := &o.Spec
-	if s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.Glusterfs != nil || s.NFS != nil || s.RBD != nil ||
-		s.Quobyte != nil || s.ISCSI != nil || s.Cinder != nil || s.CephFS != nil || s.AzureFile != nil ||
-		s.VsphereVolume != nil || s.AzureDisk != nil || s.PhotonPersistentDisk != nil {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(MetadataPath.Child("annotations", corev1.MountOptionAnnotation),
-		"may not specify mount options for this volume type")}
-}
 
 var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
 	corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
@@ -255,7 +172,7 @@ var persistentVolumeKinds = []volumeKind{
 
 func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSource) field.ErrorList {
 	const form = "must be valid format"
-	f := Findings{Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
+	f := Findings{Errs: Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
 	if s.IQN != "" {
 		f.Merge(iscsiName(path.Child("iqn"), s.IQN, form))
 	}
@@ -271,7 +188,7 @@ func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSour
 }
 
 func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) field.ErrorList {
-	f := Findings{CSIDriverName(path.Child("driver"), s.Driver)}
+	f := Findings{Errs: CSIDriverName(path.Child("driver"), s.Driver)}
 	f.Merge(Present(path, "volumeHandle", s.VolumeHandle))
 	for _, ref := range []struct {
 		name string

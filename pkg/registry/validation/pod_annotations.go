@@ -80,27 +80,6 @@ func seccompAnnotation(path *field.Path, v string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must be a valid seccomp profile")}
 }
 
-// podAnnotationsUpdate checks that annotations of a pod which are read once stay.
-func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
-	var f Findings
-	fixed := func(k, msg string) {
-		f.AddIf(strings.HasPrefix(k, AppArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
-		f.AddIf(k == corev1.MirrorPodAnnotationKey, field.Forbidden(path.Key(k), "may not "+msg+" mirror pod annotation"))
-	}
-	for k, was := range Sorted(old.Annotations) {
-		if v, still := pod.Annotations[k]; !still || v != was {
-			fixed(k, "remove or update")
-		}
-	}
-	for k := range Sorted(pod.Annotations) {
-		if _, was := old.Annotations[k]; !was {
-			fixed(k, "add")
-		}
-	}
-	f.Merge(PodAnnotations(path, pod.Annotations, &pod.Spec))
-	return f.Errs
-}
-
 // ProfilesAgree checks that annotations and fields for the same profile say the same.
 func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
 	var f Findings

@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -13,6 +12,9 @@ import (
 // have another place than in v1: whatever is shared with the host is in the security
 // context, which is always there.
 type InternalPodSpec struct{ spec *corev1.PodSpec }
+
+// InternalPodSpecOf is a pod's spec as the internal one.
+func InternalPodSpecOf(spec *corev1.PodSpec) InternalPodSpec { return InternalPodSpec{spec} }
 
 // internalPodFields are the names of the internal type, in its order. SecurityContext
 // is written apart.
@@ -67,14 +69,4 @@ func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, where func(str
 		}
 		return writeMember(b, names[i], value)
 	})
-}
-
-// internalTemplate is the same for a pod template.
-type internalTemplate struct {
-	metav1.ObjectMeta
-	Spec InternalPodSpec
-}
-
-func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
-	return internalTemplate{t.ObjectMeta, InternalPodSpec{&t.Spec}}
 }

@@ -7,20 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// PodTemplate checks a new pod template.
-func PodTemplate(o *corev1.PodTemplate) field.ErrorList {
-	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(PodTemplateSpec(field.NewPath("template"), &o.Template))
-	return f.Errs
-}
-
-// PodTemplateUpdate checks a pod template that replaces another.
-func PodTemplateUpdate(o, old *corev1.PodTemplate) field.ErrorList {
-	f := Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(PodTemplateSpec(field.NewPath("template"), &o.Template))
-	return f.Errs
-}
-
 // PodTemplateSpec checks what pods are created from.
 func PodTemplateSpec(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
 	var f Findings

@@ -1,65 +1,11 @@
 package warnings
 
 import (
-	"context"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
-
-// Pod returns the warnings of a pod. Updates have none: they come from machines, often,
-// and change little of what there is to warn of.
-func Pod(_ context.Context, pod, old *corev1.Pod) []string {
-	if old != nil {
-		return nil
-	}
-	var l List
-	l.Hostname("this is used in the Pod's hostname", pod.Name)
-	l.PodTemplate(nil, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
-	return l
-}
-
-// PodStatus returns the warnings of a pod's status.
-func PodStatus(_ context.Context, pod, _ *corev1.Pod) []string {
-	var l List
-	for i, ip := range pod.Status.PodIPs {
-		l.Ip(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)
-	}
-	for i, ip := range pod.Status.HostIPs {
-		l.Ip(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)
-	}
-	return l
-}
 
 // AppArmorMessage is what is said of AppArmor annotations.
 const AppArmorMessage = `deprecated since v1.30; use the "appArmorProfile" field instead`
-
-// PodAppArmor returns the warnings of AppArmor annotations that a pod's fields don't
-// repeat. Unlike Pod it must see the pod before such an annotation is copied to the field
-// of its container.
-func PodAppArmor(_ context.Context, pod, _ *corev1.Pod) []string {
-	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
-		return nil
-	}
-	var l List
-	for _, c := range podspec.Containers(&pod.Spec, nil) {
-		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
-		annotation, annotated := pod.Annotations[key]
-		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
-			continue
-		}
-		profile := AppArmorProfile(annotation)
-		if profile == nil || !equality.Semantic.DeepEqual(profile, PodAppArmorProfile(&pod.Spec)) {
-			l.At(field.NewPath("metadata", "annotations").Key(key), AppArmorMessage)
-		}
-	}
-	return l
-}
 
 // PodAppArmorProfile is the AppArmor profile of a pod, or nil.
 func PodAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
@@ -67,19 +13,4 @@ func PodAppArmorProfile(spec *corev1.PodSpec) *corev1.AppArmorProfile {
 		return nil
 	}
 	return spec.SecurityContext.AppArmorProfile
-}
-
-// AppArmorProfile is the field that says what an AppArmor annotation says, or nil for
-// one that says nothing valid.
-func AppArmorProfile(annotation string) *corev1.AppArmorProfile {
-	switch annotation {
-	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
-	case corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
-	}
-	if name, ok := strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix); ok && name != "" {
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr.To(name)}
-	}
-	return nil
 }

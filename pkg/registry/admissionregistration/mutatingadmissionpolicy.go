@@ -1,0 +1,159 @@
+package admissionregistration
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// mutatingAdmissionPolicyKind is the row of mutatingadmissionpolicies.
+var mutatingAdmissionPolicyKind = registry.Kind{
+	Resource:   "mutatingadmissionpolicies",
+	Categories: []string{"api-extensions"},
+	Object:     &admissionregistrationv1.MutatingAdmissionPolicy{}, List: &admissionregistrationv1.MutatingAdmissionPolicyList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultMutatingAdmissionPolicy),
+		registry.DefaultOf(defaultMutatingAdmissionPolicyV1beta1),
+		registry.DefaultOf(defaultMutatingAdmissionPolicyV1alpha1),
+	},
+	Generation:        true,
+	ConditionalUpdate: true,
+	Printer:           &mutatingAdmissionPolicyColumns,
+	Hooks:             withoutStaticNames(mutatingPolicyHooks),
+}
+
+// defaultMutatingAdmissionPolicy sets the defaults of a MutatingAdmissionPolicy.
+func defaultMutatingAdmissionPolicy(p *admissionregistrationv1.MutatingAdmissionPolicy) {
+	defaults.Pointer(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
+	defaultMatchResources(p.Spec.MatchConstraints)
+}
+
+// defaultMutatingAdmissionPolicyV1beta1 sets the defaults of an
+// admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicy.
+func defaultMutatingAdmissionPolicyV1beta1(p *admissionv1beta1.MutatingAdmissionPolicy) {
+	defaults.Pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
+	matchResourcesV1beta1(p.Spec.MatchConstraints)
+}
+
+// defaultMutatingAdmissionPolicyV1alpha1 sets the defaults of an
+// admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicy.
+func defaultMutatingAdmissionPolicyV1alpha1(p *admissionv1alpha1.MutatingAdmissionPolicy) {
+	defaults.Pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
+	matchResourcesV1alpha1(p.Spec.MatchConstraints)
+}
+
+// ValidateMutatingAdmissionPolicy checks a new policy, and compiles its expressions.
+func ValidateMutatingAdmissionPolicy(o *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
+	return mutatingPolicy(o, storedPolicy{})
+}
+
+// validateMutatingAdmissionPolicyUpdate checks a policy that replaces another.
+func validateMutatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
+	stored := storedPolicy{sameConditions: reflect.DeepEqual(o.Spec.ParamKind, old.Spec.ParamKind) &&
+		reflect.DeepEqual(o.Spec.MatchConditions, old.Spec.MatchConditions)}
+	stored.conditions = conditionTexts(old.Spec.MatchConditions)
+	stored.expressions = sets.New[string]()
+	for _, m := range old.Spec.Mutations {
+		if m.ApplyConfiguration != nil {
+			stored.expressions.Insert(m.ApplyConfiguration.Expression)
+		}
+		if m.JSONPatch != nil {
+			stored.expressions.Insert(m.JSONPatch.Expression)
+		}
+	}
+	return mutatingPolicy(o, stored)
+}
+
+func mutatingPolicy(o *admissionregistrationv1.MutatingAdmissionPolicy, stored storedPolicy) field.ErrorList {
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(&o.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
+	spec := field.NewPath("spec")
+	s := &o.Spec
+	f.Merge(policyMatching(s.FailurePolicy, s.ParamKind, s.MatchConstraints, s.MatchConditions, stored, spec))
+	f.Merge(mutatedOperations(s.MatchConstraints, spec.Child("matchConstraints")))
+
+	compiler, err := policyCompiler(true)
+	if err != nil {
+		return append(f.Errs, field.InternalError(spec.Child("variables"), err))
+	}
+	uses := plugincel.OptionalVariableDeclarations{HasParams: s.ParamKind != nil, HasAuthorizer: true}
+	f.Merge(policyVariables(compiler, s.Variables, uses, stored, spec.Child("variables")))
+	path := spec.Child("mutations")
+	f.AddIf(len(s.Mutations) == 0, field.Required(path, "mutations must contain at least one item"))
+	uses.HasPatchTypes = true
+	for i, m := range s.Mutations {
+		f.Merge(policyMutation(compiler, &m, uses, stored, path.Index(i)))
+	}
+	f.Merge(validation.RequiredOneOf(spec.Child("reinvocationPolicy"), s.ReinvocationPolicy, reinvocationPolicies...))
+	return f.Errs
+}
+
+// policyMutation checks that a mutation has the one member that its type names.
+func policyMutation(compiler plugincel.Compiler, m *admissionregistrationv1.Mutation,
+	uses plugincel.OptionalVariableDeclarations, stored storedPolicy, path *field.Path) field.ErrorList {
+	var f validation.Findings
+	f.Merge(validation.RequiredOneOf(path.Child("patchType"), m.PatchType,
+		admissionregistrationv1.PatchTypeApplyConfiguration, admissionregistrationv1.PatchTypeJSONPatch))
+
+	member := func(patchType admissionregistrationv1.PatchType, name string, set bool, text string, accessor plugincel.ExpressionAccessor) {
+		path := path.Child(name)
+		switch {
+		case m.PatchType == patchType && !set:
+			f.Add(field.Required(path, "must be specified when patchType is "+string(patchType)))
+		case m.PatchType == patchType && strings.TrimSpace(text) == "":
+			f.Add(field.Required(path.Child("expression"), "expression is not specified"))
+		case m.PatchType == patchType:
+			e := validation.Expression{ExpressionAccessor: accessor, Uses: uses, Stored: stored.expressions, Written: text}
+			f.Merge(e.Check(compiler, path.Child("expression")))
+		case set && m.PatchType != "":
+			f.Add(field.Invalid(path, "{ "+name+" }", "must not be specified when patchType is "+string(m.PatchType)))
+		}
+	}
+	var apply, json string
+	if m.ApplyConfiguration != nil {
+		apply = m.ApplyConfiguration.Expression
+	}
+	if m.JSONPatch != nil {
+		json = m.JSONPatch.Expression
+	}
+	member(admissionregistrationv1.PatchTypeApplyConfiguration, "applyConfiguration", m.ApplyConfiguration != nil, apply,
+		&patch.ApplyConfigurationCondition{Expression: apply})
+	member(admissionregistrationv1.PatchTypeJSONPatch, "jsonPatch", m.JSONPatch != nil, json, &patch.JSONPatchCondition{Expression: json})
+	return f.Errs
+}
+
+var mutatingPolicyHooks = registry.HooksOf[*admissionregistrationv1.MutatingAdmissionPolicy]{
+	Validate:       ValidateMutatingAdmissionPolicy,
+	ValidateUpdate: validateMutatingAdmissionPolicyUpdate,
+	Authorize: func(ctx context.Context, deps registry.Dependencies, p, old *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
+		if old != nil && apiequality.Semantic.DeepEqual(p.Spec.ParamKind, old.Spec.ParamKind) {
+			return nil
+		}
+		return forbidden("paramKind", mayReadParams(ctx, deps, p.Spec.ParamKind))
+	},
+}
+
+var mutatingAdmissionPolicyColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Number("Mutations", "Mutation indicates the number of mutations rules defined in this configuration"),
+		paramKindColumn,
+		printers.AgeColumn,
+	},
+	func(p *admissionregistrationv1.MutatingAdmissionPolicy) []any {
+		return []any{p.Name, int64(len(p.Spec.Mutations)), paramKindCell(p.Spec.ParamKind), printers.Since(p.CreationTimestamp)}
+	})

@@ -1,0 +1,77 @@
+package admissionregistration
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestPolicyParameters(t *testing.T) {
+	t.Parallel()
+	jane := &user.DefaultInfo{Name: "jane"}
+	policy := func(kind string) *admissionregistrationv1.ValidatingAdmissionPolicy {
+		return &admissionregistrationv1.ValidatingAdmissionPolicy{Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: kind},
+		}}
+	}
+	for _, test := range []struct {
+		name, reason string
+		who          user.Info
+		kind         string
+		old          *admissionregistrationv1.ValidatingAdmissionPolicy
+		want         string
+	}{
+		{
+			name: "may not read", reason: "a policy would tell what is in them",
+			who: jane, kind: "Secret", want: `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`,
+		},
+		{
+			name: "other parameters before", reason: "an update that changes the kind is as good as a new policy",
+			who: jane, kind: "Secret", old: policy("ConfigMap"), want: `must have "get" permission`,
+		},
+		{name: "same parameters before", reason: "they were there before jane came", who: jane, kind: "Secret", old: policy("Secret")},
+		{name: "may read", reason: "there is nothing to learn", who: &user.DefaultInfo{Name: "reader"}, kind: "Secret"},
+		{
+			name: "may not read everything", reason: "nobody knows which resource an unknown kind will be", kind: "Unknown",
+			who: &user.DefaultInfo{Name: "reader"}, want: `must have "get" permission on all objects of the referenced paramKind (kind=Unknown, apiVersion=v1)`,
+		},
+		{name: "may read everything", reason: "that is what is asked of an unknown kind", kind: "Unknown", who: &user.DefaultInfo{Name: "auditor"}},
+		{name: "may do everything", reason: "nobody is asked", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			deps := registry.Dependencies{
+				ResourceOf: func(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+					return gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), gvk.Kind != "Unknown"
+				},
+				Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+					if a.GetUser().GetName() == "reader" && a.GetVerb() == "get" && a.GetResource() == "secrets" && a.GetName() == "*" {
+						return authorizer.DecisionAllow, "", nil
+					}
+					if a.GetUser().GetName() == "auditor" && a.GetVerb() == "get" && a.GetResource() == "*" && a.GetName() == "*" {
+						return authorizer.DecisionAllow, "", nil
+					}
+					return authorizer.DecisionNoOpinion, "", nil
+				}),
+			}
+			ctx := genericapirequest.WithUser(registrytest.Through(corev1.SchemeGroupVersion), test.who)
+			errs := validatingPolicyHooks.Authorize(ctx, deps, policy(test.kind), test.old)
+			if test.want == "" && len(errs) == 0 {
+				return
+			}
+			if test.want == "" || len(errs) != 1 || errs[0].Field != "spec.paramKind" || !strings.Contains(errs[0].Detail, test.want) {
+				t.Errorf("%v, want %q: %s", errs, test.want, test.reason)
+			}
+		})
+	}
+}

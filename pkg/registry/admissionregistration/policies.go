@@ -1,0 +1,299 @@
+package admissionregistration
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+func defaultMatchResources(m *admissionv1.MatchResources) {
+	if m == nil {
+		return
+	}
+	defaults.Pointer(&m.MatchPolicy, admissionv1.Equivalent)
+	selectors(&m.NamespaceSelector, &m.ObjectSelector)
+	for _, resourceRules := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
+		for i := range resourceRules {
+			rule(&resourceRules[i].Rule)
+		}
+	}
+}
+
+// storedPolicy is what an old policy lets its successor keep.
+type storedPolicy struct {
+	sameConditions                                 bool
+	conditions, expressions, messages, annotations sets.Set[string]
+}
+
+func conditionTexts(conditions []admissionv1.MatchCondition) sets.Set[string] {
+	texts := sets.New[string]()
+	for _, c := range conditions {
+		texts.Insert(c.Expression)
+	}
+	return texts
+}
+
+// policyCompiler makes a compiler, which remembers variables if there are any.
+func policyCompiler(variables bool) (plugincel.Compiler, error) {
+	if !variables {
+		return plainCompiler(), nil
+	}
+	return plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+}
+
+// policyMatching checks what both kinds of policy say about what they apply to.
+func policyMatching(failure *admissionv1.FailurePolicyType, params *admissionv1.ParamKind, match *admissionv1.MatchResources,
+	conditions []admissionv1.MatchCondition, stored storedPolicy, spec *field.Path) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(failure == nil, field.Required(spec.Child("failurePolicy"), ""))
+	f.Merge(validation.OptionalOneOf(spec.Child("failurePolicy"), failure, failurePolicies...))
+	if params != nil {
+		f.Merge(paramKind(params, spec.Child("paramKind")))
+	}
+	path := spec.Child("matchConstraints")
+	if match == nil {
+		f.Add(field.Required(path, ""))
+	} else {
+		f.Merge(matchResources(match, path))
+		// Without a rule there are no types to check expressions against.
+		f.AddIf(len(match.ResourceRules) == 0, field.Required(path.Child("resourceRules"), ""))
+	}
+	if !stored.sameConditions {
+		f.Merge(matchConditions(conditions, params != nil, stored.conditions, spec.Child("matchConditions")))
+	}
+	return f.Errs
+}
+
+func paramKind(k *admissionv1.ParamKind, path *field.Path) field.ErrorList {
+	var f validation.Findings
+	version := path.Child("apiVersion")
+	group, name, slash := strings.Cut(k.APIVersion, "/")
+	if !slash {
+		group, name = "", k.APIVersion
+	}
+	switch {
+	case k.APIVersion == "":
+		f.Add(field.Required(version, ""))
+	case strings.Count(k.APIVersion, "/") > 1:
+		f.Add(field.Invalid(version, k.APIVersion, "unexpected GroupVersion string: "+k.APIVersion))
+	default:
+		if group != "" {
+			f.Merge(validation.Follows(validation.Joined(utilvalidation.IsDNS1123Subdomain, ","), version, group))
+		}
+		if name == "" {
+			f.Add(field.Invalid(version, k.APIVersion, "version must be specified"))
+		} else {
+			f.Merge(validation.Follows(validation.Joined(utilvalidation.IsDNS1035Label, ","), version, name))
+		}
+	}
+	if k.Kind == "" {
+		f.Add(field.Required(path.Child("kind"), ""))
+	} else if msgs := utilvalidation.IsDNS1035Label(strings.ToLower(k.Kind)); len(msgs) > 0 {
+		f.Add(field.Invalid(path.Child("kind"), k.Kind,
+			"may have mixed case, but should otherwise match: "+strings.Join(msgs, ",")))
+	}
+	return f.Errs
+}
+
+func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(m.MatchPolicy == nil, field.Required(at.Child("matchPolicy"), ""))
+	f.Merge(validation.OptionalOneOf(at.Child("matchPolicy"), m.MatchPolicy, matchPolicies...))
+	for _, s := range []struct {
+		name     string
+		selector *metav1.LabelSelector
+	}{{"namespaceSelector", m.NamespaceSelector}, {"objectSelector", m.ObjectSelector}} {
+		f.AddIf(s.selector == nil, field.Required(at.Child(s.name), ""))
+		f.Merge(metav1validation.ValidateLabelSelector(s.selector, metav1validation.LabelSelectorValidationOptions{}, at.Child(s.name)))
+	}
+	for _, rules := range []struct {
+		name  string
+		rules []admissionv1.NamedRuleWithOperations
+	}{{"resourceRules", m.ResourceRules}, {"excludeResourceRules", m.ExcludeResourceRules}} {
+		for i, r := range rules.rules {
+			at := at.Child(rules.name).Index(i)
+			for j, name := range r.ResourceNames {
+				at := at.Child("resourceNames").Index(j)
+				f.Merge(validation.Follows(validation.Named(validation.PathSegmentName), at, name))
+				f.AddIf(slices.Contains(r.ResourceNames[:j], name), field.Duplicate(at, name))
+			}
+			f.Merge(admissionRule(&r.RuleWithOperations, at))
+		}
+	}
+	return f.Errs
+}
+
+// mutatedOperations checks that a mutating policy matches no deletions, which have no object to change: "*" stands for the
+// other operations.
+func mutatedOperations(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
+	if m == nil {
+		return nil
+	}
+	var f validation.Findings
+	for _, r := range m.ResourceRules {
+		for _, op := range r.Operations {
+			f.Merge(validation.OneOf(at.Child("resourceRules", "operations"), op,
+				admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update))
+		}
+	}
+	return f.Errs
+}
+
+func policyVariables(compiler plugincel.Compiler, variables []admissionv1.Variable,
+	uses plugincel.OptionalVariableDeclarations, stored storedPolicy, path *field.Path) field.ErrorList {
+	var f validation.Findings
+	for i, v := range variables {
+		path := path.Index(i)
+		if strings.TrimSpace(v.Name) == "" {
+			f.Add(field.Required(path.Child("name"), "name is not specified"))
+		} else {
+			f.AddIf(!isCELIdentifier(v.Name), field.Invalid(path.Child("name"), v.Name, "name is not a valid CEL identifier"))
+		}
+		composed, ok := compiler.(*plugincel.CompositedCompiler)
+		if strings.TrimSpace(v.Expression) == "" {
+			f.Add(field.Required(path.Child("expression"), "expression is not specified"))
+		} else if ok {
+			variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
+			e := validation.Expression{ExpressionAccessor: variable, Stored: stored.expressions, Written: v.Expression}
+			f.Merge(e.Failure(composed.CompileAndStoreVariable(variable, uses, e.Environment()).Error, path.Child("expression")))
+		}
+	}
+	return f.Errs
+}
+
+func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionv1.ParamRef,
+	match *admissionv1.MatchResources, matchField string) validation.Findings {
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
+	spec := field.NewPath("spec")
+	f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("policyName"), policy))
+	if params != nil {
+		f.Merge(paramRef(params, spec.Child("paramRef")))
+	}
+	if match != nil {
+		f.Merge(matchResources(match, spec.Child(matchField)))
+	}
+	return f
+}
+
+func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
+	var f validation.Findings
+	const exclusive = "name and selector are mutually exclusive"
+	if r.Name != "" {
+		f.Merge(validation.Follows(validation.Named(validation.PathSegmentName), at.Child("name"), r.Name))
+		f.AddIf(r.Selector != nil, field.Forbidden(at.Child("name"), exclusive))
+	}
+	if r.Selector != nil {
+		f.Merge(metav1validation.ValidateLabelSelector(r.Selector, metav1validation.LabelSelectorValidationOptions{}, at.Child("selector")))
+		f.AddIf(r.Name != "", field.Forbidden(at.Child("selector"), exclusive))
+	}
+	f.AddIf(r.Name == "" && r.Selector == nil, field.Required(at, "one of name or selector must be specified"))
+
+	action := at.Child("parameterNotFoundAction")
+	if r.ParameterNotFoundAction == nil {
+		f.Add(field.Required(action, ""))
+	} else {
+		f.Merge(validation.RequiredOneOf(action, *r.ParameterNotFoundAction, admissionv1.DenyAction, admissionv1.AllowAction))
+	}
+	return f.Errs
+}
+
+// plainCompilers are those of plainCompiler, by the version up to which expressions may use what is new.
+var plainCompilers sync.Map
+
+// plainCompiler compiles expressions that can't use variables. It is expensive to make
+// and has no state.
+func plainCompiler() plugincel.Compiler {
+	version := environment.DefaultCompatibilityVersion()
+	made, _ := plainCompilers.LoadOrStore(version.String(), sync.OnceValue(func() plugincel.Compiler {
+		return plugincel.NewCompiler(environment.MustBaseEnvSet(version))
+	}))
+	return made.(func() plugincel.Compiler)()
+}
+
+// maxMatchConditions is the number of conditions that a webhook or a policy can have.
+const maxMatchConditions = 64
+
+// matchConditions checks the conditions of a webhook or a policy (KEP-3716).
+func matchConditions(conditions []admissionv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(len(conditions) > maxMatchConditions, field.TooMany(path, len(conditions), maxMatchConditions))
+	names := sets.New[string]()
+	for i, c := range conditions {
+		path := path.Index(i)
+		if text := strings.TrimSpace(c.Expression); text == "" {
+			f.Add(field.Required(path.Child("expression"), ""))
+		} else {
+			e := validation.Expression{
+				ExpressionAccessor: &matchconditions.MatchCondition{Expression: text},
+				Uses:               plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true},
+				Stored:             stored, Written: text,
+			}
+			f.Merge(e.Check(plainCompiler(), path.Child("expression")))
+		}
+		if c.Name == "" {
+			f.Add(field.Required(path.Child("name"), ""))
+			continue
+		}
+		f.Merge(validation.Qualified(path.Child("name"), c.Name))
+		f.AddIf(names.Has(c.Name), field.Duplicate(path.Child("name"), c.Name))
+		names.Insert(c.Name)
+	}
+	return f.Errs
+}
+
+var (
+	celIdentifier = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]*$`)
+	// celReserved are the words of the CEL specification that no name may be.
+	celReserved = strings.Fields("true false null in as break const continue else for function if import let " +
+		"loop package namespace return var void while")
+)
+
+func isCELIdentifier(s string) bool {
+	return celIdentifier.MatchString(s) && !slices.Contains(celReserved, s)
+}
+
+var paramKindColumn = printers.Text("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy")
+
+var policyNameColumn = printers.Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to")
+
+var paramRefColumn = printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param") //nolint:misspell // kube-apiserver's text
+
+func paramKindCell(k *admissionv1.ParamKind) string {
+	if k == nil {
+		return printers.Unset
+	}
+	return k.APIVersion + "/" + k.Kind
+}
+
+// paramRefCell is the parameter by name or by selector. Whether it has a namespace can't be
+// told from a name alone: "*" stands for it.
+func paramRefCell(r *admissionv1.ParamRef) string {
+	switch {
+	case r == nil:
+		return printers.Unset
+	case r.Name != "" && r.Namespace != "":
+		return r.Namespace + "/" + r.Name
+	case r.Name != "":
+		return "*/" + r.Name
+	case r.Selector != nil:
+		return r.Selector.String()
+	}
+	return printers.Unset
+}

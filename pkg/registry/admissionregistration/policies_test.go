@@ -1,0 +1,147 @@
+package admissionregistration
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func configMaps() *admissionv1.MatchResources {
+	return &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+		},
+	}}}
+}
+
+func TestValidatingAdmissionPolicy(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		spec         admissionv1.ValidatingAdmissionPolicySpec
+		want         []string
+	}{
+		{
+			name: "valid", reason: "variables, parameters and all kinds of expression compile together",
+			spec: admissionv1.ValidatingAdmissionPolicySpec{
+				ParamKind:        &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+				MatchConstraints: configMaps(),
+				MatchConditions:  []admissionv1.MatchCondition{{Name: "a", Expression: "params != null"}},
+				Variables:        []admissionv1.Variable{{Name: "one", Expression: "1"}, {Name: "two", Expression: "variables.one + 1"}},
+				Validations: []admissionv1.Validation{{
+					Expression: "variables.two == 2 && authorizer.group('').resource('pods').check('get').allowed()", MessageExpression: "'no ' + params.metadata.name",
+				}},
+				AuditAnnotations: []admissionv1.AuditAnnotation{{Key: "k", ValueExpression: "string(variables.two)"}},
+			},
+		},
+		{
+			name: "nothing said", reason: "a policy matches and checks something",
+			want: []string{
+				"spec.matchConstraints: Required value",
+				"spec.validations: Required value: validations or auditAnnotations must contain at least one item",
+				"spec.auditAnnotations: Required value: validations or auditAnnotations must contain at least one item",
+			},
+		},
+		{
+			name: "types", reason: "each expression yields what it is for",
+			spec: admissionv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: configMaps(),
+				Variables:        []admissionv1.Variable{{Name: "in", Expression: " "}},
+				Validations: []admissionv1.Validation{
+					{Expression: "1", MessageExpression: "2", Message: " "},
+					{Expression: "true", Message: "a\nb", Reason: ptr.To(metav1.StatusReasonConflict), MessageExpression: " "},
+				},
+				AuditAnnotations: []admissionv1.AuditAnnotation{{Key: "k", ValueExpression: "3"}, {Key: "k", ValueExpression: "'s'"}},
+			},
+			want: []string{
+				`spec.variables[0].name: Invalid value: "in": name is not a valid CEL identifier`,
+				"spec.variables[0].expression: Required value: expression is not specified",
+				`spec.validations[0].expression: Invalid value: "1": must evaluate to bool but got int`,
+				`spec.validations[0].messageExpression: Invalid value: "2": must evaluate to string but got int`,
+				`spec.validations[0].message: Invalid value: " ": message must be non-empty if specified`,
+				`spec.validations[1].messageExpression: Invalid value: " ": must be non-empty if specified`,
+				`spec.validations[1].message: Invalid value: "a\nb": message must not contain line breaks`,
+				`spec.validations[1].reason: Unsupported value: "Conflict": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"`,
+				`spec.auditAnnotations[0].valueExpression: Invalid value: "3": must evaluate to one of [string null_type] but got int`,
+				`spec.auditAnnotations[1].key: Duplicate value: "k"`,
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			o := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}, Spec: tc.spec}
+			defaultValidatingAdmissionPolicy(o)
+			registrytest.WantErrors(t, tc.reason, ValidateValidatingAdmissionPolicy(o), tc.want...)
+		})
+	}
+}
+
+func TestMutatingAdmissionPolicy(t *testing.T) {
+	t.Parallel()
+	policy := func(mutations ...admissionv1.Mutation) *admissionv1.MutatingAdmissionPolicy {
+		o := &admissionv1.MutatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "policy"},
+			Spec: admissionv1.MutatingAdmissionPolicySpec{
+				MatchConstraints: configMaps(), Mutations: mutations, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			},
+		}
+		defaultMutatingAdmissionPolicy(o)
+		return o
+	}
+	apply := func(s string) *admissionv1.ApplyConfiguration { return &admissionv1.ApplyConfiguration{Expression: s} }
+	patch := func(s string) *admissionv1.JSONPatch { return &admissionv1.JSONPatch{Expression: s} }
+
+	registrytest.WantErrors(t, "objects and patches are known types", ValidateMutatingAdmissionPolicy(policy(
+		admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration,
+			ApplyConfiguration: apply(`Object{metadata: Object.metadata{labels: {"a": "b"}}}`)},
+		admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch,
+			JSONPatch: patch(`[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a/b"), value: "c"}]`)},
+	)))
+	registrytest.WantErrors(t, "a policy without mutations does nothing", ValidateMutatingAdmissionPolicy(policy()),
+		"spec.mutations: Required value: mutations must contain at least one item")
+
+	deletes := policy(admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply("Object{}")})
+	deletes.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
+	registrytest.WantErrors(t, "a deletion has no object to change", ValidateMutatingAdmissionPolicy(deletes),
+		`spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`)
+
+	errs := ValidateMutatingAdmissionPolicy(policy(
+		admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, JSONPatch: patch("[]")},
+		admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: patch("unknown")},
+		admissionv1.Mutation{PatchType: "Diff"},
+	))
+	var got []string
+	for _, err := range errs {
+		got = append(got, err.Field)
+	}
+	if want := "spec.mutations[0].applyConfiguration spec.mutations[0].jsonPatch " +
+		"spec.mutations[1].jsonPatch.expression spec.mutations[2].patchType"; strings.Join(got, " ") != want {
+		t.Errorf("a mutation has the one member that its type names, and it compiles: got errors on %v, want %v", got, want)
+	}
+}
+
+func TestValidatingAdmissionPolicyBinding(t *testing.T) {
+	t.Parallel()
+	o := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			ParamRef:          &admissionv1.ParamRef{Name: "a", Selector: &metav1.LabelSelector{}},
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny, admissionv1.Warn, admissionv1.Deny},
+		},
+	}
+	registrytest.WantErrors(t, "a binding names a policy, one way to find parameters, and actions that make sense together",
+		ValidateValidatingAdmissionPolicyBinding(o),
+		"spec.policyName: Required value",
+		"spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
+		"spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",
+		"spec.paramRef.parameterNotFoundAction: Required value",
+		`spec.validationActions[2]: Duplicate value: "Deny"`,
+		`spec.validationActions: Invalid value: ["Deny","Warn","Deny"]: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)`,
+	)
+}

@@ -1,0 +1,67 @@
+package admissionregistration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission/plugin/manifest"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// withoutStaticNames adds to the hooks of what configures admission that its names must not
+// end as those of static manifests do (KEP-5793): so that a name says where something is
+// configured. Without static manifests it is a warning.
+func withoutStaticNames[T interface {
+	comparable
+	runtime.Object
+	metav1.Object
+}](hooks registry.HooksOf[T]) registry.HooksOf[T] {
+	checked := func(validate func(T) field.ErrorList) func(T) field.ErrorList {
+		return func(obj T) field.ErrorList { return append(validate(obj), staticName(obj)...) }
+	}
+	through := map[schema.GroupVersion]registry.Validation[T]{}
+	for gv, validation := range hooks.Through {
+		validation.Create = checked(validation.Create)
+		through[gv] = validation
+	}
+	hooks.Through, hooks.Validate = through, checked(hooks.Validate)
+	hooks.Warnings = func(_ context.Context, obj, old T) []string {
+		var none T
+		return staticNameWarnings(obj.GetName(), old == none, staticManifests())
+	}
+	return hooks
+}
+
+const reservedName = `names ending with "` + manifest.StaticConfigSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`
+
+// staticNameWarnings are for names that are refused only when something is created, and only
+// where there are static manifests.
+func staticNameWarnings(name string, created, manifests bool) []string {
+	switch {
+	case !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created:
+		return nil
+	case manifests:
+		return []string{"metadata.name: " + reservedName}
+	}
+	return []string{fmt.Sprintf("metadata.name: names ending with %q will be reserved for static manifest-based configurations when the %s feature gate is enabled",
+		manifest.StaticConfigSuffix, features.ManifestBasedAdmissionControlConfig)}
+}
+
+func staticManifests() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.ManifestBasedAdmissionControlConfig)
+}
+
+func staticName(obj metav1.Object) field.ErrorList {
+	if !strings.HasSuffix(obj.GetName(), manifest.StaticConfigSuffix) || !staticManifests() {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), obj.GetName(), reservedName)}
+}

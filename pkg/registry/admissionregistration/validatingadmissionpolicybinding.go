@@ -1,0 +1,94 @@
+package admissionregistration
+
+import (
+	"context"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// validatingAdmissionPolicyBindingKind is the row of validatingadmissionpolicybindings.
+var validatingAdmissionPolicyBindingKind = registry.Kind{
+	Resource:   "validatingadmissionpolicybindings",
+	Categories: []string{"api-extensions"},
+	Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultValidatingAdmissionPolicyBinding),
+		registry.DefaultOf(defaultValidatingAdmissionPolicyBindingV1beta1),
+		registry.DefaultOf(defaultValidatingAdmissionPolicyBindingV1alpha1),
+	},
+	Generation:        true,
+	ConditionalUpdate: true,
+	Printer:           &validatingAdmissionPolicyBindingColumns,
+	Hooks:             withoutStaticNames(validatingBindingHooks),
+}
+
+// defaultValidatingAdmissionPolicyBinding sets the defaults of a
+// ValidatingAdmissionPolicyBinding.
+func defaultValidatingAdmissionPolicyBinding(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	defaultMatchResources(b.Spec.MatchResources)
+}
+
+// defaultValidatingAdmissionPolicyBindingV1beta1 sets the defaults of
+// an admissionregistration.k8s.io/v1beta1 ValidatingAdmissionPolicyBinding.
+func defaultValidatingAdmissionPolicyBindingV1beta1(b *admissionv1beta1.ValidatingAdmissionPolicyBinding) {
+	matchResourcesV1beta1(b.Spec.MatchResources)
+}
+
+// defaultValidatingAdmissionPolicyBindingV1alpha1 sets the defaults
+// of an admissionregistration.k8s.io/v1alpha1 ValidatingAdmissionPolicyBinding.
+func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionv1alpha1.ValidatingAdmissionPolicyBinding) {
+	matchResourcesV1alpha1(b.Spec.MatchResources)
+	parameters(b.Spec.ParamRef)
+}
+
+// ValidateValidatingAdmissionPolicyBinding checks a new binding.
+func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+	// The misspelt path is the reference's.
+	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResouces")
+	f.Merge(validationActions(o.Spec.ValidationActions, field.NewPath("spec", "validationActions")))
+	return f.Errs
+}
+
+// validateValidatingAdmissionPolicyBindingUpdate checks a binding that replaces another.
+func validateValidatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+	return ValidateValidatingAdmissionPolicyBinding(o)
+}
+
+func validationActions(actions []admissionregistrationv1.ValidationAction, path *field.Path) field.ErrorList {
+	var f validation.Findings
+	for i, a := range actions {
+		f.Merge(validation.OneOf(path.Index(i), a, admissionregistrationv1.Audit, admissionregistrationv1.Deny, admissionregistrationv1.Warn))
+		f.AddIf(slices.Contains(actions[:i], a), field.Duplicate(path.Index(i), a))
+	}
+	f.AddIf(slices.Contains(actions, admissionregistrationv1.Deny) && slices.Contains(actions, admissionregistrationv1.Warn),
+		field.Invalid(path, actions, "must not contain both Deny and Warn (repeating the same validation failure "+
+			"information in the API response and headers serves no purpose)"))
+	f.AddIf(len(actions) == 0, field.Required(path, "at least one validation action is required"))
+	return f.Errs
+}
+
+var validatingBindingHooks = registry.HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
+	Validate:       ValidateValidatingAdmissionPolicyBinding,
+	ValidateUpdate: validateValidatingAdmissionPolicyBindingUpdate,
+	Authorize: func(ctx context.Context, deps registry.Dependencies, b, old *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+		if old != nil && b.Spec.PolicyName == old.Spec.PolicyName && apiequality.Semantic.DeepEqual(b.Spec.ParamRef, old.Spec.ParamRef) {
+			return nil
+		}
+		return forbidden("paramRef", mayReadParam(ctx, deps, "validatingadmissionpolicies", b.Spec.PolicyName, b.Spec.ParamRef))
+	},
+}
+
+var validatingAdmissionPolicyBindingColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, policyNameColumn, paramRefColumn, printers.AgeColumn},
+	func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) []any {
+		return []any{b.Name, b.Spec.PolicyName, paramRefCell(b.Spec.ParamRef), printers.Since(b.CreationTimestamp)}
+	})

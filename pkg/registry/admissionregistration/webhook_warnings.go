@@ -1,0 +1,128 @@
+package admissionregistration
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// defaultWebhookPort is the port of a service that doesn't name one.
+const defaultWebhookPort = 443
+
+// webhookWarnings warns of a webhook that is never called, or can't be.
+func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
+	var all []string
+	if deps.ServedResources != nil {
+		all = webhookRulesWarnings(path, rules, deps.ServedResources)
+	}
+	if deps.ServiceWarning == nil || service == nil {
+		return all
+	}
+	if text := deps.ServiceWarning(service.Namespace, service.Name, ptr.Deref(service.Port, defaultWebhookPort)); text != "" {
+		all = append(all, path.Child("clientConfig", "service").String()+": "+text)
+	}
+	return all
+}
+
+// webhookRulesWarnings warns of the groups and resources in a webhook's rules that aren't served, so that the webhook isn't
+// called for them. A rule may be ahead of a definition, so this is no error. The texts are miniapi's own.
+func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, served iter.Seq[warnings.ServedResource]) []string {
+	unmet := make([]unmetRule, len(rules))
+	for i := range rules {
+		unmet[i] = newUnmetRule(&rules[i].Rule)
+	}
+	met := func(r unmetRule) bool { return len(r.groups) == 0 && len(r.resources) == 0 }
+	if !slices.ContainsFunc(unmet, func(r unmetRule) bool { return !met(r) }) {
+		return nil
+	}
+	for s := range served {
+		left := 0
+		for i := range unmet {
+			if unmet[i].meet(s); !met(unmet[i]) {
+				left++
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+	}
+	var l warnings.List
+	for i := range unmet {
+		unmet[i].warn(&l, path.Child("rules").Index(i))
+	}
+	return l
+}
+
+// unmetRule is what a rule names and isn't found to be served so far.
+type unmetRule struct {
+	*admissionregistrationv1.Rule
+	// groups and resources are indices.
+	groups, resources []int
+}
+
+func newUnmetRule(rule *admissionregistrationv1.Rule) unmetRule {
+	u := unmetRule{Rule: rule}
+	for i, group := range rule.APIGroups {
+		if group != "*" {
+			u.groups = append(u.groups, i)
+		}
+	}
+	for i := range rule.Resources {
+		u.resources = append(u.resources, i)
+	}
+	return u
+}
+
+// meet takes off the rule what a served resource is.
+func (u *unmetRule) meet(s warnings.ServedResource) {
+	u.groups = slices.DeleteFunc(u.groups, func(i int) bool { return u.APIGroups[i] == s.Group })
+	if matches(u.APIGroups, s.Group) && matches(u.APIVersions, s.Version) {
+		u.resources = slices.DeleteFunc(u.resources, func(i int) bool { return matchesResource(u.Resources[i], s.Name) })
+	}
+}
+
+func matches(patterns []string, value string) bool {
+	return slices.Contains(patterns, value) || slices.Contains(patterns, "*")
+}
+
+// matchesResource says whether a resource of a rule is a served one or, with a wildcard, one of its subresources.
+func matchesResource(pattern, served string) bool {
+	if pattern == served || served == warnings.AnyResource {
+		return true
+	}
+	resource, subresource, _ := strings.Cut(pattern, "/")
+	servedResource, servedSubresource, _ := strings.Cut(served, "/")
+	return (resource == "*" || resource == servedResource) &&
+		(subresource == "*" || resource == "*" && subresource == servedSubresource)
+}
+
+func (u *unmetRule) warn(l *warnings.List, path *field.Path) {
+	for _, i := range u.groups {
+		l.At(path.Child("apiGroups").Index(i), "nothing serves group %q: the webhook isn't called for it", u.APIGroups[i])
+	}
+	if len(u.groups) == len(u.APIGroups) {
+		return // so that nothing serves the resources
+	}
+	for _, i := range u.resources {
+		l.At(path.Child("resources").Index(i), "nothing serves %q in %s: the webhook isn't called for it", u.Resources[i], u.groupVersions())
+	}
+}
+
+// groupVersions are those that the rule is of.
+func (u *unmetRule) groupVersions() string {
+	var all []string
+	for _, group := range u.APIGroups {
+		for _, version := range u.APIVersions {
+			all = append(all, schema.GroupVersion{Group: group, Version: version}.String())
+		}
+	}
+	return strings.Join(all, ", ")
+}

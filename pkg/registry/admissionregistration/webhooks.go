@@ -1,0 +1,240 @@
+package admissionregistration
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// webhookPoliciesV1beta1 asks less of a webhook than later versions do, and gives it more time.
+func webhookPoliciesV1beta1(
+	failure **admissionv1beta1.FailurePolicyType,
+	match **admissionv1beta1.MatchPolicyType,
+	effects **admissionv1beta1.SideEffectClass,
+	timeoutSeconds **int32,
+) {
+	defaults.Pointer(failure, admissionv1beta1.Ignore)
+	defaults.Pointer(match, admissionv1beta1.Exact)
+	defaults.Pointer(effects, admissionv1beta1.SideEffectClassUnknown)
+	defaults.Pointer(timeoutSeconds, 30)
+}
+
+// webhookRules are the rules that depend on the version of the request and on what is
+// already stored.
+type webhookRules struct {
+	noSideEffects, knownReviewVersion, uniqueNames bool
+	anyLabelValue, keepsMatchConditions            bool
+	storedExpressions                              sets.Set[string]
+}
+
+var (
+	webhookRulesV1      = webhookRules{noSideEffects: true, knownReviewVersion: true, uniqueNames: true}
+	webhookRulesV1beta1 = webhookRules{knownReviewVersion: true}
+)
+
+// onUpdate gives up the rules that the stored webhooks break too, so that an object
+// from before a rule can still be changed.
+func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhookRules {
+	names := sets.New[string]()
+	r.keepsMatchConditions = len(hooks) == len(old)
+	r.storedExpressions = sets.New[string]()
+	for i, hook := range old {
+		r.noSideEffects = r.noSideEffects && slices.Contains(harmless, ptr.Deref(hook.SideEffects, ""))
+		r.knownReviewVersion = r.knownReviewVersion &&
+			(len(hook.AdmissionReviewVersions) == 0 || slices.ContainsFunc(hook.AdmissionReviewVersions, isReviewVersion))
+		r.uniqueNames = r.uniqueNames && !names.Has(hook.Name)
+		names.Insert(hook.Name)
+		for _, selector := range []*metav1.LabelSelector{hook.NamespaceSelector, hook.ObjectSelector} {
+			invalid := len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
+			r.anyLabelValue = r.anyLabelValue || invalid
+		}
+		r.keepsMatchConditions = r.keepsMatchConditions &&
+			reflect.DeepEqual(hooks[i].MatchConditions, hook.MatchConditions)
+		for _, c := range hook.MatchConditions {
+			r.storedExpressions.Insert(c.Expression)
+		}
+	}
+	return r
+}
+
+func webhooks(meta *metav1.ObjectMeta, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
+	names := sets.New[string]()
+	for i := range hooks {
+		path := field.NewPath("webhooks").Index(i)
+		name := hooks[i].Name
+		f.Merge(admissionWebhook(&hooks[i], rules, path),
+			reviewVersions(path.Child("admissionReviewVersions"), hooks[i].AdmissionReviewVersions, rules.knownReviewVersion))
+		f.AddIf(rules.uniqueNames && name != "" && names.Has(name), field.Duplicate(path.Child("name"), name))
+		names.Insert(name)
+	}
+	return f.Errs
+}
+
+var (
+	sideEffects = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun,
+		admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown}
+	harmless = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
+
+	failurePolicies      = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
+	matchPolicies        = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
+	reinvocationPolicies = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
+	ruleScopes           = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
+	operations           = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create,
+		admissionv1.Delete, admissionv1.Update}
+)
+
+func admissionWebhook(hook *admissionv1.MutatingWebhook, rules webhookRules, path *field.Path) field.ErrorList {
+	f := validation.Findings{Errs: utilvalidation.IsFullyQualifiedName(path.Child("name"), hook.Name)}
+	for i, r := range hook.Rules {
+		f.Merge(admissionRule(&r, path.Child("rules").Index(i)))
+	}
+	f.Merge(validation.OptionalOneOf(path.Child("failurePolicy"), hook.FailurePolicy, failurePolicies...))
+	f.Merge(validation.OptionalOneOf(path.Child("matchPolicy"), hook.MatchPolicy, matchPolicies...))
+
+	allowed := sideEffects
+	if rules.noSideEffects {
+		allowed = harmless
+	}
+	f.AddIf(hook.SideEffects == nil, field.Required(path.Child("sideEffects"), "must specify one of "+list(allowed)))
+	f.Merge(validation.OptionalOneOf(path.Child("sideEffects"), hook.SideEffects, allowed...))
+
+	if s := hook.TimeoutSeconds; s != nil {
+		f.AddIf(*s < 1 || *s > 30, field.Invalid(path.Child("timeoutSeconds"), *s,
+			"the timeout value must be between 1 and 30 seconds"))
+	}
+	opts := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: rules.anyLabelValue}
+	f.Merge(metav1validation.ValidateLabelSelector(hook.NamespaceSelector, opts, path.Child("namespaceSelector")))
+	f.Merge(metav1validation.ValidateLabelSelector(hook.ObjectSelector, opts, path.Child("objectSelector")))
+	f.Merge(validation.OptionalOneOf(path.Child("reinvocationPolicy"), hook.ReinvocationPolicy, reinvocationPolicies...))
+	f.Merge(webhookClient(&hook.ClientConfig, path.Child("clientConfig")))
+	if !rules.keepsMatchConditions {
+		f.Merge(matchConditions(hook.MatchConditions, false, rules.storedExpressions, path.Child("matchConditions")))
+	}
+	return f.Errs
+}
+
+func webhookClient(c *admissionv1.WebhookClientConfig, path *field.Path) field.ErrorList {
+	switch {
+	case (c.URL == nil) == (c.Service == nil):
+		return field.ErrorList{field.Required(path, "exactly one of url or service is required")}
+	case c.URL != nil:
+		return webhook.ValidateWebhookURL(path.Child("url"), *c.URL, true)
+	default:
+		// The reference gives name and namespace in this order, the other way round
+		// than they are declared, so what is missing is reported on the other's path.
+		return webhook.ValidateWebhookService(path.Child("service"), c.Service.Name, c.Service.Namespace,
+			c.Service.Path, ptr.Deref(c.Service.Port, 0))
+	}
+}
+
+// reviewVersionNames are the versions of AdmissionReview that the server can send.
+var reviewVersionNames = []string{"v1", "v1beta1"}
+
+func isReviewVersion(v string) bool { return slices.Contains(reviewVersionNames, v) }
+
+func reviewVersions(path *field.Path, versions []string, oneKnown bool) field.ErrorList {
+	if len(versions) == 0 {
+		return field.ErrorList{field.Required(path, "must specify one of "+list(reviewVersionNames))}
+	}
+	var f validation.Findings
+	for i, v := range versions {
+		if slices.Contains(versions[:i], v) {
+			f.Add(field.Invalid(path.Index(i), v, "duplicate version"))
+			continue
+		}
+		f.Merge(validation.Follows(utilvalidation.IsDNS1035Label, path.Index(i), v))
+	}
+	f.AddIf(oneKnown && !slices.ContainsFunc(versions, isReviewVersion),
+		field.Invalid(path, versions, "must include at least one of "+list(reviewVersionNames)))
+	return f.Errs
+}
+
+// list writes values as prose.
+func list[T ~string](values []T) string {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		parts[i] = string(v)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// admissionRule checks which requests a webhook or a policy asks for.
+func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.ErrorList {
+	var f validation.Findings
+	f.Merge(wildcardAlone(path.Child("operations"), r.Operations, "operations"))
+	for i, op := range r.Operations {
+		f.Merge(validation.OneOf(path.Child("operations").Index(i), op, operations...))
+	}
+	f.Merge(wildcardAlone(path.Child("apiGroups"), r.APIGroups, "API groups"))
+	f.Merge(wildcardAlone(path.Child("apiVersions"), r.APIVersions, "API versions"))
+	// A group may be empty, which is the core group; a version may not.
+	for i, v := range r.APIVersions {
+		f.AddIf(v == "", field.Required(path.Child("apiVersions").Index(i), ""))
+	}
+	f.Merge(ruleResources(r.Resources, path.Child("resources")))
+	f.Merge(validation.OptionalOneOf(path.Child("scope"), r.Scope, ruleScopes...))
+	return f.Errs
+}
+
+// wildcardAlone checks that a list has something in it, and that "*" is its only item.
+func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(len(values) == 0, field.Required(path, ""))
+	f.AddIf(len(values) > 1 && slices.Contains(values, "*"),
+		field.Invalid(path, values, "if '*' is present, must not specify other "+what))
+	return f.Errs
+}
+
+// ruleResources checks resources and subresources: x, x/y, x/*, */y, * and */*, where
+// none may cover another.
+func ruleResources(resources []string, path *field.Path) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(len(resources) == 0, field.Required(path, ""))
+	anySubresource, anyResource := sets.New[string](), sets.New[string]()
+	var plain bool
+	for i, r := range resources {
+		resource, sub, slash := strings.Cut(r, "/")
+		switch {
+		case r == "":
+			f.Add(field.Required(path.Index(i), ""))
+			continue
+		case !slash:
+			// The reference remembers the last of these only.
+			plain = r != "*"
+			continue
+		}
+		const overlap = "if '%s/%s' is present, must not specify %s"
+		f.AddIf(anySubresource.Has(resource), field.Invalid(path.Index(i), r, fmt.Sprintf(overlap, resource, "*", r)))
+		f.AddIf(anyResource.Has(sub), field.Invalid(path.Index(i), r, fmt.Sprintf(overlap, "*", sub, r)))
+		if sub == "*" {
+			anySubresource.Insert(resource)
+		}
+		if resource == "*" {
+			anyResource.Insert(sub)
+		}
+	}
+	f.AddIf(len(resources) > 1 && slices.Contains(resources, "*/*"),
+		field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+	f.AddIf(plain && slices.Contains(resources, "*"),
+		field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
+	return f.Errs
+}
+
+var webhooksColumn = printers.Number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration")

@@ -1,0 +1,259 @@
+package admissionregistration
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func validHook() admissionv1.MutatingWebhook {
+	return admissionv1.MutatingWebhook{
+		Name:                    "hook.example.com",
+		ClientConfig:            admissionv1.WebhookClientConfig{URL: ptr.To("https://example.com/hook")},
+		SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+		AdmissionReviewVersions: []string{"v1"},
+		Rules: []admissionv1.RuleWithOperations{{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+		}},
+	}
+}
+
+func hooksWith(change func(*admissionv1.MutatingWebhook)) *admissionv1.MutatingWebhookConfiguration {
+	hook := validHook()
+	change(&hook)
+	return &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hooks", ResourceVersion: "1"},
+		Webhooks:   []admissionv1.MutatingWebhook{hook},
+	}
+}
+
+func TestMutatingWebhookConfiguration(t *testing.T) {
+	t.Parallel()
+	service := func(s admissionv1.ServiceReference) func(*admissionv1.MutatingWebhook) {
+		return func(h *admissionv1.MutatingWebhook) {
+			h.ClientConfig = admissionv1.WebhookClientConfig{Service: &s}
+		}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*admissionv1.MutatingWebhook)
+		want         []string
+	}{
+		{
+			name: "valid", reason: "nothing is wrong with the base of the other cases",
+			change: func(*admissionv1.MutatingWebhook) {},
+		},
+		{
+			name: "name", reason: "a name has at least three segments",
+			change: func(h *admissionv1.MutatingWebhook) { h.Name = "hook.example" },
+			want:   []string{`webhooks[0].name: Invalid value: "hook.example": should be a domain with at least three segments separated by dots`},
+		},
+		{
+			name: "nothing said", reason: "what has no default in v1 is required",
+			change: func(h *admissionv1.MutatingWebhook) {
+				*h = admissionv1.MutatingWebhook{Name: h.Name}
+			},
+			want: []string{
+				"webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
+				"webhooks[0].clientConfig: Required value: exactly one of url or service is required",
+				"webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
+			},
+		},
+		{
+			name: "enumerations", reason: "each unknown value is told with those that are known",
+			change: func(h *admissionv1.MutatingWebhook) {
+				h.FailurePolicy = ptr.To[admissionv1.FailurePolicyType]("Maybe")
+				h.MatchPolicy = ptr.To[admissionv1.MatchPolicyType]("Near")
+				h.SideEffects = ptr.To(admissionv1.SideEffectClassSome)
+				h.TimeoutSeconds = ptr.To[int32](31)
+				h.ReinvocationPolicy = ptr.To[admissionv1.ReinvocationPolicyType]("Always")
+				h.Rules[0].Scope = ptr.To[admissionv1.ScopeType]("World")
+				h.Rules[0].Operations = []admissionv1.OperationType{"READ"}
+			},
+			want: []string{
+				`webhooks[0].rules[0].operations[0]: Unsupported value: "READ": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"`,
+				`webhooks[0].rules[0].scope: Unsupported value: "World": supported values: "*", "Cluster", "Namespaced"`,
+				`webhooks[0].failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"`,
+				`webhooks[0].matchPolicy: Unsupported value: "Near": supported values: "Equivalent", "Exact"`,
+				`webhooks[0].sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"`,
+				"webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds",
+				`webhooks[0].reinvocationPolicy: Unsupported value: "Always": supported values: "IfNeeded", "Never"`,
+			},
+		},
+		{
+			name: "wildcards", reason: "a wildcard stands alone",
+			change: func(h *admissionv1.MutatingWebhook) {
+				h.Rules[0] = admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{"*", admissionv1.Create},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{"*", "apps"}, APIVersions: []string{"*", ""},
+						Resources: []string{"pods/*", "pods/status", "*/scale", "deployments/scale", "*", "nodes"},
+					},
+				}
+			},
+			want: []string{
+				`webhooks[0].rules[0].operations: Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations`,
+				`webhooks[0].rules[0].apiGroups: Invalid value: ["*","apps"]: if '*' is present, must not specify other API groups`,
+				`webhooks[0].rules[0].apiVersions: Invalid value: ["*",""]: if '*' is present, must not specify other API versions`,
+				"webhooks[0].rules[0].apiVersions[1]: Required value",
+				`webhooks[0].rules[0].resources[1]: Invalid value: "pods/status": if 'pods/*' is present, must not specify pods/status`,
+				`webhooks[0].rules[0].resources[3]: Invalid value: "deployments/scale": if '*/scale' is present, must not specify deployments/scale`,
+				`webhooks[0].rules[0].resources: Invalid value: ["pods/*","pods/status","*/scale","deployments/scale","*","nodes"]: if '*' is present, must not specify other resources without subresources`,
+			},
+		},
+		{
+			name: "everything", reason: "every resource and subresource leaves nothing to add",
+			change: func(h *admissionv1.MutatingWebhook) { h.Rules[0].Resources = []string{"*/*", "pods"} },
+			want:   []string{`webhooks[0].rules[0].resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources`},
+		},
+		{
+			name: "url", reason: "a URL is https, with neither user, query nor fragment",
+			change: func(h *admissionv1.MutatingWebhook) {
+				h.ClientConfig.URL = ptr.To("http://me@example.com/hook?a=b#c")
+			},
+			want: []string{
+				`webhooks[0].clientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,
+				`webhooks[0].clientConfig.url: Invalid value: "me": user information is not permitted in the URL`,
+				`webhooks[0].clientConfig.url: Invalid value: "c": fragments are not permitted in the URL`,
+				`webhooks[0].clientConfig.url: Invalid value: "a=b": query parameters are not permitted in the URL`,
+			},
+		},
+		{
+			name: "service", reason: "kube-apiserver takes the name for the namespace here, and so do we",
+			change: service(admissionv1.ServiceReference{Namespace: "ns", Path: ptr.To("hook"), Port: ptr.To[int32](65536)}),
+			want: []string{
+				"webhooks[0].clientConfig.service.namespace: Required value",
+				"webhooks[0].clientConfig.service.port: Invalid value: 65536: port is not valid: must be between 1 and 65535, inclusive",
+				`webhooks[0].clientConfig.service.path: Invalid value: "hook": must start with a '/'`,
+			},
+		},
+		{
+			name: "review versions", reason: "versions are labels, said once, and one is known",
+			change: func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v2", "v2"} },
+			want: []string{
+				`webhooks[0].admissionReviewVersions[1]: Invalid value: "v2": duplicate version`,
+				`webhooks[0].admissionReviewVersions: Invalid value: ["v2","v2"]: must include at least one of v1, v1beta1`,
+			},
+		},
+		{
+			name: "selector", reason: "selectors have the form of label selectors",
+			change: func(h *admissionv1.MutatingWebhook) {
+				h.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
+			},
+			want: []string{`webhooks[0].objectSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
+		},
+		{
+			name: "conditions", reason: "conditions have names of their own and compile to a bool",
+			change: func(h *admissionv1.MutatingWebhook) {
+				h.MatchConditions = []admissionv1.MatchCondition{
+					{Name: "a", Expression: "1 + 1"}, {Name: "a", Expression: "request.operation == 'CREATE'"}, {},
+				}
+			},
+			want: []string{
+				`webhooks[0].matchConditions[0].expression: Invalid value: "1 + 1": must evaluate to bool but got int`,
+				`webhooks[0].matchConditions[1].name: Duplicate value: "a"`,
+				"webhooks[0].matchConditions[2].expression: Required value",
+				"webhooks[0].matchConditions[2].name: Required value",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, ValidateMutatingWebhookConfiguration(hooksWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestWebhookConditionCompilation(t *testing.T) {
+	t.Parallel()
+	errs := ValidateMutatingWebhookConfiguration(hooksWith(func(h *admissionv1.MutatingWebhook) {
+		h.MatchConditions = []admissionv1.MatchCondition{{Name: "a", Expression: "params.x == 1"}}
+	}))
+	if len(errs) != 1 || !strings.Contains(errs[0].Detail, "compilation failed: ERROR: <input>:1:1: undeclared reference to 'params'") {
+		t.Errorf("a webhook has no parameters, so naming them must not compile: %v", errs)
+	}
+}
+
+func TestWebhookConfigurationVersions(t *testing.T) {
+	t.Parallel()
+	old := hooksWith(func(h *admissionv1.MutatingWebhook) {
+		h.SideEffects = ptr.To(admissionv1.SideEffectClassUnknown)
+	})
+	old.Webhooks = append(old.Webhooks, old.Webhooks[0])
+	unknown := hooksWith(func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v0"} })
+	sideEffects := `webhooks[0].sideEffects: Unsupported value: "Unknown": supported values: "None", "NoneOnDryRun"`
+
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{
+		{
+			name: "create in v1", reason: "v1 wants harmless webhooks of different names",
+			errs: ValidateMutatingWebhookConfiguration(old),
+			want: []string{
+				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
+			},
+		},
+		{
+			name: "create in v1beta1", reason: "v1beta1 wants neither",
+			errs: validateMutatingWebhookConfigurationV1beta1(old),
+		},
+		{
+			name: "update in v1", reason: "what is stored can be changed without being mended",
+			errs: validateMutatingWebhookConfigurationUpdate(old, old),
+		},
+		{
+			name: "update spoils", reason: "a stored object that keeps the rules goes on keeping them",
+			errs: validateMutatingWebhookConfigurationUpdate(old, hooksWith(func(*admissionv1.MutatingWebhook) {})),
+			want: []string{
+				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
+			},
+		},
+		{
+			name: "unknown review versions", reason: "both versions want one that the server can send",
+			errs: validateMutatingWebhookConfigurationV1beta1(unknown),
+			want: []string{`webhooks[0].admissionReviewVersions: Invalid value: ["v0"]: must include at least one of v1, v1beta1`},
+		},
+		{
+			name: "stored unknown review versions", reason: "they were known to a former server",
+			errs: validateMutatingWebhookConfigurationUpdate(unknown, unknown),
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}
+
+func TestValidatingWebhookConfiguration(t *testing.T) {
+	t.Parallel()
+	o := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "hook.example.com", AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "ns", Name: "hook", Port: ptr.To[int32](443)}},
+			Rules:        []admissionv1.RuleWithOperations{{}}, TimeoutSeconds: ptr.To[int32](0),
+			MatchConditions: []admissionv1.MatchCondition{{Name: "a b", Expression: "true"}},
+		}},
+	}
+	registrytest.WantErrors(t, "every field of a validating webhook is looked at", ValidateValidatingWebhookConfiguration(o),
+		"webhooks[0].rules[0].operations: Required value",
+		"webhooks[0].rules[0].apiGroups: Required value",
+		"webhooks[0].rules[0].apiVersions: Required value",
+		"webhooks[0].rules[0].resources: Required value",
+		"webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
+		"webhooks[0].timeoutSeconds: Invalid value: 0: the timeout value must be between 1 and 30 seconds",
+		`webhooks[0].matchConditions[0].name: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', `+
+			`and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', `+
+			`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+	)
+}

@@ -1,0 +1,86 @@
+package apps
+
+import (
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+)
+
+// conversions convert what apps/v1 has no fields for: the revision to roll back
+// to and a daemon set's template generation are annotations there.
+func conversions() []conversion.Function {
+	return []conversion.Function{
+		conversion.Renamed(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {
+			if in.Spec.RollbackTo == nil {
+				annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
+				return nil
+			}
+			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
+			return nil
+		}),
+		conversion.Renamed(func(in *appsv1.Deployment, out *appsv1beta1.Deployment) error {
+			revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
+			if revision != nil {
+				out.Spec.RollbackTo = &appsv1beta1.RollbackConfig{Revision: *revision}
+			}
+			return err
+		}),
+		conversion.Renamed(func(in *extensionsv1beta1.Deployment, out *appsv1.Deployment) error {
+			if in.Spec.RollbackTo == nil {
+				annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
+				return nil
+			}
+			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
+			return nil
+		}),
+		conversion.Renamed(func(in *appsv1.Deployment, out *extensionsv1beta1.Deployment) error {
+			revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
+			if revision != nil {
+				out.Spec.RollbackTo = &extensionsv1beta1.RollbackConfig{Revision: *revision}
+			}
+			return err
+		}),
+		conversion.Renamed(func(in *extensionsv1beta1.DaemonSet, out *appsv1.DaemonSet) error {
+			annotate(&out.Annotations, appsv1.DeprecatedTemplateGeneration, &in.Spec.TemplateGeneration)
+			return nil
+		}),
+		conversion.Renamed(func(in *appsv1.DaemonSet, out *extensionsv1beta1.DaemonSet) error {
+			generation, err := takeNumber(out.Annotations, appsv1.DeprecatedTemplateGeneration)
+			if generation != nil {
+				out.Spec.TemplateGeneration = *generation
+			}
+			return err
+		}),
+	}
+}
+
+// annotate sets an annotation to a number, or removes it.
+func annotate(annotations *map[string]string, name string, number *int64) {
+	if number == nil {
+		delete(*annotations, name)
+		return
+	}
+	if *annotations == nil {
+		*annotations = map[string]string{}
+	}
+	(*annotations)[name] = strconv.FormatInt(*number, 10)
+}
+
+// takeNumber removes an annotation and returns the number that it was, if any.
+func takeNumber(annotations map[string]string, name string) (*int64, error) {
+	value := annotations[name]
+	delete(annotations, name)
+	if value == "" {
+		return nil, nil
+	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", name, err)
+	}
+	return &number, nil
+}

@@ -1,0 +1,226 @@
+package apps
+
+import (
+	"context"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	corev1 "k8s.io/api/core/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// daemonSetKind is the row of daemonsets.
+var daemonSetKind = registry.Kind{
+	Resource:   "daemonsets",
+	ShortNames: []string{"ds"},
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultDaemonSet),
+		registry.DefaultOf(defaultDaemonSetV1beta2),
+		registry.DefaultOf(defaultDaemonSetExtensionsV1beta1),
+	},
+	PodSpec:       registry.PodSpecOf("spec.template.spec", func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+	Status:        true,
+	Generation:    true,
+	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
+	Printer:       &daemonSetColumns,
+	Hooks:         daemonSetHooks,
+}
+
+// defaultDaemonSet sets the defaults of a DaemonSet. The generation of its template, which
+// the server counts, is an annotation.
+func defaultDaemonSet(d *appsv1.DaemonSet) {
+	if _, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, "0")
+	}
+	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	strategy := &d.Spec.UpdateStrategy
+	defaults.Zero(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
+	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		defaults.Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
+		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	defaults.PodTemplateSpec(&d.Spec.Template)
+}
+
+// defaultDaemonSetV1beta2 sets the defaults of an apps/v1beta2 DaemonSet.
+func defaultDaemonSetV1beta2(d *appsv1beta2.DaemonSet) {
+	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	strategy := &d.Spec.UpdateStrategy
+	defaults.Zero(&strategy.Type, appsv1beta2.RollingUpdateDaemonSetStrategyType)
+	if strategy.Type == appsv1beta2.RollingUpdateDaemonSetStrategyType {
+		defaults.Pointer(&strategy.RollingUpdate, appsv1beta2.RollingUpdateDaemonSet{})
+		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	defaults.PodTemplateSpec(&d.Spec.Template)
+}
+
+// defaultDaemonSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 DaemonSet,
+// which doesn't replace pods on its own.
+func defaultDaemonSetExtensionsV1beta1(d *extensionsv1beta1.DaemonSet) {
+	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
+	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	strategy := &d.Spec.UpdateStrategy
+	defaults.Zero(&strategy.Type, extensionsv1beta1.OnDeleteDaemonSetStrategyType)
+	if strategy.Type == extensionsv1beta1.RollingUpdateDaemonSetStrategyType {
+		defaults.Pointer(&strategy.RollingUpdate, extensionsv1beta1.RollingUpdateDaemonSet{})
+		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	defaults.PodTemplateSpec(&d.Spec.Template)
+}
+
+// validateDaemonSet checks a new daemon set.
+func validateDaemonSet(o *appsv1.DaemonSet) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(daemonSetSpec(validation.SpecPath, &o.Spec))
+	return f.Errs
+}
+
+// validateDaemonSetUpdate checks a daemon set that replaces another.
+func validateDaemonSetUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
+	f := validation.Findings{Errs: validateDaemonSet(o)}
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, daemonSetSpec(validation.SpecPath, &o.Spec),
+		validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
+	return f.Errs
+}
+
+// validateDaemonSetStatusUpdate checks a change of a daemon set's status.
+func validateDaemonSetStatusUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
+	s, path := &o.Status, validation.StatusPath
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(
+		validation.Counts(path, validation.CountOf("currentNumberScheduled", int64(s.CurrentNumberScheduled)), validation.CountOf("numberMisscheduled", int64(s.NumberMisscheduled)),
+			validation.CountOf("desiredNumberScheduled", int64(s.DesiredNumberScheduled)), validation.CountOf("numberReady", int64(s.NumberReady)),
+			validation.CountOf("observedGeneration", s.ObservedGeneration), validation.CountOf("updatedNumberScheduled", int64(s.UpdatedNumberScheduled)),
+			validation.CountOf("numberAvailable", int64(s.NumberAvailable)), validation.CountOf("numberUnavailable", int64(s.NumberUnavailable)),
+			validation.CountOf("collisionCount", int64(ptr.Deref(s.CollisionCount, 0)))),
+		collisions(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount))
+	return f.Errs
+}
+
+func daemonSetSpec(path *field.Path, s *appsv1.DaemonSetSpec) field.ErrorList {
+	var f validation.Findings
+	template := path.Child("template")
+	f.Merge(validation.LabelSelector(path.Child("selector"), s.Selector))
+	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
+		f.Merge(validation.SelectsTemplate(template, selector, s.Template.Labels))
+	}
+	f.AddIf(s.Selector != nil && isEmptySelector(s.Selector), field.Invalid(path.Child("selector"), s.Selector, "empty selector is invalid for daemonset"))
+	f.Merge(
+		validation.LongRunningTemplate(template, &s.Template, "DaemonSet"),
+		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
+		daemonSetStrategy(path.Child("updateStrategy"), &s.UpdateStrategy),
+		validation.Nonnegative(path.Child("revisionHistoryLimit"), ptr.Deref(s.RevisionHistoryLimit, 0)))
+	return f.Errs
+}
+
+func daemonSetStrategy(path *field.Path, s *appsv1.DaemonSetUpdateStrategy) field.ErrorList {
+	switch s.Type {
+	case appsv1.OnDeleteDaemonSetStrategyType:
+		return nil
+	case appsv1.RollingUpdateDaemonSetStrategyType:
+		if s.RollingUpdate == nil {
+			return field.ErrorList{field.Required(path.Child("rollingUpdate"), "")}
+		}
+		return rollingDaemonSet(path.Child("rollingUpdate"), s.RollingUpdate)
+	}
+	return field.ErrorList{field.NotSupported(path, validation.Unversioned(s),
+		[]appsv1.DaemonSetUpdateStrategyType{appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType})}
+}
+
+func rollingDaemonSet(path *field.Path, r *appsv1.RollingUpdateDaemonSet) field.ErrorList {
+	var f validation.Findings
+	unavailable, surge := ptr.Deref(r.MaxUnavailable, zero), ptr.Deref(r.MaxSurge, zero)
+	atUnavailable, atSurge := path.Child("maxUnavailable"), path.Child("maxSurge")
+	f.Merge(
+		validation.IntOrPercent(atUnavailable, unavailable), validation.IntOrPercent(atSurge, surge),
+		validation.AtMostAll(atUnavailable, unavailable), validation.AtMostAll(atSurge, surge))
+	f.AddIf(!isZero(unavailable) && !isZero(surge), field.Invalid(atSurge, surge, "may not be set when maxUnavailable is non-zero"))
+	f.AddIf(isZero(unavailable) && isZero(surge), field.Required(atUnavailable, "cannot be 0 when maxSurge is 0"))
+	return f.Errs
+}
+
+// daemonSetHooks count the changes of the template in an annotation, as the spec of
+// extensions/v1beta1 did. Clients can't set it.
+var daemonSetHooks = registry.HooksOf[*appsv1.DaemonSet]{
+	PrepareForCreate: func(_ context.Context, d *appsv1.DaemonSet) {
+		setTemplateGeneration(d, max(1, templateGeneration(d)))
+	},
+	PrepareForUpdate: func(_ context.Context, d, old *appsv1.DaemonSet) {
+		generation := templateGeneration(old)
+		if !apiequality.Semantic.DeepEqual(d.Spec.Template, old.Spec.Template) {
+			generation++
+		}
+		setTemplateGeneration(d, generation)
+	},
+	PrepareForStatusUpdate: func(_ context.Context, d, old *appsv1.DaemonSet) {
+		setTemplateGeneration(d, templateGeneration(old))
+	},
+	Validate:             validateDaemonSet,
+	ValidateUpdate:       validateDaemonSetUpdate,
+	ValidateStatusUpdate: validateDaemonSetStatusUpdate,
+	Warnings:             daemonSetWarnings,
+}
+
+func templateGeneration(d *appsv1.DaemonSet) int64 {
+	// What isn't a number counts as none.
+	n, _ := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
+	return n
+}
+
+func setTemplateGeneration(d *appsv1.DaemonSet, n int64) {
+	metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(n, 10))
+}
+
+var daemonSetColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Number("Desired", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "desiredNumberScheduled")),
+		printers.Number("Current", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "currentNumberScheduled")),
+		printers.Number("Ready", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "numberReady")),
+		printers.Number("Up-to-date", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "updatedNumberScheduled")),
+		printers.Number("Available", printers.Doc(extensionsv1beta1.DaemonSetStatus{}, "numberAvailable")),
+		printers.Text("Node Selector", printers.Doc(corev1.PodSpec{}, "nodeSelector")),
+		printers.AgeColumn,
+		printers.Wide(printers.ContainersColumn),
+		printers.Wide(printers.ImagesColumn),
+		printers.Wide(printers.Text("Selector", printers.Doc(extensionsv1beta1.DaemonSetSpec{}, "selector"))),
+	},
+	func(d *appsv1.DaemonSet) []any {
+		pod := d.Spec.Template.Spec
+		return []any{
+			d.Name, int64(d.Status.DesiredNumberScheduled), int64(d.Status.CurrentNumberScheduled),
+			int64(d.Status.NumberReady), int64(d.Status.UpdatedNumberScheduled), int64(d.Status.NumberAvailable),
+			labels.FormatLabels(pod.NodeSelector), printers.Since(d.CreationTimestamp),
+			printers.ContainerNames(pod.Containers), printers.ContainerImages(pod.Containers), metav1.FormatLabelSelector(d.Spec.Selector),
+		}
+	})
+
+// daemonSetWarnings returns the warnings of a daemon set.
+func daemonSetWarnings(_ context.Context, d, old *appsv1.DaemonSet) []string {
+	var l warnings.List
+	if old == nil || warnings.Changed(d, old) {
+		l.PodTemplate(warnings.TemplatePath, &d.Spec.Template)
+	}
+	return l
+}

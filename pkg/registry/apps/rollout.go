@@ -1,0 +1,73 @@
+package apps
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+const (
+	// revisionHistoryLimit is how many old revisions of a workload are kept.
+	revisionHistoryLimit int32 = 10
+	// progressDeadlineSeconds is how long a rollout may stand still.
+	progressDeadlineSeconds int32 = 600
+)
+
+// selectorOf makes a workload that doesn't say select the labels of its pod
+// template, as versions before apps/v1beta2 do.
+func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
+	if template != nil {
+		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})
+	}
+	defaults.LabelsOf(template, object)
+}
+
+// requiredSelector checks a selector that has to be there and select something.
+func requiredSelector(path *field.Path, s *metav1.LabelSelector, kind string) field.ErrorList {
+	if s == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	errs := validation.LabelSelector(path, s)
+	if isEmptySelector(s) {
+		errs = append(errs, field.Invalid(path, s, "empty selector is invalid for "+kind))
+	}
+	return errs
+}
+
+func isEmptySelector(s *metav1.LabelSelector) bool {
+	return len(s.MatchLabels)+len(s.MatchExpressions) == 0
+}
+
+var zero = intstr.FromInt32(0)
+
+// replicaTemplate checks the template of a controller that keeps a number of pods.
+func replicaTemplate(spec *field.Path, s *metav1.LabelSelector, t *corev1.PodTemplateSpec) field.ErrorList {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return field.ErrorList{field.Invalid(spec.Child("selector"), s, "invalid label selector")}
+	}
+	template := spec.Child("template")
+	return append(validation.SelectsTemplate(template, selector, t.Labels), validation.LongRunningTemplate(template, t, "ReplicaSet")...)
+}
+
+func isZero(v intstr.IntOrString) bool {
+	if n, isPercent := validation.Percent(v); isPercent {
+		return n == 0
+	}
+	return v.IntValue() == 0
+}
+
+// collisions checks a count of name collisions, which only grows.
+func collisions(path *field.Path, now, was *int32) field.ErrorList {
+	switch {
+	case now == nil && was != nil:
+		return field.ErrorList{field.Invalid(path, int32(0), "cannot be decremented")}
+	case now != nil && was != nil && *now < *was:
+		return field.ErrorList{field.Invalid(path, *now, "cannot be decremented")}
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// statefulSetKind is the row of statefulsets.
+var statefulSetKind = registry.Kind{
+	Resource:   "statefulsets",
+	ShortNames: []string{"sts"},
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &appsv1.StatefulSet{}, List: &appsv1.StatefulSetList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultStatefulSet),
+		registry.DefaultOf(defaultStatefulSetV1beta1),
+		registry.DefaultOf(defaultStatefulSetV1beta2),
+	},
+	PodSpec:    registry.PodSpecOf("spec.template.spec", func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
+	Status:     true,
+	Generation: true,
+	Subresources: []registry.Subresource{registry.ScaleSubresource(func(s *appsv1.StatefulSet) registry.Scaled {
+		return registry.Scaled{Replicas: &s.Spec.Replicas, Current: s.Status.Replicas, Selector: s.Spec.Selector}
+	})},
+	OrphanThrough: []schema.GroupVersion{appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
+	Printer:       &statefulSetColumns,
+	Hooks: registry.HooksOf[*appsv1.StatefulSet]{
+		Validate:             validateStatefulSet,
+		ValidateUpdate:       validateStatefulSetUpdate,
+		ValidateStatusUpdate: validateStatefulSetStatusUpdate,
+		Warnings:             statefulSetWarnings,
+	},
+	Gated: []registry.Gate{registry.GateOf[appsv1.StatefulSet]("1.37", "MaxUnavailableStatefulSet", "Spec.UpdateStrategy.RollingUpdate.MaxUnavailable")},
+}
+
+// defaultStatefulSet sets the defaults of a StatefulSet.
+func defaultStatefulSet(s *appsv1.StatefulSet) {
+	defaults.Pointer(&s.Spec.Replicas, 1)
+	defaults.Pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	defaults.Zero(&s.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+	strategy := &s.Spec.UpdateStrategy
+	if strategy.Type == "" {
+		strategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+		defaults.Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+	}
+	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
+		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
+	}
+	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
+	defaults.Zero(&retention.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	defaults.Zero(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	defaults.PodTemplateSpec(&s.Spec.Template)
+	claimTemplates(s.Spec.VolumeClaimTemplates)
+}
+
+// claimTemplates sets the defaults of a StatefulSet's claims, which are whole
+// objects, kind and version included.
+func claimTemplates(claims []corev1.PersistentVolumeClaim) {
+	for i := range claims {
+		claims[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		defaults.PersistentVolumeClaim(&claims[i])
+	}
+}
+
+// defaultStatefulSetV1beta1 sets the defaults of an apps/v1beta1 StatefulSet, which
+// doesn't replace pods on its own.
+func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
+	selectorOf(s.Spec.Template.Labels, &s.Spec.Selector, &s.Labels)
+	defaults.Pointer(&s.Spec.Replicas, 1)
+	defaults.Pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	defaults.Zero(&s.Spec.PodManagementPolicy, appsv1beta1.OrderedReadyPodManagement)
+	strategy := &s.Spec.UpdateStrategy
+	defaults.Zero(&strategy.Type, appsv1beta1.OnDeleteStatefulSetStrategyType)
+	if strategy.Type == appsv1beta1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
+		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
+	}
+	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
+	defaults.Zero(&retention.WhenDeleted, appsv1beta1.RetainPersistentVolumeClaimRetentionPolicyType)
+	defaults.Zero(&retention.WhenScaled, appsv1beta1.RetainPersistentVolumeClaimRetentionPolicyType)
+	defaults.PodTemplateSpec(&s.Spec.Template)
+	claimTemplates(s.Spec.VolumeClaimTemplates)
+}
+
+// defaultStatefulSetV1beta2 sets the defaults of an apps/v1beta2 StatefulSet.
+func defaultStatefulSetV1beta2(s *appsv1beta2.StatefulSet) {
+	defaults.Pointer(&s.Spec.Replicas, 1)
+	defaults.Pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
+	defaults.Zero(&s.Spec.PodManagementPolicy, appsv1beta2.OrderedReadyPodManagement)
+	strategy := &s.Spec.UpdateStrategy
+	if strategy.Type == "" {
+		strategy.Type = appsv1beta2.RollingUpdateStatefulSetStrategyType
+		defaults.Pointer(&strategy.RollingUpdate, appsv1beta2.RollingUpdateStatefulSetStrategy{})
+	}
+	if strategy.Type == appsv1beta2.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
+		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
+	}
+	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1beta2.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
+	defaults.Zero(&retention.WhenDeleted, appsv1beta2.RetainPersistentVolumeClaimRetentionPolicyType)
+	defaults.Zero(&retention.WhenScaled, appsv1beta2.RetainPersistentVolumeClaimRetentionPolicyType)
+	defaults.PodTemplateSpec(&s.Spec.Template)
+	claimTemplates(s.Spec.VolumeClaimTemplates)
+}
+
+// validateStatefulSet checks a new stateful set. Its name begins those of its pods.
+func validateStatefulSet(o *appsv1.StatefulSet) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
+	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, true))
+	return f.Errs
+}
+
+// validateStatefulSetUpdate checks a stateful set that replaces another.
+func validateStatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, false))
+	spec := o.Spec
+	spec.Replicas = old.Spec.Replicas
+	spec.Template = old.Spec.Template
+	spec.UpdateStrategy = old.Spec.UpdateStrategy
+	spec.MinReadySeconds = old.Spec.MinReadySeconds
+	spec.Ordinals = old.Spec.Ordinals
+	spec.RevisionHistoryLimit = old.Spec.RevisionHistoryLimit
+	spec.PersistentVolumeClaimRetentionPolicy = old.Spec.PersistentVolumeClaimRetentionPolicy
+	f.AddIf(!apiequality.Semantic.DeepEqual(spec, old.Spec), field.Forbidden(validation.SpecPath,
+		"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
+	return f.Errs
+}
+
+// validateStatefulSetStatusUpdate checks a change of a stateful set's status.
+func validateStatefulSetStatusUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
+	s, path := &o.Status, validation.StatusPath
+	var f validation.Findings
+	f.Merge(
+		validation.Counts(path, validation.CountOf("replicas", int64(s.Replicas)), validation.CountOf("readyReplicas", int64(s.ReadyReplicas)),
+			validation.CountOf("currentReplicas", int64(s.CurrentReplicas)), validation.CountOf("updatedReplicas", int64(s.UpdatedReplicas)),
+			validation.CountOf("availableReplicas", int64(s.AvailableReplicas)), validation.CountOf("observedGeneration", s.ObservedGeneration),
+			validation.CountOf("collisionCount", int64(ptr.Deref(s.CollisionCount, 0)))),
+		validation.AtMost(path, s.Replicas, validation.MoreThanReplicas, validation.CountOf("readyReplicas", int64(s.ReadyReplicas)),
+			validation.CountOf("currentReplicas", int64(s.CurrentReplicas)), validation.CountOf("updatedReplicas", int64(s.UpdatedReplicas)),
+			validation.CountOf("availableReplicas", int64(s.AvailableReplicas))),
+		validation.AtMost(path, s.ReadyReplicas, "cannot be greater than status.readyReplicas", validation.CountOf("availableReplicas", int64(s.AvailableReplicas))),
+		validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
+		collisions(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount))
+	return f.Errs
+}
+
+func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) field.ErrorList {
+	var f validation.Findings
+	switch at := path.Child("podManagementPolicy"); s.PodManagementPolicy {
+	case "":
+		f.Add(field.Required(at, ""))
+	case appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement:
+	default:
+		f.Add(field.Invalid(at, s.PodManagementPolicy, "must be 'OrderedReady' or 'Parallel'"))
+	}
+	f.Merge(
+		statefulSetStrategy(path.Child("updateStrategy"), &s.UpdateStrategy),
+		claimRetention(path.Child("persistentVolumeClaimRetentionPolicy"), s.PersistentVolumeClaimRetentionPolicy),
+		validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
+		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds))
+	if s.Ordinals != nil {
+		f.Merge(validation.Nonnegative(path.Child("ordinals.start"), s.Ordinals.Start))
+	}
+	if isNew && s.ServiceName != "" {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("serviceName"), s.ServiceName))
+	}
+	f.Merge(requiredSelector(path.Child("selector"), s.Selector, "statefulset"))
+	for i := range s.VolumeClaimTemplates {
+		f.Merge(validation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
+	}
+	template := path.Child("template")
+	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err != nil {
+		f.Add(field.Invalid(path.Child("selector"), s.Selector, ""))
+	} else {
+		f.Merge(validation.SelectsTemplate(template, selector, s.Template.Labels), validation.PodTemplateSpec(template, withClaims(s)))
+	}
+	f.Merge(validation.RunsOn(template, &s.Template, "StatefulSet"))
+	return f.Errs
+}
+
+// withClaims is the template with a volume for each claim, in place of any volume of
+// that name.
+func withClaims(s *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
+	if len(s.VolumeClaimTemplates) == 0 {
+		return &s.Template
+	}
+	t := s.Template.DeepCopy()
+	names := sets.New[string]()
+	var volumes []corev1.Volume
+	for i := range s.VolumeClaimTemplates {
+		name := s.VolumeClaimTemplates[i].Name
+		if names.Has(name) {
+			continue
+		}
+		names.Insert(name)
+		claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}})
+	}
+	for _, v := range t.Spec.Volumes {
+		if !names.Has(v.Name) {
+			volumes = append(volumes, v)
+		}
+	}
+	t.Spec.Volumes = volumes
+	return t
+}
+
+func statefulSetStrategy(path *field.Path, s *appsv1.StatefulSetUpdateStrategy) field.ErrorList {
+	rolling := path.Child("rollingUpdate")
+	switch s.Type {
+	case "":
+		return field.ErrorList{field.Required(path, "")}
+	case appsv1.OnDeleteStatefulSetStrategyType:
+		if s.RollingUpdate == nil {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(rolling, validation.Unversioned(s.RollingUpdate), "only allowed for updateStrategy 'RollingUpdate'")}
+	case appsv1.RollingUpdateStatefulSetStrategyType:
+		if s.RollingUpdate == nil {
+			return nil
+		}
+		return rollingStatefulSet(rolling, s.RollingUpdate)
+	}
+	return field.ErrorList{field.Invalid(path, validation.Unversioned(*s), "must be 'RollingUpdate' or 'OnDelete'")}
+}
+
+func rollingStatefulSet(path *field.Path, r *appsv1.RollingUpdateStatefulSetStrategy) field.ErrorList {
+	var f validation.Findings
+	f.Merge(validation.Nonnegative(path.Child("partition"), ptr.Deref(r.Partition, 0)))
+	if r.MaxUnavailable != nil {
+		path := path.Child("maxUnavailable")
+		f.Merge(validation.IntOrPercent(path, *r.MaxUnavailable))
+		f.AddIf(isZero(*r.MaxUnavailable), field.Invalid(path, *r.MaxUnavailable, "cannot be 0"))
+		f.Merge(validation.AtMostAll(path, *r.MaxUnavailable))
+	}
+	return f.Errs
+}
+
+// claimRetention checks what becomes of claims (KEP-1847).
+func claimRetention(path *field.Path, p *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	allowed := []appsv1.PersistentVolumeClaimRetentionPolicyType{
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
+	return append(validation.OneOf(path.Child("whenDeleted"), p.WhenDeleted, allowed...), validation.OneOf(path.Child("whenScaled"), p.WhenScaled, allowed...)...)
+}
+
+var statefulSetColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Ready", "Number of the pod with ready state"),
+		printers.AgeColumn,
+		printers.Wide(printers.ContainersColumn),
+		printers.Wide(printers.ImagesColumn),
+	},
+	func(s *appsv1.StatefulSet) []any {
+		containers := s.Spec.Template.Spec.Containers
+		return []any{
+			s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0)), printers.Since(s.CreationTimestamp),
+			printers.ContainerNames(containers), printers.ContainerImages(containers),
+		}
+	})
+
+// statefulSetWarnings returns the warnings of a stateful set.
+func statefulSetWarnings(_ context.Context, s, old *appsv1.StatefulSet) []string {
+	var l warnings.List
+	if old == nil || warnings.Changed(s, old) {
+		l.PodTemplate(warnings.TemplatePath, &s.Spec.Template)
+	}
+	for i := range s.Spec.VolumeClaimTemplates {
+		path := warnings.SpecPath.Child("volumeClaimTemplates").Index(i)
+		if old != nil {
+			// The two paths, and the capital letter, are kube-apiserver's.
+			path = path.Child("Spec")
+		}
+		l.Claim(path, &s.Spec.VolumeClaimTemplates[i].Spec)
+	}
+	if n := s.Spec.RevisionHistoryLimit; n != nil && *n < 0 {
+		l.At(warnings.SpecPath.Child("revisionHistoryLimit"),
+			"a negative value retains all historical revisions; a value >= 0 is recommended")
+	}
+	return l
+}

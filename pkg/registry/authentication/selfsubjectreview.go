@@ -1,0 +1,33 @@
+package authentication
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// selfSubjectReviewKind is the row of selfsubjectreviews.
+var selfSubjectReviewKind = registry.Kind{
+	Resource: "selfsubjectreviews",
+	Object:   &authenticationv1.SelfSubjectReview{},
+	Answer:   func(registry.Dependencies) registry.AnswerFunc { return reviewSelf },
+}
+
+// reviewSelf answers a SelfSubjectReview: who the server takes the caller for.
+func reviewSelf(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	caller, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewBadRequest("no user present on request")
+	}
+	review := obj.(*authenticationv1.SelfSubjectReview)
+	return &authenticationv1.SelfSubjectReview{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now(), Annotations: review.Annotations, Labels: review.Labels},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(caller)},
+	}, nil
+}

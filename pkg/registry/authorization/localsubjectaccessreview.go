@@ -1,0 +1,56 @@
+package authorization
+
+import (
+	"context"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// localSubjectAccessReviewKind is the row of localsubjectaccessreviews.
+var localSubjectAccessReviewKind = registry.Kind{
+	Resource:   "localsubjectaccessreviews",
+	Namespaced: true,
+	Object:     &authorizationv1.LocalSubjectAccessReview{},
+	Answer:     reviewLocalAccess,
+}
+
+// validateLocalSubjectAccessReview checks a question about a user in one namespace.
+func validateLocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessReview) field.ErrorList {
+	f := validation.Findings{Errs: accessReviewSpec(&o.Spec)}
+	f.Merge(noMetadata(&o.ObjectMeta, true))
+	if a := o.Spec.ResourceAttributes; a != nil {
+		f.AddIf(a.Namespace != o.Namespace,
+			field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), a.Namespace, "must match metadata.namespace"))
+	}
+	if a := o.Spec.NonResourceAttributes; a != nil {
+		f.Add(field.Invalid(field.NewPath("spec.nonResourceAttributes"), validation.Unversioned(a), "disallowed on this kind of request"))
+	}
+	return f.Errs
+}
+
+// reviewLocalAccess is reviewAccess within the namespace of the request.
+func reviewLocalAccess(deps registry.Dependencies) registry.AnswerFunc {
+	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+		review := obj.(*authorizationv1.LocalSubjectAccessReview)
+		if err := invalidReview("LocalSubjectAccessReview", validateLocalSubjectAccessReview(review)); err != nil {
+			return nil, err
+		}
+		namespace := genericapirequest.NamespaceValue(ctx)
+		if namespace == "" {
+			return nil, apierrors.NewBadRequest("namespace is required on this type: " + namespace)
+		}
+		if namespace != review.Namespace {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must match namespace: %v", namespace))
+		}
+		review.Status = judge(ctx, deps.Authorizer, attributesOf(review.Spec))
+		return review, nil
+	}
+}

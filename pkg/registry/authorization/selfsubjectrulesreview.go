@@ -1,0 +1,51 @@
+package authorization
+
+import (
+	"context"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// selfSubjectRulesReviewKind is the row of selfsubjectrulesreviews.
+var selfSubjectRulesReviewKind = registry.Kind{
+	Resource: "selfsubjectrulesreviews",
+	Object:   &authorizationv1.SelfSubjectRulesReview{},
+	Answer:   reviewSelfRules,
+}
+
+// reviewSelfRules lists what the caller may do in a namespace.
+func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
+	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+		review := obj.(*authorizationv1.SelfSubjectRulesReview)
+		caller, ok := genericapirequest.UserFrom(ctx)
+		if !ok {
+			return nil, apierrors.NewBadRequest("no user present on request")
+		}
+		if review.Spec.Namespace == "" {
+			return nil, apierrors.NewBadRequest("no namespace on request")
+		}
+		resources, nonResources, incomplete, err := deps.RuleResolver.RulesFor(ctx, caller, review.Spec.Namespace)
+		status := authorizationv1.SubjectRulesReviewStatus{
+			ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, Incomplete: incomplete,
+		}
+		for _, rule := range resources {
+			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
+				Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(), ResourceNames: rule.GetResourceNames(),
+			})
+		}
+		for _, rule := range nonResources {
+			status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{
+				Verbs: rule.GetVerbs(), NonResourceURLs: rule.GetNonResourceURLs(),
+			})
+		}
+		if err != nil {
+			status.EvaluationError = err.Error()
+		}
+		return &authorizationv1.SelfSubjectRulesReview{Status: status}, nil
+	}
+}

@@ -1,0 +1,38 @@
+package authorization
+
+import (
+	"context"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// subjectAccessReviewKind is the row of subjectaccessreviews.
+var subjectAccessReviewKind = registry.Kind{
+	Resource: "subjectaccessreviews",
+	Object:   &authorizationv1.SubjectAccessReview{},
+	Answer:   reviewAccess,
+}
+
+// validateSubjectAccessReview checks a question about a user.
+func validateSubjectAccessReview(o *authorizationv1.SubjectAccessReview) field.ErrorList {
+	f := validation.Findings{Errs: accessReviewSpec(&o.Spec)}
+	f.Merge(noMetadata(&o.ObjectMeta, false))
+	return f.Errs
+}
+
+// reviewAccess answers a SubjectAccessReview: whether somebody may do something.
+func reviewAccess(deps registry.Dependencies) registry.AnswerFunc {
+	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+		review := obj.(*authorizationv1.SubjectAccessReview)
+		if err := invalidReview("SubjectAccessReview", validateSubjectAccessReview(review)); err != nil {
+			return nil, err
+		}
+		review.Status = judge(ctx, deps.Authorizer, attributesOf(review.Spec))
+		return review, nil
+	}
+}

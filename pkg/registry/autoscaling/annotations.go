@@ -1,0 +1,47 @@
+package autoscaling
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// cpuUtilizationTarget is what an autoscaler without metrics aims at, in percent.
+const cpuUtilizationTarget = 80
+
+// cpuUtilization is a metric: the average CPU utilization of the pods, in percent
+// of what they request.
+func cpuUtilization(percent int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU,
+			Target: autoscalingv2.MetricTarget{
+				Type:               autoscalingv2.UtilizationMetricType,
+				AverageUtilization: &percent,
+			},
+		},
+	}
+}
+
+// Annotations in which autoscaling/v1 carries what are fields in autoscaling/v2.
+const (
+	metricsAnnotation        = "autoscaling.alpha.kubernetes.io/metrics"
+	currentMetricsAnnotation = "autoscaling.alpha.kubernetes.io/current-metrics"
+	conditionsAnnotation     = "autoscaling.alpha.kubernetes.io/conditions"
+	behaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
+)
+
+// dropAutoscalerAnnotations removes the annotations that stand for fields: beside
+// the fields themselves they would be stale copies.
+func dropAutoscalerAnnotations(annotations map[string]string) {
+	for _, name := range [...]string{
+		metricsAnnotation,
+		currentMetricsAnnotation,
+		conditionsAnnotation,
+		behaviorAnnotation,
+		"autoscaling.alpha.kubernetes.io/scale-down-tolerance",
+		"autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+	} {
+		delete(annotations, name)
+	}
+}

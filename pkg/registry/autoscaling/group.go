@@ -1,0 +1,27 @@
+// Package autoscaling has the kinds of API group autoscaling, which sizes workloads, and as v2, and v1 keeps what it has no fields for in annotations.
+package autoscaling
+
+import (
+	"slices"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is stored as v2; v1 keeps what it can't say in annotations.
+var Group = registry.Group{
+	Name: "autoscaling",
+	Versions: []registry.Version{
+		{Name: "v2", AddToScheme: autoscalingv2.AddToScheme},
+		{Name: "v1", AddToScheme: autoscalingv1.AddToScheme},
+	},
+	Types:       []runtime.Object{&autoscalingv1.Scale{}},
+	Priority:    17500,
+	Conversions: slices.Concat(conversions(), scaleConversions()),
+	Kinds: []registry.Kind{
+		horizontalPodAutoscalerKind,
+	},
+}

@@ -1,0 +1,404 @@
+package autoscaling
+
+import (
+	"fmt"
+	"slices"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// horizontalPodAutoscalerKind is the row of horizontalpodautoscalers.
+var horizontalPodAutoscalerKind = registry.Kind{
+	Resource:   "horizontalpodautoscalers",
+	ShortNames: []string{"hpa"},
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &autoscalingv2.HorizontalPodAutoscaler{}, List: &autoscalingv2.HorizontalPodAutoscalerList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultHorizontalPodAutoscaler),
+		registry.DefaultOf(defaultHorizontalPodAutoscalerV1),
+	},
+	Status:  true,
+	Printer: &horizontalPodAutoscalerColumns,
+	Hooks: registry.HooksOf[*autoscalingv2.HorizontalPodAutoscaler]{
+		Validate:             validateHorizontalPodAutoscaler,
+		ValidateUpdate:       validateHorizontalPodAutoscalerUpdate,
+		ValidateStatusUpdate: validateHorizontalPodAutoscalerStatusUpdate,
+	},
+	Gated: []registry.Gate{registry.GateOf[autoscalingv2.HorizontalPodAutoscaler]("1.35", "HPAConfigurableTolerance",
+		"Spec.Behavior.ScaleUp.Tolerance", "Spec.Behavior.ScaleDown.Tolerance")},
+}
+
+// defaultHorizontalPodAutoscaler sets the defaults of an autoscaling/v2
+// HorizontalPodAutoscaler.
+func defaultHorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
+	dropAutoscalerAnnotations(h.Annotations)
+	defaults.Pointer(&h.Spec.MinReplicas, 1)
+	if len(h.Spec.Metrics) == 0 {
+		h.Spec.Metrics = []autoscalingv2.MetricSpec{cpuUtilization(cpuUtilizationTarget)}
+	}
+	if b := h.Spec.Behavior; b != nil {
+		b.ScaleUp = defaultScalingRules(b.ScaleUp, autoscalingv2.HPAScalingRules{
+			StabilizationWindowSeconds: new(int32),
+			Policies: []autoscalingv2.HPAScalingPolicy{
+				{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
+				{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+			},
+		})
+		b.ScaleDown = defaultScalingRules(b.ScaleDown, autoscalingv2.HPAScalingRules{
+			Policies: []autoscalingv2.HPAScalingPolicy{
+				{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+			},
+		})
+	}
+}
+
+// defaultScalingRules completes the rules of one direction.
+func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscalingv2.HPAScalingRules) *autoscalingv2.HPAScalingRules {
+	if rules == nil {
+		rules = &autoscalingv2.HPAScalingRules{}
+	}
+	defaults.Pointer(&rules.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
+	if rules.StabilizationWindowSeconds == nil {
+		rules.StabilizationWindowSeconds = unset.StabilizationWindowSeconds
+	}
+	if rules.Policies == nil {
+		rules.Policies = unset.Policies
+	}
+	return rules
+}
+
+// defaultHorizontalPodAutoscalerV1 sets the defaults of an autoscaling/v1
+// HorizontalPodAutoscaler. Its metrics are defaulted when it is converted, since
+// they may be in an annotation.
+func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) {
+	defaults.Pointer(&h.Spec.MinReplicas, 1)
+}
+
+// validateHorizontalPodAutoscaler checks a new autoscaler.
+func validateHorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(autoscalerSpec(&o.Spec))
+	return f.Errs
+}
+
+// validateHorizontalPodAutoscalerUpdate checks an autoscaler that replaces another.
+func validateHorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(autoscalerSpec(&o.Spec))
+	return f.Errs
+}
+
+// validateHorizontalPodAutoscalerStatusUpdate checks what a controller reports.
+func validateHorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validation.Nonnegative(field.NewPath("status", "currentReplicas"), o.Status.CurrentReplicas),
+		validation.Nonnegative(field.NewPath("status", "desiredReplicas"), o.Status.DesiredReplicas))
+	return f.Errs
+}
+
+func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
+	var f validation.Findings
+	path := field.NewPath("spec")
+	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
+		field.Invalid(path.Child("minReplicas"), spec.MinReplicas, "must be greater than or equal to 0"))
+	f.AddIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
+	f.AddIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
+		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
+	f.Merge(scaleTarget(path.Child("scaleTargetRef"), &spec.ScaleTargetRef))
+	for i := range spec.Metrics {
+		f.Merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i]))
+	}
+	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas == 0 && !slices.ContainsFunc(spec.Metrics, measuredWithoutPods),
+		field.Forbidden(path.Child("metrics"), "must specify at least one Object or External metric to support scaling to zero replicas"))
+	if b := spec.Behavior; b != nil {
+		f.Merge(scalingRules(path.Child("behavior", "scaleUp"), b.ScaleUp), scalingRules(path.Child("behavior", "scaleDown"), b.ScaleDown))
+	}
+	return f.Errs
+}
+
+// measuredWithoutPods says whether a metric is there when there are no pods, so that it can
+// tell when there should be some again (KEP-2021).
+func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
+	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
+}
+
+func scaleTarget(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {
+	f := validation.Findings{Errs: validation.Required(content.IsPathSegmentName, path.Child("kind"), ref.Kind)}
+	f.Merge(validation.Required(content.IsPathSegmentName, path.Child("name"), ref.Name))
+	if _, err := schema.ParseGroupVersion(ref.APIVersion); err != nil {
+		f.Add(field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
+	}
+	return f.Errs
+}
+
+// metricSource is one of the five members of a metric.
+type metricSource struct {
+	is   autoscalingv2.MetricSourceType
+	name string
+	set  bool
+	// check is run on the source, if it is the first that is there.
+	check func(*field.Path) field.ErrorList
+}
+
+func metricSources(m *autoscalingv2.MetricSpec) []metricSource {
+	return []metricSource{
+		{autoscalingv2.ObjectMetricSourceType, "object", m.Object != nil, func(path *field.Path) field.ErrorList {
+			f := validation.Findings{Errs: scaleTarget(path.Child("describedObject"), &m.Object.DescribedObject)}
+			f.Merge(metricIdentifier(path.Child("metric"), m.Object.Metric.Name), metricTarget(path.Child("target"), &m.Object.Target))
+			f.AddIf(m.Object.Target.Value == nil && m.Object.Target.AverageValue == nil,
+				field.Required(path.Child("target", "averageValue"), "must set either a target value or averageValue"))
+			return f.Errs
+		}},
+		{autoscalingv2.ExternalMetricSourceType, "external", m.External != nil, func(path *field.Path) field.ErrorList {
+			f := validation.Findings{Errs: metricIdentifier(path.Child("metric"), m.External.Metric.Name)}
+			target := &m.External.Target
+			f.Merge(metricTarget(path.Child("target"), target))
+			f.AddIf(target.Value == nil && target.AverageValue == nil, field.Required(path.Child("target", "averageValue"),
+				"must set either a target value for metric or a per-pod target"))
+			f.AddIf(target.Value != nil && target.AverageValue != nil, field.Forbidden(path.Child("target", "value"),
+				"may not set both a target value for metric and a per-pod target"))
+			return f.Errs
+		}},
+		{autoscalingv2.PodsMetricSourceType, "pods", m.Pods != nil, func(path *field.Path) field.ErrorList {
+			f := validation.Findings{Errs: metricIdentifier(path.Child("metric"), m.Pods.Metric.Name)}
+			f.Merge(metricTarget(path.Child("target"), &m.Pods.Target))
+			f.AddIf(m.Pods.Target.AverageValue == nil || m.Pods.Target.AverageValue.Sign() != 1,
+				field.Required(path.Child("target", "averageValue"), "must specify a positive target averageValue"))
+			return f.Errs
+		}},
+		{autoscalingv2.ResourceMetricSourceType, "resource", m.Resource != nil, func(path *field.Path) field.ErrorList {
+			var f validation.Findings
+			f.AddIf(m.Resource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
+			f.Merge(resourceTarget(path.Child("target"), &m.Resource.Target))
+			return f.Errs
+		}},
+		{autoscalingv2.ContainerResourceMetricSourceType, "containerResource", m.ContainerResource != nil, func(path *field.Path) field.ErrorList {
+			var f validation.Findings
+			f.AddIf(m.ContainerResource.Name == "", field.Required(path.Child("name"), "must specify a resource name"))
+			f.AddIf(m.ContainerResource.Container == "", field.Required(path.Child("container"), "must specify a container"))
+			f.Merge(resourceTarget(path.Child("target"), &m.ContainerResource.Target))
+			return f.Errs
+		}},
+	}
+}
+
+// metricSpec checks that a metric has the source that its type names, and no other.
+func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
+	f.Merge(validation.OneOf(path.Child("type"), m.Type, autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType,
+		autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType, autoscalingv2.ResourceMetricSourceType))
+	var missing, others validation.Findings
+	n := 0
+	for _, source := range metricSources(m) {
+		if source.set {
+			n++
+			if n == 1 {
+				f.Merge(source.check(path.Child(source.name)))
+			}
+		}
+		missing.AddIf(source.is == m.Type && !source.set,
+			field.Required(path.Child(source.name), "must populate information for the given metric source"))
+		others.AddIf(source.is != m.Type && source.set,
+			field.Forbidden(path.Child(source.name), "must populate the given metric source only"))
+	}
+	f.Merge(missing.Errs)
+	if n != 1 {
+		f.Merge(others.Errs)
+	}
+	return f.Errs
+}
+
+func metricIdentifier(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path.Child("name"), "must specify a metric name")}
+	}
+	return validation.Follows(content.IsPathSegmentName, path.Child("name"), name)
+}
+
+func metricTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(t.Type == "", field.Required(path.Child("type"), "must specify a metric target type"))
+	switch t.Type {
+	case autoscalingv2.UtilizationMetricType, autoscalingv2.ValueMetricType, autoscalingv2.AverageValueMetricType:
+	default:
+		f.Add(field.Invalid(path.Child("type"), t.Type, "must be either Utilization, Value, or AverageValue"))
+	}
+	f.AddIf(t.Value != nil && t.Value.Sign() != 1, field.Invalid(path.Child("value"), t.Value, "must be positive"))
+	f.AddIf(t.AverageValue != nil && t.AverageValue.Sign() != 1, field.Invalid(path.Child("averageValue"), t.AverageValue, "must be positive"))
+	f.AddIf(t.AverageUtilization != nil && *t.AverageUtilization < 1,
+		field.Invalid(path.Child("averageUtilization"), t.AverageUtilization, "must be greater than 0"))
+	return f.Errs
+}
+
+func resourceTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.ErrorList {
+	f := validation.Findings{Errs: metricTarget(path, t)}
+	f.AddIf(t.AverageUtilization == nil && t.AverageValue == nil,
+		field.Required(path.Child("averageUtilization"), "must set either a target raw value or a target utilization"))
+	f.AddIf(t.AverageUtilization != nil && t.AverageValue != nil,
+		field.Forbidden(path.Child("averageValue"), "may not set both a target raw value and a target utilization"))
+	return f.Errs
+}
+
+// The longest times, in seconds, that a rule of scaling can look back on.
+const (
+	maxScalingPeriod       = 1800
+	maxStabilizationWindow = 3600
+)
+
+func scalingRules(path *field.Path, r *autoscalingv2.HPAScalingRules) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	var f validation.Findings
+	if w := r.StabilizationWindowSeconds; w != nil {
+		f.Merge(between(path.Child("stabilizationWindowSeconds"), *w, 0, maxStabilizationWindow, "must be greater than or equal to zero"))
+	}
+	f.Merge(validation.OptionalOneOf(path.Child("selectPolicy"), r.SelectPolicy,
+		autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect))
+	policies := path.Child("policies")
+	f.AddIf(len(r.Policies) == 0, field.Required(policies, "must specify at least one Policy"))
+	for i, p := range r.Policies {
+		path := policies.Index(i)
+		f.Merge(validation.OneOf(path.Child("type"), p.Type, autoscalingv2.PercentScalingPolicy, autoscalingv2.PodsScalingPolicy))
+		f.AddIf(p.Value <= 0, field.Invalid(path.Child("value"), p.Value, "must be greater than zero"))
+		f.Merge(between(path.Child("periodSeconds"), p.PeriodSeconds, 1, maxScalingPeriod, "must be greater than zero"))
+	}
+	if r.Tolerance != nil {
+		f.AddIf(r.Tolerance.Sign() < 0, field.Invalid(path.Child("tolerance"), r.Tolerance.String(), apivalidation.IsNegativeErrorMsg))
+	}
+	return f.Errs
+}
+
+func between(path *field.Path, value, least, most int32, tooLow string) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(value < least, field.Invalid(path, value, tooLow))
+	f.AddIf(value > most, field.Invalid(path, value, fmt.Sprintf("must be less than or equal to %v", most)))
+	return f.Errs
+}
+
+// horizontalPodAutoscalerColumns is shown by what it scales and by its metrics.
+var horizontalPodAutoscalerColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Reference", printers.Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "scaleTargetRef")),
+		printers.Text("Targets", printers.Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "metrics")),
+		printers.Text("MinPods", printers.Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "minReplicas")),
+		printers.Text("MaxPods", printers.Doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "maxReplicas")),
+		printers.Text("Replicas", printers.Doc(autoscalingv2.HorizontalPodAutoscalerStatus{}, "currentReplicas")),
+		printers.AgeColumn,
+	},
+	func(h *autoscalingv2.HorizontalPodAutoscaler) []any {
+		least := printers.Unset
+		if h.Spec.MinReplicas != nil {
+			least = fmt.Sprint(*h.Spec.MinReplicas)
+		}
+		return []any{
+			h.Name, h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, metrics(h), least,
+			int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), printers.Since(h.CreationTimestamp),
+		}
+	})
+
+// metrics shows the first metrics as their value and their target. Metrics and their
+// statuses are in the same order.
+func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
+	if len(h.Spec.Metrics) == 0 {
+		return printers.None
+	}
+	shown := make([]string, len(h.Spec.Metrics))
+	for i := range h.Spec.Metrics {
+		var status autoscalingv2.MetricStatus
+		if i < len(h.Status.CurrentMetrics) {
+			status = h.Status.CurrentMetrics[i]
+		}
+		shown[i] = metric(&h.Spec.Metrics[i], &status)
+	}
+	return printers.First(2, shown, ", ")
+}
+
+// metric shows the one source that a metric has.
+func metric(spec *autoscalingv2.MetricSpec, status *autoscalingv2.MetricStatus) string {
+	switch {
+	case spec.External != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if status.External != nil {
+			current = &status.External.Current
+		}
+		return valueMetric(&spec.External.Target, current)
+	case spec.Object != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if status.Object != nil {
+			current = &status.Object.Current
+		}
+		return valueMetric(&spec.Object.Target, current)
+	case spec.Pods != nil:
+		current := printers.Unknown
+		if status.Pods != nil {
+			current = status.Pods.Current.AverageValue.String()
+		}
+		return current + "/" + spec.Pods.Target.AverageValue.String()
+	case spec.Resource != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if status.Resource != nil {
+			current = &status.Resource.Current
+		}
+		return string(spec.Resource.Name) + ": " + utilizationMetric(&spec.Resource.Target, current)
+	case spec.ContainerResource != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if status.ContainerResource != nil {
+			current = &status.ContainerResource.Current
+		}
+		return string(spec.ContainerResource.Name) + ": " + utilizationMetric(&spec.ContainerResource.Target, current)
+	}
+	return "<unknown type>"
+}
+
+// valueMetric is a metric with an average or a total as its target.
+func valueMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
+	value, suffix, wanted := printers.Unknown, "", target.Value
+	if target.AverageValue != nil {
+		suffix, wanted = " (avg)", target.AverageValue
+	}
+	switch {
+	case current == nil:
+	case target.AverageValue == nil:
+		value = current.Value.String()
+	case current.AverageValue != nil:
+		value = current.AverageValue.String()
+	}
+	return value + "/" + wanted.String() + suffix
+}
+
+// utilizationMetric is a metric with an average or a percentage of what is requested as
+// its target.
+func utilizationMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
+	percent := func(p *int32, otherwise string) string {
+		if p == nil {
+			return otherwise
+		}
+		return fmt.Sprintf("%d%%", *p)
+	}
+	if target.AverageValue == nil {
+		var utilization *int32
+		if current != nil {
+			utilization = current.AverageUtilization
+		}
+		return percent(utilization, printers.Unknown) + "/" + percent(target.AverageUtilization, "<auto>")
+	}
+	value := printers.Unknown
+	if current != nil {
+		value = current.AverageValue.String()
+	}
+	return value + "/" + target.AverageValue.String()
+}

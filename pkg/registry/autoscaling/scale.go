@@ -1,0 +1,78 @@
+package autoscaling
+
+import (
+	"fmt"
+
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+)
+
+// scaleConversions convert the Scale of autoscaling/v1, whose selector is a string,
+// and those of older groups, which have it as labels too.
+func scaleConversions() []conversion.Function {
+	return []conversion.Function{
+		conversion.Different(scaleFromExtensions),
+		conversion.Different(scaleToExtensions),
+		// The other two are the same types under other names.
+		conversion.Different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
+			var scale extensionsv1beta1.Scale
+			if err := conversion.CopyFields(in, &scale); err != nil {
+				return err
+			}
+			return scaleFromExtensions(&scale, out)
+		}),
+		conversion.Different(func(in *autoscalingv1.Scale, out *appsv1beta1.Scale) error {
+			var scale extensionsv1beta1.Scale
+			if err := scaleToExtensions(in, &scale); err != nil {
+				return err
+			}
+			return conversion.CopyFields(&scale, out)
+		}),
+		conversion.Different(func(in *appsv1beta2.Scale, out *autoscalingv1.Scale) error {
+			var scale extensionsv1beta1.Scale
+			if err := conversion.CopyFields(in, &scale); err != nil {
+				return err
+			}
+			return scaleFromExtensions(&scale, out)
+		}),
+		conversion.Different(func(in *autoscalingv1.Scale, out *appsv1beta2.Scale) error {
+			var scale extensionsv1beta1.Scale
+			if err := scaleToExtensions(in, &scale); err != nil {
+				return err
+			}
+			return conversion.CopyFields(&scale, out)
+		}),
+	}
+}
+
+func scaleFromExtensions(in *extensionsv1beta1.Scale, out *autoscalingv1.Scale) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Spec.Replicas = in.Spec.Replicas
+	out.Status.Replicas = in.Status.Replicas
+	out.Status.Selector = in.Status.TargetSelector
+	if in.Status.TargetSelector == "" && in.Status.Selector != nil {
+		out.Status.Selector = labels.SelectorFromSet(in.Status.Selector).String()
+	}
+	return nil
+}
+
+func scaleToExtensions(in *autoscalingv1.Scale, out *extensionsv1beta1.Scale) error {
+	selector, err := metav1.ParseToLabelSelector(in.Status.Selector)
+	if err != nil {
+		return fmt.Errorf("parsing the selector of scale %q: %w", in.Name, err)
+	}
+	out.ObjectMeta = in.ObjectMeta
+	out.Spec.Replicas = in.Spec.Replicas
+	out.Status.Replicas = in.Status.Replicas
+	out.Status.TargetSelector = in.Status.Selector
+	if len(selector.MatchExpressions) == 0 {
+		out.Status.Selector = selector.MatchLabels
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package batch
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	batchv1beta1 "k8s.io/api/batch/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// cronJobKind is the row of cronjobs.
+var cronJobKind = registry.Kind{
+	Resource:   "cronjobs",
+	ShortNames: []string{"cj"},
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &batchv1.CronJob{}, List: &batchv1.CronJobList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultCronJob), registry.DefaultOf(defaultCronJobV1beta1)},
+	PodSpec:       registry.PodSpecOf("spec.jobTemplate.spec.template.spec", func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
+	Status:        true,
+	Generation:    true,
+	OrphanThrough: []schema.GroupVersion{batchv1beta1.SchemeGroupVersion},
+	Printer:       &cronJobColumns,
+	Hooks: registry.HooksOf[*batchv1.CronJob]{
+		Validate:       validateCronJob,
+		ValidateUpdate: validateCronJobUpdate,
+		Warnings:       cronJobWarnings,
+	},
+}
+
+// defaultCronJob sets the defaults of a CronJob.
+func defaultCronJob(c *batchv1.CronJob) {
+	defaults.Zero(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
+	defaults.Pointer(&c.Spec.Suspend, false)
+	defaults.Pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
+	defaults.Pointer(&c.Spec.FailedJobsHistoryLimit, 1)
+	defaultJobSpec(&c.Spec.JobTemplate.Spec)
+}
+
+// defaultCronJobV1beta1 sets the defaults of a batch/v1beta1 CronJob.
+func defaultCronJobV1beta1(c *batchv1beta1.CronJob) {
+	defaults.Zero(&c.Spec.ConcurrencyPolicy, batchv1beta1.AllowConcurrent)
+	defaults.Pointer(&c.Spec.Suspend, false)
+	defaults.Pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
+	defaults.Pointer(&c.Spec.FailedJobsHistoryLimit, 1)
+	defaultJobSpec(&c.Spec.JobTemplate.Spec)
+}
+
+// maxCronJobName leaves room for the 11 characters that the names of its jobs end in.
+const maxCronJobName = utilvalidation.DNS1035LabelMaxLength - 11
+
+// validateCronJob checks a new cron job.
+func validateCronJob(o *batchv1.CronJob) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(cronJobSpec(validation.SpecPath, &o.Spec, nil))
+	f.AddIf(len(o.Name) > maxCronJobName, field.Invalid(validation.MetadataPath.Child("name"), o.Name, utilvalidation.MaxLenError(maxCronJobName)))
+	return f.Errs
+}
+
+// validateCronJobUpdate checks a cron job that replaces another.
+func validateCronJobUpdate(o, old *batchv1.CronJob) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(cronJobSpec(validation.SpecPath, &o.Spec, &old.Spec))
+	return f.Errs
+}
+
+func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
+	var f validation.Findings
+	if at := path.Child("schedule"); s.Schedule == "" {
+		f.Add(field.Required(at, ""))
+	} else {
+		f.Merge(schedule(at, s, old))
+	}
+	f.Merge(optionalCount(path.Child("startingDeadlineSeconds"), s.StartingDeadlineSeconds))
+	if old == nil || !ptr.Equal(old.TimeZone, s.TimeZone) {
+		f.Merge(timeZone(path.Child("timeZone"), s.TimeZone))
+	}
+	f.Merge(validation.RequiredOneOf(path.Child("concurrencyPolicy"), s.ConcurrencyPolicy,
+		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent))
+
+	job, at := &s.JobTemplate.Spec, path.Child("jobTemplate", "spec")
+	oldJob := &batchv1.JobSpec{}
+	if old != nil {
+		oldJob = &old.JobTemplate.Spec
+	}
+	f.Merge(selectorlessJobSpec(at, job))
+	f.AddIf(job.Selector != nil, field.Invalid(at.Child("selector"), job.Selector, "`selector` will be auto-generated"))
+	f.AddIf(ptr.Deref(job.ManualSelector, false), field.NotSupported(at.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
+	f.Merge(
+		optionalCount(path.Child("successfulJobsHistoryLimit"), s.SuccessfulJobsHistoryLimit),
+		optionalCount(path.Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit),
+		jobScheduling(at, job, oldJob))
+	return f.Errs
+}
+
+// schedule checks when jobs are created. A time zone belongs in the field for it, but
+// one that is in the schedule already may stay.
+func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
+	var f validation.Findings
+	if err := cronSyntax(s.Schedule); err != nil {
+		f.Add(field.Invalid(path, s.Schedule, err.Error()))
+	}
+	if !strings.Contains(s.Schedule, "TZ") {
+		return f.Errs
+	}
+	had := old != nil && strings.Contains(old.Schedule, "TZ")
+	f.AddIf(had && s.TimeZone != nil, field.Invalid(path, s.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+	f.AddIf(!had, field.Invalid(path, s.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+	return f.Errs
+}
+
+// timeZonePart is the form of each part of a name, see
+// https://data.iana.org/time-zones/theory.html#naming, with the digits and signs of old names.
+var timeZonePart = regexp.MustCompile(`^[A-Za-z.\-_0-9+]{1,14}$`)
+
+func timeZone(path *field.Path, zone *string) field.ErrorList {
+	if zone == nil {
+		return nil
+	}
+	if *zone == "" {
+		return field.ErrorList{field.Invalid(path, zone, "timeZone must be nil or non-empty string")}
+	}
+	for part := range strings.SplitSeq(*zone, "/") {
+		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !timeZonePart.MatchString(part) {
+			return field.ErrorList{field.Invalid(path, zone, "unknown time zone "+*zone)}
+		}
+	}
+	var f validation.Findings
+	f.AddIf(strings.EqualFold(*zone, "Local"), field.Invalid(path, zone,
+		"timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
+	if _, err := time.LoadLocation(*zone); err != nil {
+		f.Add(field.Invalid(path, zone, err.Error()))
+	}
+	return f.Errs
+}
+
+// cronJobColumns is shown by when it runs.
+var cronJobColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Schedule", printers.Doc(batchv1.CronJobSpec{}, "schedule")),
+		printers.Text("Timezone", printers.Doc(batchv1.CronJobSpec{}, "timeZone")),
+		printers.Boolean("Suspend", printers.Doc(batchv1.CronJobSpec{}, "suspend")),
+		printers.Number("Active", printers.Doc(batchv1.CronJobStatus{}, "active")),
+		printers.Text("Last Schedule", printers.Doc(batchv1.CronJobStatus{}, "lastScheduleTime")),
+		printers.AgeColumn,
+		printers.Wide(printers.ContainersColumn),
+		printers.Wide(printers.ImagesColumn),
+		printers.Wide(printers.Text("Selector", printers.Doc(batchv1.JobSpec{}, "selector"))),
+	},
+	func(c *batchv1.CronJob) []any {
+		job := c.Spec.JobTemplate.Spec
+		last := printers.None
+		if c.Status.LastScheduleTime != nil {
+			last = printers.Since(*c.Status.LastScheduleTime)
+		}
+		return []any{
+			c.Name, c.Spec.Schedule, ptr.Deref(c.Spec.TimeZone, printers.None), suspended(c), int64(len(c.Status.Active)),
+			last, printers.Since(c.CreationTimestamp),
+			printers.ContainerNames(job.Template.Spec.Containers), printers.ContainerImages(job.Template.Spec.Containers),
+			metav1.FormatLabelSelector(job.Selector),
+		}
+	})
+
+func suspended(c *batchv1.CronJob) string {
+	switch {
+	case c.Spec.Suspend == nil:
+		return printers.Unset
+	case *c.Spec.Suspend:
+		return "True"
+	}
+	return "False"
+}
+
+// cronJobWarnings returns the warnings of a cron job.
+func cronJobWarnings(_ context.Context, c, old *batchv1.CronJob) []string {
+	var l warnings.List
+	if old == nil {
+		l.PodName(c.Name)
+	}
+	if old == nil || warnings.Changed(c, old) {
+		l.Job(warnings.SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
+	}
+	// A new cron job with such a schedule is invalid. The path is kube-apiserver's.
+	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
+		l.Add("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, " +
+			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
+	}
+	return l
+}

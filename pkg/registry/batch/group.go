@@ -1,0 +1,23 @@
+// Package batch has the kinds of API group batch, which runs pods to their end, once and by the clock.
+package batch
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	batchv1beta1 "k8s.io/api/batch/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is jobs, once and by the clock.
+var Group = registry.Group{
+	Name: "batch",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: batchv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: batchv1beta1.AddToScheme, OnDemand: true},
+	},
+	Priority: 17400,
+	Kinds: []registry.Kind{
+		cronJobKind,
+		jobKind,
+	},
+}

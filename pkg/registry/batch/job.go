@@ -1,0 +1,393 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// jobKind is the row of jobs.
+var jobKind = registry.Kind{
+	Resource:   "jobs",
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &batchv1.Job{}, List: &batchv1.JobList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultJob)},
+	PodSpec:       registry.PodSpecOf("spec.template.spec", func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
+	Status:        true,
+	Generation:    true,
+	OrphanThrough: []schema.GroupVersion{batchv1.SchemeGroupVersion},
+	Printer:       &jobColumns,
+	Hooks:         jobHooks,
+	Fields:        jobFields,
+	Storage:       newJobStorage,
+}
+
+// defaultJob sets the defaults of a Job.
+func defaultJob(j *batchv1.Job) {
+	spec := &j.Spec
+	if spec.Parallelism == nil {
+		defaults.Pointer(&spec.Completions, 1)
+	}
+	defaults.Pointer(&spec.Parallelism, 1)
+	if spec.BackoffLimitPerIndex == nil {
+		defaults.Pointer(&spec.BackoffLimit, 6)
+	} else {
+		defaults.Pointer(&spec.BackoffLimit, math.MaxInt32)
+	}
+	defaults.Pointer(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+	defaults.Pointer(&spec.Suspend, false)
+	defaults.Pointer(&spec.ManualSelector, false)
+	if spec.PodFailurePolicy == nil {
+		defaults.Pointer(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+	} else {
+		defaults.Pointer(&spec.PodReplacementPolicy, batchv1.Failed)
+	}
+	defaults.LabelsOf(spec.Template.Labels, &j.Labels)
+	defaultJobSpec(spec)
+}
+
+// validateJob checks a new job, after its selector was generated.
+func validateJob(o *batchv1.Job) field.ErrorList {
+	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
+}
+
+// job is Job for one that may be older than the labels with a domain.
+func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(generatedSelector(o, domainLabels), jobSpec(validation.SpecPath, &o.Spec))
+	if n := ptr.Deref(o.Spec.Completions, 0); isIndexed(&o.Spec) && n > 0 {
+		hostname := fmt.Sprintf("%s-%d", o.Name, n-1)
+		f.AddIf(len(utilvalidation.IsDNS1123Label(hostname)) > 0, field.Invalid(validation.MetadataPath.Child("name"), o.Name,
+			"will not able to create pod with invalid DNS label: "+hostname))
+	}
+	return f.Errs
+}
+
+// generatedSelector checks that the selector of a job that leaves it to Kubernetes is
+// the generated one, and the labels that it selects.
+func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
+	if ptr.Deref(o.Spec.ManualSelector, false) || o.Spec.Selector == nil {
+		return nil
+	}
+	var f validation.Findings
+	f.AddIf(o.UID == "", field.Required(validation.MetadataPath.Child("uid"), ""))
+	generated := labels.Set{}
+	path := validation.SpecPath.Child("template", "metadata", "labels")
+	for _, label := range []struct {
+		key, value string
+		domain     bool
+	}{
+		{"controller-uid", string(o.UID), false},
+		{"job-name", o.Name, false},
+		{batchv1.ControllerUidLabel, string(o.UID), true},
+		{batchv1.JobNameLabel, o.Name, true},
+	} {
+		if label.domain && !domainLabels {
+			continue
+		}
+		generated[label.key] = label.value
+		must := fmt.Sprintf("must be '%s'", label.value)
+		if v, set := o.Spec.Template.Labels[label.key]; !set {
+			f.Add(field.Required(path.Key(label.key), must))
+		} else if v != label.value {
+			f.Add(field.Invalid(path.Key(label.key), o.Spec.Template.Labels, must))
+		}
+	}
+	if s, err := metav1.LabelSelectorAsSelector(o.Spec.Selector); err == nil {
+		f.AddIf(!s.Matches(generated), field.Invalid(validation.SpecPath.Child("selector"), o.Spec.Selector, "`selector` not auto-generated"))
+	}
+	return f.Errs
+}
+
+// jobSpec checks the spec of a job, which has a selector.
+func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
+	var f validation.Findings
+	f.Merge(selectorlessJobSpec(path, s))
+	if s.Selector == nil {
+		f.Add(field.Required(path.Child("selector"), ""))
+	} else {
+		f.Merge(validation.LabelSelector(path.Child("selector"), s.Selector))
+	}
+	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
+		f.Merge(validation.SelectsTemplate(path.Child("template"), selector, s.Template.Labels))
+	}
+	return f.Errs
+}
+
+// validateJobUpdate checks a job that replaces another.
+func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
+	_, hadName := old.Spec.Template.Labels[batchv1.JobNameLabel]
+	_, hadUID := old.Spec.Template.Labels[batchv1.ControllerUidLabel]
+	f := validation.Findings{Errs: job(o, hadName && hadUID)}
+	s, was := &o.Spec, &old.Spec
+	f.Merge(
+		validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
+		jobSpec(validation.SpecPath, s),
+		jobScheduling(validation.SpecPath, s, was),
+		completionsUpdate(validation.SpecPath.Child("completions"), s, was),
+		validation.Unchanged(validation.SpecPath.Child("selector"), s.Selector, was.Selector),
+		jobTemplateUpdate(validation.SpecPath.Child("template"), &s.Template, old),
+		validation.Unchanged(validation.SpecPath.Child("completionMode"), s.CompletionMode, was.CompletionMode),
+		validation.Unchanged(validation.SpecPath.Child("podFailurePolicy"), s.PodFailurePolicy, was.PodFailurePolicy),
+		validation.Unchanged(validation.SpecPath.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex, was.BackoffLimitPerIndex),
+		validation.Unchanged(validation.SpecPath.Child("managedBy"), s.ManagedBy, was.ManagedBy),
+		validation.Unchanged(validation.SpecPath.Child("successPolicy"), s.SuccessPolicy, was.SuccessPolicy))
+	return f.Errs
+}
+
+// completionsUpdate checks that only an indexed job changes its size, with its
+// parallelism (KEP-3715).
+func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorList {
+	switch {
+	case !isIndexed(s):
+		return validation.Unchanged(path, s.Completions, was.Completions)
+	case s.Completions == nil || ptr.Equal(s.Completions, was.Completions) || ptr.Equal(s.Completions, s.Parallelism):
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, s.Completions, "can only be modified in tandem with spec.parallelism")}
+}
+
+// jobTemplateUpdate checks that a job's pods stay as they are. While none of them runs,
+// a suspended job may say where they run (KEP-2926) and what they need (KEP-5440), and
+// their metadata may be any.
+func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1.Job) field.ErrorList {
+	was := old.Spec.Template.DeepCopy()
+	suspended := ptr.Deref(old.Spec.Suspend, false)
+	idle := old.Status.Active == 0 && (old.Status.StartTime == nil || jobConditionIs(old.Status.Conditions, batchv1.JobSuspended))
+	if suspended && idle {
+		a := ptr.Deref(was.Spec.Affinity, corev1.Affinity{})
+		a.NodeAffinity = validation.NodeAffinity(&t.Spec)
+		was.Spec.Affinity = &a
+		if a == (corev1.Affinity{}) && t.Spec.Affinity == nil {
+			was.Spec.Affinity = nil
+		}
+		was.Spec.NodeSelector = t.Spec.NodeSelector
+		was.Spec.Tolerations = t.Spec.Tolerations
+		was.Spec.SchedulingGates = t.Spec.SchedulingGates
+		takeResources(was.Spec.Containers, t.Spec.Containers)
+		takeResources(was.Spec.InitContainers, t.Spec.InitContainers)
+		if apiequality.Semantic.DeepEqual(t.Spec, was.Spec) {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(validation.SpecPath.Child("template.spec"), validation.InternalPodSpecOf(&t.Spec), apivalidation.FieldImmutableErrorMsg)}
+	}
+	if apiequality.Semantic.DeepEqual(t, was) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, internalTemplateOf(t), apivalidation.FieldImmutableErrorMsg)}
+}
+
+func takeResources(containers, from []corev1.Container) {
+	if len(containers) != len(from) {
+		return
+	}
+	for i := range containers {
+		if containers[i].Name == from[i].Name {
+			containers[i].Resources = from[i].Resources
+		}
+	}
+}
+
+// internalTemplate is the same for a pod template.
+type internalTemplate struct {
+	metav1.ObjectMeta
+	Spec validation.InternalPodSpec
+}
+
+func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
+	return internalTemplate{t.ObjectMeta, validation.InternalPodSpecOf(&t.Spec)}
+}
+
+// jobStorage warns of deletions that leave pods behind: batch/v1 orphans them unless
+// told otherwise, which few expect.
+type jobStorage struct{ *registry.Storage }
+
+var _ rest.StandardStorage = &jobStorage{}
+
+func newJobStorage(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+	return &jobStorage{main}, nil
+}
+
+func (j *jobStorage) warn(ctx context.Context, options *metav1.DeleteOptions) {
+	//nolint:staticcheck // orphanDependents is deprecated, and still obeyed
+	if options != nil && options.PropagationPolicy == nil && options.OrphanDependents == nil &&
+		j.Strategy.DefaultGarbageCollectionPolicy(ctx) == rest.OrphanDependents {
+		warning.AddWarning(ctx, "", jobDeletionWarnings)
+	}
+}
+
+// Delete deletes a job.
+func (j *jobStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	j.warn(ctx, options)
+	return j.Storage.Delete(ctx, name, validate, options)
+}
+
+// DeleteCollection deletes the jobs that are selected.
+func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
+	j.warn(ctx, options)
+	return j.Storage.DeleteCollection(ctx, validate, options, list)
+}
+
+var jobHooks = registry.HooksOf[*batchv1.Job]{
+	PrepareForCreate: func(_ context.Context, j *batchv1.Job) {
+		if j.Spec.ManualSelector == nil || !*j.Spec.ManualSelector {
+			selectOwnPods(j)
+		}
+	},
+	Validate:             validateJob,
+	ValidateUpdate:       validateJobUpdate,
+	ValidateStatusUpdate: validateJobStatusUpdate,
+	Warnings:             jobWarnings,
+}
+
+// Labels of pods that tell what job they belong to, before they had a prefix.
+const (
+	legacyJobNameLabel       = "job-name"
+	legacyControllerUIDLabel = "controller-uid"
+)
+
+// selectOwnPods labels the template with the job's name and uid, and selects by the
+// uid. A value that is there already is left for validation to judge.
+//
+// The template's labels are changed in place: where they are the job's own labels, by
+// default (see package defaults), the job gets them, too.
+func selectOwnPods(j *batchv1.Job) {
+	labels := &j.Spec.Template.Labels
+	setIfAbsent(labels, legacyJobNameLabel, j.Name)
+	setIfAbsent(labels, batchv1.JobNameLabel, j.Name)
+	setIfAbsent(labels, legacyControllerUIDLabel, string(j.UID))
+	setIfAbsent(labels, batchv1.ControllerUidLabel, string(j.UID))
+	if j.Spec.Selector == nil {
+		j.Spec.Selector = &metav1.LabelSelector{}
+	}
+	setIfAbsent(&j.Spec.Selector.MatchLabels, batchv1.ControllerUidLabel, string(j.UID))
+}
+
+func setIfAbsent(labels *map[string]string, key, value string) {
+	if *labels == nil {
+		*labels = map[string]string{}
+	}
+	if _, ok := (*labels)[key]; !ok {
+		(*labels)[key] = value
+	}
+}
+
+// jobColumns is shown by how far it is.
+var jobColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Status", "Status of the job."),
+		printers.Text("Completions", printers.Doc(batchv1.JobStatus{}, "succeeded")),
+		printers.Text("Duration", "Time required to complete the job."),
+		printers.AgeColumn,
+		printers.Wide(printers.ContainersColumn),
+		printers.Wide(printers.ImagesColumn),
+		printers.Wide(printers.Text("Selector", printers.Doc(batchv1.JobSpec{}, "selector"))),
+	},
+	func(j *batchv1.Job) []any {
+		containers := j.Spec.Template.Spec.Containers
+		return []any{
+			j.Name, jobStatus(j), completions(j), jobDuration(j), printers.Since(j.CreationTimestamp),
+			printers.ContainerNames(containers), printers.ContainerImages(containers), metav1.FormatLabelSelector(j.Spec.Selector),
+		}
+	})
+
+func jobStatus(j *batchv1.Job) string {
+	is := func(t batchv1.JobConditionType) bool {
+		for _, condition := range j.Status.Conditions {
+			if condition.Type == t {
+				return condition.Status == corev1.ConditionTrue
+			}
+		}
+		return false
+	}
+	switch {
+	case is(batchv1.JobComplete):
+		return "Complete"
+	case is(batchv1.JobFailed):
+		return "Failed"
+	case j.DeletionTimestamp != nil:
+		return "Terminating"
+	case is(batchv1.JobSuspended):
+		return "Suspended"
+	case is(batchv1.JobFailureTarget):
+		return "FailureTarget"
+	case is(batchv1.JobSuccessCriteriaMet):
+		return "SuccessCriteriaMet"
+	}
+	return "Running"
+}
+
+// completions are those reached of those asked for. A work queue asks for one of its
+// pods to succeed.
+func completions(j *batchv1.Job) string {
+	switch {
+	case j.Spec.Completions != nil:
+		return fmt.Sprintf("%d/%d", j.Status.Succeeded, *j.Spec.Completions)
+	case ptr.Deref(j.Spec.Parallelism, 0) > 1:
+		return fmt.Sprintf("%d/1 of %d", j.Status.Succeeded, *j.Spec.Parallelism)
+	}
+	return fmt.Sprintf("%d/1", j.Status.Succeeded)
+}
+
+func jobDuration(j *batchv1.Job) string {
+	switch start, end := j.Status.StartTime, j.Status.CompletionTime; {
+	case start == nil:
+		return ""
+	case end == nil:
+		return duration.HumanDuration(time.Since(start.Time))
+	default:
+		return duration.HumanDuration(end.Sub(start.Time))
+	}
+}
+
+// jobDeletionWarnings is said when the deletion of a job leaves it to the default of batch/v1
+// what becomes of its pods.
+const jobDeletionWarnings = "child pods are preserved by default when jobs are deleted; " +
+	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
+
+// jobWarnings returns the warnings of a job.
+func jobWarnings(_ context.Context, j, old *batchv1.Job) []string {
+	var l warnings.List
+	if old == nil {
+		l.PodName(j.Name)
+	}
+	if old == nil || warnings.Changed(j, old) {
+		l.Job(warnings.SpecPath, &j.Spec)
+	}
+	return l
+}
+
+var jobFields = registry.FieldsOf[*batchv1.Job]{
+	Values: func(j *batchv1.Job) fields.Set {
+		return fields.Set{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
+	},
+	Names:       []string{"status.successful"},
+	Unsupported: "field label %[1]q not supported for batchv1.Job",
+}

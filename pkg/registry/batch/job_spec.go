@@ -1,0 +1,140 @@
+package batch
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// defaultJobSpec sets the defaults that a job's spec gets in a CronJob's template too.
+func defaultJobSpec(s *batchv1.JobSpec) {
+	if s.PodFailurePolicy != nil {
+		for i := range s.PodFailurePolicy.Rules {
+			conditions := s.PodFailurePolicy.Rules[i].OnPodConditions
+			for j := range conditions {
+				defaults.Zero(&conditions[j].Status, corev1.ConditionTrue)
+			}
+		}
+	}
+	defaults.PodTemplateSpec(&s.Template)
+}
+
+const (
+	// maxIndexedParallelism and maxFailedIndexes bound the lists of indexes in status.
+	maxIndexedParallelism = 100_000
+	maxFailedIndexes      = 100_000
+	// Above manyCompletions, these are the limits of a job with a backoff limit per index.
+	manyCompletions                = 100_000
+	maxParallelismManyCompletions  = 10_000
+	maxFailedIndexesManyCompletion = 10_000
+
+	maxManagedBy = 63
+)
+
+// jobScheduling refuses to schedule a job's pods as one: the feature gate WorkloadWithJob is
+// off.
+func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
+	return validation.GatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
+}
+
+func isIndexed(s *batchv1.JobSpec) bool {
+	return ptr.Deref(s.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
+}
+
+func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
+	var f validation.Findings
+	f.Merge(
+		optionalCount(path.Child("parallelism"), s.Parallelism),
+		optionalCount(path.Child("completions"), s.Completions),
+		optionalCount(path.Child("activeDeadlineSeconds"), s.ActiveDeadlineSeconds),
+		optionalCount(path.Child("backoffLimit"), s.BackoffLimit),
+		optionalCount(path.Child("ttlSecondsAfterFinished"), s.TTLSecondsAfterFinished),
+		optionalCount(path.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex),
+		optionalCount(path.Child("maxFailedIndexes"), s.MaxFailedIndexes))
+	f.AddIf(s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil,
+		field.Required(path.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"))
+	if by := s.ManagedBy; by != nil {
+		f.Merge(utilvalidation.IsDomainPrefixedPath(path.Child("managedBy"), *by))
+		f.AddIf(len(*by) > maxManagedBy, field.TooLong(path.Child("managedBy"), "", maxManagedBy))
+	}
+	f.Merge(
+		validation.OptionalOneOf(path.Child("completionMode"), s.CompletionMode, batchv1.NonIndexedCompletion, batchv1.IndexedCompletion),
+		indexes(path, s),
+		failurePolicy(path.Child("podFailurePolicy"), s))
+	if p := path.Child("successPolicy"); s.SuccessPolicy != nil && !isIndexed(s) {
+		f.Add(field.Invalid(p, validation.Unversioned(*s.SuccessPolicy), "requires indexed completion mode"))
+	} else {
+		f.Merge(successPolicy(p, s))
+	}
+	replaced := []batchv1.PodReplacementPolicy{batchv1.Failed, batchv1.TerminatingOrFailed}
+	if s.PodFailurePolicy != nil {
+		replaced = replaced[:1]
+	}
+	f.Merge(
+		validation.OptionalOneOf(path.Child("podReplacementPolicy"), s.PodReplacementPolicy, replaced...),
+		validation.PodTemplateSpec(path.Child("template"), &s.Template),
+		jobRestartPolicy(path.Child("template", "spec", "restartPolicy"), s))
+	return f.Errs
+}
+
+// optionalCount checks a number that may be left out and must not be negative.
+func optionalCount[T ~int32 | ~int64](path *field.Path, n *T) field.ErrorList {
+	if n == nil {
+		return nil
+	}
+	return validation.Nonnegative(path, *n)
+}
+
+// indexes checks what a job has to do with the indexes of its pods (KEP-2214, KEP-3850).
+func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
+	var f validation.Findings
+	parallelism, failed, completions := ptr.Deref(s.Parallelism, 0), ptr.Deref(s.MaxFailedIndexes, 0), ptr.Deref(s.Completions, 0)
+	if !isIndexed(s) {
+		const needed = "requires indexed completion mode"
+		if s.CompletionMode == nil || *s.CompletionMode == batchv1.NonIndexedCompletion {
+			f.AddIf(s.BackoffLimitPerIndex != nil, field.Invalid(path.Child("backoffLimitPerIndex"), ptr.Deref(s.BackoffLimitPerIndex, 0), needed))
+			f.AddIf(s.MaxFailedIndexes != nil, field.Invalid(path.Child("maxFailedIndexes"), failed, needed))
+		}
+		return f.Errs
+	}
+	atParallelism, atFailed := path.Child("parallelism"), path.Child("maxFailedIndexes")
+	f.AddIf(s.Completions == nil, field.Required(path.Child("completions"), "when completion mode is Indexed"))
+	f.AddIf(parallelism > maxIndexedParallelism, field.Invalid(atParallelism, parallelism,
+		fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism)))
+	f.AddIf(s.Completions != nil && s.MaxFailedIndexes != nil && failed > completions,
+		field.Invalid(atFailed, failed, "must be less than or equal to completions"))
+	f.AddIf(failed > maxFailedIndexes, field.Invalid(atFailed, failed, fmt.Sprintf("must be less than or equal to %d", maxFailedIndexes)))
+	if completions <= manyCompletions || s.BackoffLimitPerIndex == nil {
+		return f.Errs
+	}
+	const limit = "must be less than or equal to %d when completions are above %d and used with backoff limit per index"
+	f.AddIf(s.MaxFailedIndexes == nil, field.Required(atFailed, fmt.Sprintf("must be specified when completions is above %d", manyCompletions)))
+	f.AddIf(parallelism > maxParallelismManyCompletions, field.Invalid(atParallelism, parallelism, fmt.Sprintf(limit, maxParallelismManyCompletions, manyCompletions)))
+	f.AddIf(failed > maxFailedIndexesManyCompletion, field.Invalid(atFailed, failed, fmt.Sprintf(limit, maxFailedIndexesManyCompletion, manyCompletions)))
+	return f.Errs
+}
+
+// jobRestartPolicy checks that pods end. Always is what a policy that was left out
+// defaults to.
+func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
+	switch policy := s.Template.Spec.RestartPolicy; policy {
+	case corev1.RestartPolicyAlways, "":
+		return field.ErrorList{field.Required(path, `valid values: "OnFailure", "Never"`)}
+	case corev1.RestartPolicyNever:
+		return nil
+	case corev1.RestartPolicyOnFailure:
+		if s.PodFailurePolicy == nil {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path, policy, `only "Never" is supported when podFailurePolicy is specified`)}
+	default:
+		return validation.OneOf(path, policy, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
+	}
+}

@@ -1,0 +1,259 @@
+package batch
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+// jobWith is a valid job with a selector of its own, changed after defaulting.
+func jobWith(change func(*batchv1.Job)) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: registrytest.Stored("j"), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true), Selector: registrytest.AppSelector(), Template: registrytest.AppTemplate()}}
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	defaultJob(j)
+	change(j)
+	return j
+}
+
+func unchangedJob(*batchv1.Job) {}
+
+func TestJob(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*batchv1.Job)
+		want         []string
+	}{
+		{name: "least", reason: "a selector of one's own is enough", change: unchangedJob},
+		{
+			name: "generated", reason: "a selector that is left to Kubernetes is the generated one",
+			change: func(j *batchv1.Job) {
+				j.Spec.ManualSelector, j.UID = nil, "u"
+				j.Spec.Template.Labels = map[string]string{
+					"app": "web", "controller-uid": "u", "job-name": "other", batchv1.ControllerUidLabel: "u", batchv1.JobNameLabel: "j"}
+			},
+			want: []string{
+				`spec.template.metadata.labels[job-name]: Invalid value: {"app":"web","batch.kubernetes.io/controller-uid":"u",` +
+					`"batch.kubernetes.io/job-name":"j","controller-uid":"u","job-name":"other"}: must be 'j'`,
+				"spec.selector: Invalid value: {\"matchLabels\":{\"app\":\"web\"}}: `selector` not auto-generated",
+			},
+		},
+		{
+			name: "endless", reason: "the pods of a job end",
+			change: func(j *batchv1.Job) { j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways },
+			want:   []string{`spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"`},
+		},
+		{
+			name: "indexed", reason: "indexes need a number of completions",
+			change: func(j *batchv1.Job) {
+				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), nil
+				j.Spec.MaxFailedIndexes = ptr.To[int32](1)
+			},
+			want: []string{
+				"spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified",
+				"spec.completions: Required value: when completion mode is Indexed",
+			},
+		},
+		{
+			name: "failure policy", reason: "a rule is about exit codes or conditions",
+			change: func(j *batchv1.Job) {
+				j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
+				j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+					{Action: batchv1.PodFailurePolicyActionFailIndex},
+					{Action: batchv1.PodFailurePolicyActionIgnore, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+						ContainerName: ptr.To("db"), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{2, 1, 0}}},
+				}}
+			},
+			want: []string{
+				`spec.podFailurePolicy.rules[0].action: Invalid value: "FailIndex": requires the backoffLimitPerIndex to be set`,
+				"spec.podFailurePolicy.rules[0]: Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
+				`spec.podFailurePolicy.rules[1].onExitCodes.containerName: Invalid value: "db": must be one of the container or initContainer names in the pod template`,
+				"spec.podFailurePolicy.rules[1].onExitCodes.values[2]: Invalid value: 0: must not be 0 for the In operator",
+				"spec.podFailurePolicy.rules[1].onExitCodes.values: Invalid value: [2,1,0]: must be ordered",
+			},
+		},
+		{
+			name: "success policy", reason: "a rule counts indexes that there are",
+			change: func(j *batchv1.Job) {
+				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](5)
+				j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
+					{}, {SucceededIndexes: ptr.To("0-1"), SucceededCount: ptr.To[int32](3)}, {SucceededIndexes: ptr.To("5")}}}
+			},
+			want: []string{
+				"spec.successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes must be specified",
+				"spec.successPolicy.rules[1].succeededCount: Invalid value: 3: must be less than or equal to 2 (the number of indexes in the specified succeededIndexes field)",
+				`spec.successPolicy.rules[2].succeededIndexes: Invalid value: "5": error parsing succeededIndexes: too large index: "5"`,
+			},
+		},
+		{
+			name: "scheduling", reason: "pods are scheduled one by one where the gate for more is off",
+			change: func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} },
+			want:   []string{"spec.scheduling: Forbidden"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validateJob(jobWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestJobUpdate(t *testing.T) {
+	t.Parallel()
+	suspended := func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
+	scheduled := func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} }
+	for _, tc := range []struct {
+		name, reason string
+		old, now     func(*batchv1.Job)
+		want         []string
+	}{
+		{
+			name: "parallelism", reason: "a job may speed up",
+			old: unchangedJob, now: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) },
+		},
+		{
+			name: "completions", reason: "what a job does stays",
+			old: unchangedJob, now: func(j *batchv1.Job) { j.Spec.Completions = ptr.To[int32](4) },
+			want: []string{"spec.completions: Invalid value: 4: field is immutable"},
+		},
+		{
+			name: "elastic", reason: "an indexed job changes with its parallelism",
+			old: func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion) },
+			now: func(j *batchv1.Job) {
+				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](4)
+			},
+			want: []string{"spec.completions: Invalid value: 4: can only be modified in tandem with spec.parallelism"},
+		},
+		{
+			name: "suspended", reason: "a job that waits can be sent elsewhere",
+			old: suspended,
+			now: func(j *batchv1.Job) {
+				j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+				j.Spec.Template.Spec.Containers[0].Resources.Requests = registrytest.Quantities("cpu", "1")
+			},
+		},
+		{
+			name: "scheduling", reason: "pods are scheduled one by one where the gate for more is off",
+			old: unchangedJob, now: scheduled, want: []string{"spec.scheduling: Forbidden"},
+		},
+		{
+			name: "stored scheduling", reason: "the job is from where the gate was on, and goes when it loses its finalizers",
+			old: scheduled, now: scheduled,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validateJobUpdate(jobWith(tc.now), jobWith(tc.old)), tc.want...)
+		})
+	}
+
+	running := jobWith(func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
+	errs := validateJobUpdate(running, jobWith(unchangedJob))
+	if len(errs) != 1 || errs[0].Field != "spec.template" || errs[0].Detail != "field is immutable" {
+		t.Errorf("the template of a job that runs stays: want one error for spec.template, got %v", errs)
+	}
+}
+
+func TestJobStatusUpdate(t *testing.T) {
+	t.Parallel()
+	start := metav1.NewTime(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
+	is := func(types ...batchv1.JobConditionType) []batchv1.JobCondition {
+		var conditions []batchv1.JobCondition
+		for _, t := range types {
+			conditions = append(conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue})
+		}
+		return conditions
+	}
+	for _, tc := range []struct {
+		name, reason string
+		old, now     batchv1.JobStatus
+		want         []string
+	}{
+		{
+			name: "complete", reason: "a job is complete once it succeeded",
+			now: batchv1.JobStatus{Conditions: is(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete), StartTime: &start, CompletionTime: &start},
+		},
+		{
+			name: "abrupt", reason: "an end has a time, and a reason before it",
+			now: batchv1.JobStatus{Conditions: is(batchv1.JobComplete), StartTime: &start},
+			want: []string{
+				"status.completionTime: Required value: completionTime is required for Complete jobs",
+				"status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+			},
+		},
+		{
+			name: "undone", reason: "an end is final, and counters only grow",
+			old: batchv1.JobStatus{Conditions: is(batchv1.JobFailureTarget, batchv1.JobFailed), StartTime: &start, Failed: 2},
+			now: batchv1.JobStatus{Conditions: is(batchv1.JobFailureTarget), StartTime: &start, Failed: 1},
+			want: []string{
+				"status.conditions: Invalid value: cannot disable the terminal Failed=True condition",
+				"status.failed: Invalid value: 1: cannot decrease the failed counter",
+			},
+		},
+		{
+			name: "indexes", reason: "a job without indexes lists none",
+			now: batchv1.JobStatus{CompletedIndexes: "0"},
+			want: []string{
+				`status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed completion mode`,
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			job := func(s batchv1.JobStatus) *batchv1.Job { return jobWith(func(j *batchv1.Job) { j.Status = s }) }
+			registrytest.WantErrors(t, tc.reason, validateJobStatusUpdate(job(tc.now), job(tc.old)), tc.want...)
+		})
+	}
+}
+
+func TestCronJob(t *testing.T) {
+	t.Parallel()
+	build := func(schedule string, zone *string) *batchv1.CronJob {
+		c := &batchv1.CronJob{ObjectMeta: registrytest.Stored("c"), Spec: batchv1.CronJobSpec{Schedule: schedule, TimeZone: zone}}
+		c.Spec.JobTemplate.Spec.Template = registrytest.AppTemplate()
+		c.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		defaultCronJob(c)
+		return c
+	}
+	const zoned = `spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead`
+	for _, tc := range []struct {
+		name, reason, schedule string
+		zone                   *string
+		want                   []string
+	}{
+		{name: "full", reason: "ranges, steps, lists and names", schedule: "*/15 8-18 1,15 jan-jun mon-fri"},
+		{name: "nickname", reason: "nicknames stand for a schedule", schedule: "@every 1h30m"},
+		{name: "none", reason: "a schedule is needed", want: []string{"spec.schedule: Required value"}},
+		{name: "few", reason: "there are five fields", schedule: "* * *",
+			want: []string{`spec.schedule: Invalid value: "* * *": expected exactly 5 fields, found 3: [* * *]`}},
+		{name: "minute", reason: "an hour has 60 minutes", schedule: "60 * * * *",
+			want: []string{`spec.schedule: Invalid value: "60 * * * *": end of range (60) above maximum (59): 60`}},
+		{name: "word", reason: "there is no such day", schedule: "0 0 * * someday",
+			want: []string{`spec.schedule: Invalid value: "0 0 * * someday": failed to parse int from someday: strconv.Atoi: parsing "someday": invalid syntax`}},
+		{name: "zone inside", reason: "a time zone has a field of its own", schedule: "TZ=UTC 0 0 * * *", want: []string{zoned}},
+		{name: "zone", reason: "the time zone has to exist", schedule: "0 0 * * *", zone: ptr.To("Mars/Olympus"),
+			want: []string{`spec.timeZone: Invalid value: "Mars/Olympus": unknown time zone Mars/Olympus`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validateCronJob(build(tc.schedule, tc.zone)), tc.want...)
+		})
+	}
+	registrytest.WantErrors(t, "a time zone in a schedule that has one already may stay",
+		validateCronJobUpdate(build("TZ=UTC 5 0 * * *", nil), build("TZ=UTC 0 0 * * *", nil)))
+
+	long := build("0 0 * * *", nil)
+	long.Name = "a234567890123456789012345678901234567890123456789012345"
+	gang := build("@daily", nil)
+	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
+	registrytest.WantErrors(t, "what its jobs can't have", validateCronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
+	registrytest.WantErrors(t, "it is from where they could", validateCronJobUpdate(gang, gang))
+	registrytest.WantErrors(t, "the names of its jobs have to fit", validateCronJob(long),
+		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
+}

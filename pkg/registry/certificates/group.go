@@ -1,0 +1,27 @@
+// Package certificates has the kinds of API group certificates.k8s.io, which has requests for certificates, of users and of pods, and bundles of the certificates that are trusted.
+package certificates
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group are requests for certificates, those of users and those of pods, and
+// bundles of the certificates that are trusted.
+var Group = registry.Group{
+	Name: "certificates.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: certificatesv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: certificatesv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: certificatesv1alpha1.AddToScheme, OnDemand: true},
+	},
+	Priority: 17300,
+	Kinds: []registry.Kind{
+		certificateSigningRequestKind,
+		clusterTrustBundleKind,
+		podCertificateRequestKind,
+	},
+}

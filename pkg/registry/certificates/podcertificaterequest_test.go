@@ -1,0 +1,378 @@
+package certificates
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+// certificatePEM is a certificate of the template for the signer's own key, as a block.
+func certificatePEM(t *testing.T, key crypto.Signer, template x509.Certificate) string {
+	t.Helper()
+	template.SerialNumber = big.NewInt(1)
+	template.BasicConstraintsValid = true
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+func ecKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// brokenCertificate is a block without a certificate in it.
+const brokenCertificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+func TestClusterTrustBundle(t *testing.T) {
+	t.Parallel()
+	key := ecKey(t, elliptic.P256())
+	authority, other := certificatePEM(t, key, x509.Certificate{IsCA: true}), certificatePEM(t, key, x509.Certificate{IsCA: true})
+	leaf := certificatePEM(t, key, x509.Certificate{})
+	bundle := func(name, signer, anchors string) *certificatesv1.ClusterTrustBundle {
+		return &certificatesv1.ClusterTrustBundle{ObjectMeta: registrytest.ClusterStored(name),
+			Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: anchors}}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{{
+		name: "any", reason: "text between the blocks means nothing",
+		errs: validateClusterTrustBundle(bundle("a", "", "one\n"+authority+"two\n"+other)),
+	}, {
+		name: "signer's", reason: "it is named after the signer", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
+	}, {
+		name: "signer's by another name", reason: "names can't be taken from signers",
+		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),
+		want: []string{`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`},
+	}, {
+		name: "nobody's by a signer's name", reason: "the same, without the permission to attest",
+		errs: validateClusterTrustBundle(bundle("e.com:s:a", "", authority)),
+		want: []string{`metadata.name: Invalid value: "e.com:s:a": ClusterTrustBundle without signer name must not have ":" in its name`},
+	}, {
+		name: "no domain", reason: "signers have one", errs: validateClusterTrustBundle(bundle("s:a", "s", authority)),
+		want: []string{`spec.signerName: Invalid value: "s": must be a fully qualified domain and path of the form 'example.com/signer-name'`},
+	}, {
+		name: "empty", reason: "it would trust nobody", errs: validateClusterTrustBundle(bundle("a", "", "text")),
+		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": at least one trust anchor must be provided`},
+	}, {
+		name: "duplicate", reason: "each anchor is once there", errs: validateClusterTrustBundle(bundle("a", "", authority+other+authority)),
+		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": duplicate trust anchor (indices [0 2])`},
+	}, {
+		name: "no anchors", reason: "each block is looked at",
+		errs: validateClusterTrustBundle(bundle("a", "", leaf+strings.ReplaceAll(authority, "CERTIFICATE", "KEY")+
+			strings.Replace(authority, "-----\n", "-----\nA: b\n\n", 1)+brokenCertificate)),
+		want: []string{
+			`spec.trustBundle: Invalid value: "<value omitted>": entry 0 does not have the CA bit set`,
+			`spec.trustBundle: Invalid value: "<value omitted>": entry 1 has bad block type: KEY`,
+			`spec.trustBundle: Invalid value: "<value omitted>": entry 2 has PEM block headers`,
+			`spec.trustBundle: Invalid value: "<value omitted>": entry 3 does not parse as X.509: x509: malformed certificate`,
+		},
+	}, {
+		name: "too large", reason: "kubelets have to read it", errs: validateClusterTrustBundle(bundle("a", "", strings.Repeat("x", 1<<20+1))),
+		want: []string{`spec.trustBundle: Too long: may not be more than 1048576 bytes`},
+	}, {
+		name: "another signer", reason: "pods have been told whom they trust",
+		errs: validateClusterTrustBundleUpdate(bundle("a", "e.com/s", authority), bundle("a", "", authority)),
+		want: []string{
+			`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`,
+			`spec.signerName: Invalid value: "e.com/s": field is immutable`,
+		},
+	}, {
+		name: "kept", reason: "what was a certificate for an older server stays one",
+		errs: validateClusterTrustBundleUpdate(bundle("a", "", brokenCertificate), bundle("a", "", brokenCertificate)),
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}
+
+// podRequest is a valid request without a key.
+func podRequest(change func(*certificatesv1beta1.PodCertificateRequest)) *certificatesv1beta1.PodCertificateRequest {
+	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: registrytest.Stored("request"), Spec: certificatesv1beta1.PodCertificateRequestSpec{
+		SignerName: "e.com/s", PodName: "pod", PodUID: "1", ServiceAccountName: "account", ServiceAccountUID: "2",
+		NodeName: "node", NodeUID: "3", MaxExpirationSeconds: ptr.To[int32](7200),
+	}}
+	change(r)
+	return r
+}
+
+func stub(t *testing.T, key crypto.Signer) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func subjectPublicKey(t *testing.T, key crypto.Signer) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+// proof is what proves that one has the key to who trusts the pod's UID.
+func proof(t *testing.T, key crypto.Signer, uid string) []byte {
+	t.Helper()
+	digest := sha256.Sum256([]byte(uid))
+	message, options := digest[:], crypto.SignerOpts(crypto.SHA256)
+	switch key.(type) {
+	case ed25519.PrivateKey:
+		message, options = []byte(uid), crypto.Hash(0)
+	case *rsa.PrivateKey:
+		options = &rsa.PSSOptions{Hash: crypto.SHA256}
+	}
+	signature, err := key.Sign(rand.Reader, message, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signature
+}
+
+func TestPodCertificateRequestKeys(t *testing.T) {
+	t.Parallel()
+	p256, p224 := ecKey(t, elliptic.P256()), ecKey(t, elliptic.P224())
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsa2048, rsa3072 := rsaKey(t, 2048), rsaKey(t, 3072)
+	forged := stub(t, p256)
+	forged[len(forged)-1] ^= 1
+	oneOfThem := []string{"spec: Invalid value: exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"}
+	for _, tc := range []struct {
+		name, reason      string
+		stub, pkix, proof []byte
+		want              []string
+	}{
+		{name: "stub", reason: "its signature is proof enough", stub: stub(t, p256)},
+		{name: "stub of RSA", reason: "of these lengths", stub: stub(t, rsa3072)},
+		{name: "P256", reason: "the older way", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1")},
+		{name: "P521", reason: "curves that are strong enough", pkix: subjectPublicKey(t, ecKey(t, elliptic.P521())), proof: []byte("x"),
+			want: []string{"spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature"}},
+		{name: "Ed25519", reason: "the message isn't hashed for it", pkix: subjectPublicKey(t, ed), proof: proof(t, ed, "1")},
+		{name: "RSA", reason: "with PSS", pkix: subjectPublicKey(t, rsa3072), proof: proof(t, rsa3072, "1")},
+		{name: "nothing", reason: "there is nothing to certify", want: oneOfThem},
+		{name: "both", reason: "which of the keys?", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1"), want: oneOfThem},
+		{name: "stub and key", reason: "which of the keys?", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), want: oneOfThem},
+		{name: "no proof", reason: "anybody has the key", pkix: subjectPublicKey(t, p256), want: oneOfThem},
+		{name: "proof of nothing", reason: "there is nothing to certify", proof: proof(t, p256, "1"), want: oneOfThem},
+		{name: "no stub", reason: "it isn't PKCS#10", stub: []byte("x"), want: []string{"spec.stubPKCS10Request: Invalid value: must be a valid PKCS#10 CSR"}},
+		{name: "forged stub", reason: "another's key", stub: forged, want: []string{"spec.stubPKCS10Request: Invalid value: invalid signature"}},
+		{name: "no key", reason: "it isn't PKIX", pkix: []byte("x"), proof: []byte("x"), want: []string{`spec.pkixPublicKey: Invalid value: "eA==": must be a valid PKIX-serialized public key`}},
+		{name: "another pod's proof", reason: "it could be replayed", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "2"),
+			want: []string{"spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature"}},
+		{name: "weak curve", reason: "too easily broken", pkix: subjectPublicKey(t, p224), proof: proof(t, p224, "1"),
+			want: []string{`spec.pkixPublicKey: Invalid value: "curve P-224": elliptic public keys must use curve P256 or P384`}},
+		{name: "stub of a weak curve", reason: "too easily broken", stub: stub(t, p224),
+			want: []string{`spec.stubPKCS10Request: Invalid value: "curve P-224": elliptic public keys must use curve P256, P384, or P521`}},
+		{name: "weak RSA", reason: "too easily broken", stub: stub(t, rsa2048),
+			want: []string{`spec.stubPKCS10Request: Invalid value: "2048-bit modulus": RSA keys must have modulus size 3072 or 4096`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validatePodCertificateRequest(podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
+				r.Spec.StubPKCS10Request, r.Spec.PKIXPublicKey, r.Spec.ProofOfPossession = tc.stub, tc.pkix, tc.proof
+			})), tc.want...)
+		})
+	}
+}
+
+func TestPodCertificateRequest(t *testing.T) {
+	t.Parallel()
+	request := stub(t, ecKey(t, elliptic.P256()))
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*certificatesv1beta1.PodCertificateRequestSpec)
+		want         []string
+	}{{
+		name: "nothing", reason: "everything is needed", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+			*s = certificatesv1beta1.PodCertificateRequestSpec{SignerName: "e.com/s", PodName: "p", ServiceAccountName: "a", NodeName: "n"}
+		}, want: []string{
+			`spec.podUID: Invalid value: "": must not be empty`, `spec.serviceAccountUID: Invalid value: "": must not be empty`,
+			`spec.nodeUID: Invalid value: "": must not be empty`, "spec.maxExpirationSeconds: Required value: must be set",
+		},
+	}, {
+		name: "too short", reason: "signers can't keep up", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.MaxExpirationSeconds = ptr.To[int32](3599) },
+		want: []string{"spec.maxExpirationSeconds: Invalid value: 3599: must be in the range [3600, 7862400]"},
+	}, {
+		name: "too long for Kubernetes", reason: "its own signers give a day", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+			s.SignerName, s.MaxExpirationSeconds = "kubernetes.io/kube-apiserver-client-pod", ptr.To[int32](86401)
+		},
+		want: []string{"spec.maxExpirationSeconds: Invalid value: 86401: must be in the range [3600, 86400]"},
+	}, {
+		name: "annotation without a domain", reason: "signers own the names", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+			s.UnverifiedUserAnnotations = map[string]string{"key": "value", "e.com/key": "value"}
+		},
+		want: []string{`spec.unverifiedUserAnnotations: Invalid value: "key": must be a domain-prefixed key (such as "acme.io/foo")`},
+	}, {
+		name: "long annotations", reason: "they are stored with the request", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+			s.UnverifiedUserAnnotations = map[string]string{"e.com/key": strings.Repeat("x", 256<<10)}
+		},
+		want: []string{"spec.unverifiedUserAnnotations: Too long: may not be more than 262144 bytes"},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validatePodCertificateRequest(podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
+				r.Spec.StubPKCS10Request = request
+				tc.change(&r.Spec)
+			})), tc.want...)
+		})
+	}
+	old, changed := podRequest(func(*certificatesv1beta1.PodCertificateRequest) {}), podRequest(func(r *certificatesv1beta1.PodCertificateRequest) { r.Spec.PodName = "another" })
+	if errs := validatePodCertificateRequestUpdate(changed, old); len(errs) != 1 || errs[0].Field != "spec" || errs[0].Detail != "field is immutable" {
+		t.Errorf("another pod: %v", errs)
+	}
+}
+
+func TestPodCertificateRequestStatus(t *testing.T) {
+	t.Parallel()
+	key, other := ecKey(t, elliptic.P256()), ecKey(t, elliptic.P256())
+	begin := time.Now().Truncate(time.Second)
+	issue := func(key crypto.Signer, begin time.Time, lifetime time.Duration) certificatesv1beta1.PodCertificateRequestStatus {
+		end := begin.Add(lifetime)
+		return certificatesv1beta1.PodCertificateRequestStatus{
+			Conditions:       []metav1.Condition{{Type: "Issued", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}},
+			CertificateChain: certificatePEM(t, key, x509.Certificate{NotBefore: begin, NotAfter: end}),
+			NotBefore:        &metav1.Time{Time: begin}, BeginRefreshAt: &metav1.Time{Time: begin.Add(lifetime / 2)}, NotAfter: &metav1.Time{Time: end},
+		}
+	}
+	issued := issue(key, begin, time.Hour)
+	with := func(change func(*certificatesv1beta1.PodCertificateRequestStatus)) certificatesv1beta1.PodCertificateRequestStatus {
+		status := issued.DeepCopy()
+		change(status)
+		return *status
+	}
+	for _, tc := range []struct {
+		name, reason string
+		old, status  certificatesv1beta1.PodCertificateRequestStatus
+		want         []string
+	}{
+		{name: "issued", reason: "the chain's first is for the key", status: issued},
+		{name: "with intermediates", reason: "a handshake needs them", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain += certificatePEM(t, other, x509.Certificate{IsCA: true})
+		})},
+		{name: "pending", reason: "there is no answer yet"},
+		{name: "denied", reason: "a refusal is an answer", status: certificatesv1beta1.PodCertificateRequestStatus{
+			Conditions: []metav1.Condition{{Type: "Denied", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}}},
+		{name: "answered before", reason: "the kubelet has read it", old: issued, status: certificatesv1beta1.PodCertificateRequestStatus{},
+			want: []string{"status: Invalid value: immutable after PodCertificateRequest is issued, denied, or failed"}},
+		{name: "two answers", reason: "which?", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.Conditions = append(s.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()})
+		}), want: []string{`status.conditions.[1].type: Invalid value: There may be at most one condition with type "Issued", "Denied", or "Failed"`}},
+		{name: "not issued", reason: "a condition that is there is true", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.Conditions[0].Status = metav1.ConditionFalse
+		}),
+			want: []string{`status.conditions.[0].status: Unsupported value: supported values: "True"`}},
+		{name: "other condition", reason: "the API has three", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions[0].Type = "Ready" }),
+			want: []string{`status.conditions.[0].type: Unsupported value: supported values: "Issued", "Denied", "Failed"`}},
+		{name: "certificate of a denial", reason: "no pod would use it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions[0].Type = "Denied" }),
+			want: []string{"status: Invalid value: non-condition status fields must be empty when denying or failing the PodCertificateRequest"}},
+		{name: "certificate without an answer", reason: "the kubelet waits for the condition", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions = nil }),
+			want: []string{`status: Invalid value: status is immutable unless transitioning to "Issued", "Denied", or "Failed"`}},
+		{name: "no chain", reason: "what was issued?", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.CertificateChain = "" }),
+			want: []string{"status.certificateChain: Invalid value: issued certificate chain must contain at least one certificate"}},
+		{name: "long chain", reason: "it is stored with the request", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain = strings.Repeat("x", 100<<10+1)
+		}), want: []string{"status.certificateChain: Too long: may not be more than 102400 bytes"}},
+		{name: "no certificate", reason: "the key is the pod's own", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain = strings.ReplaceAll(s.CertificateChain, "CERTIFICATE", "KEY")
+		}), want: []string{"status.certificateChain: Invalid value: issued certificate chain must consist entirely of CERTIFICATE PEM blocks"}},
+		{name: "broken certificate", reason: "the pod couldn't read it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain = brokenCertificate
+		}), want: []string{"status.certificateChain: Invalid value: leaf certificate does not parse as valid X.509"}},
+		{name: "broken intermediate", reason: "a handshake would fail", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain += brokenCertificate
+		}), want: []string{"status.certificateChain: Invalid value: intermediate certificate does not parse as valid X.509"}},
+		{name: "key as an intermediate", reason: "a handshake would fail", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain += strings.ReplaceAll(brokenCertificate, "CERTIFICATE", "KEY")
+		}), want: []string{"status.certificateChain: Invalid value: issued certificate chain must consist entirely of CERTFICATE PEM blocks"}},
+		{name: "odd names", reason: "verifiers read them differently", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.CertificateChain = certificatePEM(t, key, x509.Certificate{
+				NotBefore: begin, NotAfter: begin.Add(time.Hour), DNSNames: []string{"", "a..b", ".a", "b."}, EmailAddresses: []string{"nowhere"}})
+		}), want: []string{
+			"status.certificateChain: Invalid value: leaf certificate should not contain empty DNSName",
+			"status.certificateChain: Invalid value: leaf certificate's DNSName should not contain '..'",
+			"status.certificateChain: Invalid value: leaf certificate's DNSName should not start or end with '.'",
+			"status.certificateChain: Invalid value: leaf certificate's DNSName should not start or end with '.'",
+			"status.certificateChain: Invalid value: leaf certificate should not contain invalid EmailAddress",
+		}},
+		{name: "another's key", reason: "the pod can't use it", status: issue(other, begin, time.Hour),
+			want: []string{"status.certificateChain: Invalid value: leaf certificate was not issued to the requested public key"}},
+		{name: "too short", reason: "it would be renewed all the time", status: issue(key, begin, 59*time.Minute),
+			want: []string{"status.certificateChain: Invalid value: leaf certificate lifetime must be >= 1 hour"}},
+		{name: "too long", reason: "the pod has asked for less", status: issue(key, begin, 3*time.Hour),
+			want: []string{"status.certificateChain: Invalid value: leaf certificate lifetime must be <= spec.maxExpirationSeconds (7200)"}},
+		{name: "backdated", reason: "clocks are not that wrong", status: issue(key, begin.Add(-10*time.Minute), time.Hour),
+			want: []string{"status.notBefore: Invalid value: must be set to within 5 minutes of kube-apiserver's current time"}},
+		{name: "no times", reason: "the kubelet doesn't parse the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+			s.NotBefore, s.BeginRefreshAt, s.NotAfter = nil, nil, nil
+		}), want: []string{
+			"status.notBefore: Required value: must be present and consistent with the issued certificate",
+			"status.notAfter: Required value: must be present and consistent with the issued certificate",
+			"status.beginRefreshAt: Required value: must be present and in the range [notbefore+10min, notafter-10min]",
+		}},
+		{name: "another begin", reason: "it is the certificate's", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotBefore = s.NotAfter }),
+			want: []string{"status.notBefore: Invalid value: must be set to the NotBefore time encoded in the leaf certificate"}},
+		{name: "another end", reason: "it is the certificate's", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotAfter = s.NotBefore }),
+			want: []string{"status.notAfter: Invalid value: must be set to the NotAfter time encoded in the leaf certificate"}},
+		{name: "early refresh", reason: "signers would be busy with it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotBefore }),
+			want: []string{"status.beginRefreshAt: Invalid value: must be at least 10 minutes after status.notBefore"}},
+		{name: "late refresh", reason: "there has to be time for it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotAfter }),
+			want: []string{"status.beginRefreshAt: Invalid value: must be at least 10 minutes before status.notAfter"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			request := func(status certificatesv1beta1.PodCertificateRequestStatus) *certificatesv1beta1.PodCertificateRequest {
+				return podRequest(func(r *certificatesv1beta1.PodCertificateRequest) {
+					r.Spec.StubPKCS10Request, r.Status = stub(t, key), status
+				})
+			}
+			errs := validatePodCertificateRequestStatusUpdate(request(tc.status), request(tc.old))
+			for _, err := range errs { // values are chains of certificates and times
+				err.BadValue = field.OmitValueType{}
+			}
+			registrytest.WantErrors(t, tc.reason, errs, tc.want...)
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package coordination
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// leaseKind is the row of leases.
+var leaseKind = registry.Kind{
+	Resource:   "leases",
+	Namespaced: true,
+	Object:     &coordinationv1.Lease{}, List: &coordinationv1.LeaseList{},
+	CreateOnUpdate:    true,
+	ConditionalUpdate: true,
+	Printer:           &leaseColumns,
+	Hooks:             leaseHooks,
+}
+
+// validateLease checks a new lease.
+func validateLease(o *coordinationv1.Lease) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(leaseSpec(&o.Spec))
+	return f.Errs
+}
+
+// validateLeaseUpdate checks a lease that replaces another.
+func validateLeaseUpdate(o, old *coordinationv1.Lease) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(leaseSpec(&o.Spec))
+	return f.Errs
+}
+
+func leaseSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
+	var f validation.Findings
+	path := field.NewPath("spec")
+	if s := spec.LeaseDurationSeconds; s != nil {
+		f.AddIf(*s <= 0, field.Invalid(path.Child("leaseDurationSeconds"), *s, "must be greater than 0"))
+	}
+	if n := spec.LeaseTransitions; n != nil {
+		f.AddIf(*n < 0, field.Invalid(path.Child("leaseTransitions"), *n, "must be greater than or equal to 0"))
+	}
+	if spec.Strategy != nil {
+		f.Merge(leaseStrategy(path.Child("strategy"), *spec.Strategy))
+	}
+	f.AddIf(ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "",
+		field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
+	return f.Errs
+}
+
+var leaseHooks = registry.HooksOf[*coordinationv1.Lease]{
+	PrepareForCreate: func(_ context.Context, l *coordinationv1.Lease) { dropCoordination(l, &coordinationv1.Lease{}) },
+	PrepareForUpdate: func(_ context.Context, l, old *coordinationv1.Lease) { dropCoordination(l, old) },
+	Validate:         validateLease,
+	ValidateUpdate:   validateLeaseUpdate,
+}
+
+// dropCoordination drops what only a server that elects leaders itself understands
+// (KEP-4355), unless the old lease has it already.
+func dropCoordination(l, old *coordinationv1.Lease) {
+	if utilfeature.DefaultFeatureGate.Enabled(features.CoordinatedLeaderElection) {
+		return
+	}
+	if old.Spec.Strategy == nil {
+		l.Spec.Strategy = nil
+	}
+	if old.Spec.PreferredHolder == nil {
+		l.Spec.PreferredHolder = nil
+	}
+}
+
+// leaseColumns is shown by who holds it.
+var leaseColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.Text("Holder", printers.Doc(coordinationv1.LeaseSpec{}, "holderIdentity")), printers.AgeColumn},
+	func(l *coordinationv1.Lease) []any {
+		return []any{l.Name, ptr.Deref(l.Spec.HolderIdentity, ""), printers.Since(l.CreationTimestamp)}
+	})

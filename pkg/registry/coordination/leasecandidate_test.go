@@ -1,0 +1,52 @@
+package coordination
+
+import (
+	"testing"
+
+	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestLeaseCandidate(t *testing.T) {
+	t.Parallel()
+	candidate := func(lease, binary, emulation, strategy string) *coordinationv1beta1.LeaseCandidate {
+		c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: registrytest.Stored("candidate")}
+		c.Spec.LeaseName, c.Spec.BinaryVersion, c.Spec.EmulationVersion = lease, binary, emulation
+		if strategy != "" {
+			c.Spec.Strategy = "OldestEmulationVersion"
+		}
+		return c
+	}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{{
+		name: "older", reason: "it behaves as the last minor did", errs: validateLeaseCandidate(candidate("l", "1.37.2", "1.36.0", "oldest")),
+	}, {
+		name: "nothing", reason: "the election needs it", errs: validateLeaseCandidate(candidate("", "", "", "")),
+		want: []string{"spec.leaseName: Required value", "spec.binaryVersion: Required value", "spec.strategy: Required value"},
+	}, {
+		name: "no emulation", reason: "the oldest is looked for", errs: validateLeaseCandidate(candidate("l", "1.37.0", "", "oldest")),
+		want: []string{"spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"},
+	}, {
+		name: "newer", reason: "it can't do what it doesn't know", errs: validateLeaseCandidate(candidate("l", "1.36.0", "1.37.0", "oldest")),
+		want: []string{"spec.binaryVersion: Invalid value: \"1.36.0\": must be greater than or equal to `emulationVersion`"},
+	}, {
+		name: "no versions", reason: "they are compared", errs: validateLeaseCandidate(candidate("l", "v1", "1.37", "oldest")),
+		want: []string{
+			`spec.emulationVersion: Invalid value: "1.37": must be a valid semantic version`,
+			`spec.binaryVersion: Invalid value: "v1": must be a valid semantic version`,
+		},
+	}, {
+		name: "another lease", reason: "a candidate has one", errs: validateLeaseCandidateUpdate(candidate("m", "1.37.0", "1.37.0", "oldest"), candidate("l", "1.37.0", "1.37.0", "oldest")),
+		want: []string{`spec.leaseName: Invalid value: "m": field is immutable`},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}

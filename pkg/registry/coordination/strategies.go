@@ -1,0 +1,19 @@
+package coordination
+
+import (
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// leaseStrategy checks how a coordinated election chooses (KEP-4355): a name of its own
+// has a domain.
+func leaseStrategy(path *field.Path, strategy coordinationv1.CoordinatedLeaseStrategy) field.ErrorList {
+	if strings.Contains(string(strategy), "/") {
+		return validation.Qualified(path, string(strategy))
+	}
+	return validation.OneOf(path, strategy, coordinationv1.OldestEmulationVersion)
+}

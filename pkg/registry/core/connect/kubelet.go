@@ -1,0 +1,97 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// defaultKubeletPort is where a kubelet is whose node names no port.
+const defaultKubeletPort = 10250
+
+// Kubelets finds the kubelets of nodes.
+type Kubelets struct {
+	registry.Kubelet
+	Nodes rest.Getter
+}
+
+func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
+	nodes, err := deps.StoreOf(corev1.Resource("nodes"))
+	if err != nil {
+		return Kubelets{}, err
+	}
+	return Kubelets{Kubelet: deps.Kubelet, Nodes: nodes}, nil
+}
+
+// Of is where the kubelet of a node is.
+func (k Kubelets) Of(ctx context.Context, name string) (*url.URL, error) {
+	found, err := k.Nodes.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	node := found.(*corev1.Node)
+	host, err := k.address(node)
+	if err != nil {
+		return nil, err
+	}
+	port := node.Status.DaemonEndpoints.KubeletEndpoint.Port
+	if port <= 0 {
+		port = defaultKubeletPort
+	}
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}, nil
+}
+
+// address is the node's first address of the most preferred type that it has.
+func (k Kubelets) address(node *corev1.Node) (string, error) {
+	for _, preferred := range k.AddressTypes {
+		for _, a := range node.Status.Addresses {
+			if string(a.Type) == preferred {
+				return a.Address, nil
+			}
+		}
+		// Nodes older than the address type Hostname say it in a label.
+		if host := node.Labels[corev1.LabelHostname]; preferred == string(corev1.NodeHostName) && host != "" {
+			return host, nil
+		}
+	}
+	return "", fmt.Errorf("no preferred addresses found; known addresses: %v", node.Status.Addresses)
+}
+
+// Serving is where the kubelet of a pod serves a path. A pod without a node has none.
+func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, query url.Values) (*url.URL, error) {
+	if pod.Spec.NodeName == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
+	}
+	location, err := k.Of(ctx, pod.Spec.NodeName)
+	if err != nil {
+		return nil, err
+	}
+	location.Path, location.RawQuery = path, query.Encode()
+	return location, nil
+}
+
+// Unverified is the transport to kubelets with their certificates unverified.
+func (k Kubelets) Unverified() (http.RoundTripper, error) {
+	config, err := utilnet.TLSClientConfig(k.Transport)
+	if err != nil {
+		return nil, fmt.Errorf("transport to kubelets: %w", err)
+	}
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	config = config.Clone()
+	config.InsecureSkipVerify = true
+	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config}), nil
+}

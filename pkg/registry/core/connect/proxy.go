@@ -1,0 +1,320 @@
+// Package connect reaches what objects stand for: pods, services, nodes and the kubelets of nodes.
+// Subresources of several kinds pass requests on with it.
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/proxy"
+	netutils "k8s.io/utils/net"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
+)
+
+// locator finds where what a proxy request names is, and how it is reached: the name
+// may have a scheme before and a port after it, as "https:name:port".
+type locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error)
+
+// ProxySubresource serves requests to what an object stands for, asked for with
+// options O, which hold the path.
+func ProxySubresource[O runtime.Object](path func(O) string, locate func(*registry.Storage, registry.Dependencies, http.RoundTripper) (locator, error)) registry.Subresource {
+	var options O
+	newOptions := registry.NewOf(options)
+	return registry.Subresource{Name: "proxy", Options: newOptions(), Storage: func(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+		transport := proxyTransport()
+		locate, err := locate(main, deps, transport)
+		if err != nil {
+			return nil, err
+		}
+		return &proxyREST{
+			locate: locate, transport: transport,
+			options: newOptions,
+			path:    func(o runtime.Object) string { return path(o.(O)) },
+		}, nil
+	}}
+}
+
+// proxyTransport reaches pods by their addresses, which no certificate has: they
+// aren't verified.
+func proxyTransport() *http.Transport {
+	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
+}
+
+// proxyREST serves pods/proxy, services/proxy and nodes/proxy.
+type proxyREST struct {
+	locate    locator
+	transport *http.Transport
+	options   func() runtime.Object
+	path      func(runtime.Object) string
+}
+
+var _ rest.Connecter = &proxyREST{}
+
+func (r *proxyREST) New() runtime.Object { return r.options() }
+
+// Destroy gives up the connections that are idle.
+func (r *proxyREST) Destroy() { r.transport.CloseIdleConnections() }
+
+// ConnectMethods are all that HTTP has for resources.
+func (r *proxyREST) ConnectMethods() []string {
+	return []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodHead, http.MethodOptions,
+	}
+}
+
+// NewConnectOptions returns empty options, whose path is what follows "/proxy".
+func (r *proxyREST) NewConnectOptions() (runtime.Object, bool, string) {
+	return r.options(), true, "path"
+}
+
+// Connect passes the request on, and rewrites links in its answer to come back here.
+func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
+	location, transport, err := r.locate(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	location.Path = utilnet.JoinPreservingTrailingSlash(location.Path, r.path(options))
+	return utilproxy.NewUpgradeAwareHandler(location, transport, true, false, utilproxy.NewErrorResponder(responder)), nil
+}
+
+// UpgradeHandler passes on connections that are upgraded, and no others.
+func UpgradeHandler(location *url.URL, transport http.RoundTripper, responder rest.Responder) http.Handler {
+	return utilproxy.NewUpgradeAwareHandler(location, transport, false, true, utilproxy.NewErrorResponder(responder))
+}
+
+// checkProxied refuses addresses that are nobody's in particular. Other than
+// kube-apiserver, it allows those of this machine, where people run what stands for a
+// pod or a node.
+func checkProxied(address string) error {
+	if ip := netutils.ParseIPSloppy(address); ip == nil || !ip.IsGlobalUnicast() && !ip.IsLoopback() {
+		return errors.New("address not allowed")
+	}
+	return nil
+}
+
+// LocatePods proxies to a pod's address, and the first port that it declares unless
+// another is asked for.
+func LocatePods(pods *registry.Storage, _ registry.Dependencies, transport http.RoundTripper) (locator, error) {
+	return podLocator(pods, transport), nil
+}
+
+func podLocator(pods rest.Getter, transport http.RoundTripper) locator {
+	return func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
+		scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
+		if !valid {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid pod request %q", id))
+		}
+		pod, err := GetPod(ctx, pods, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if port == "" {
+			port = firstPort(&pod.Spec)
+		}
+		ip := slices.Concat(PodIPs(pod), []string{""})[0]
+		if err := checkProxied(ip); err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		return &url.URL{Scheme: scheme, Host: joinHostPort(ip, port)}, transport, nil
+	}
+}
+
+func firstPort(spec *corev1.PodSpec) string {
+	for i := range spec.Containers {
+		if ports := spec.Containers[i].Ports; len(ports) > 0 {
+			return strconv.Itoa(int(ports[0].ContainerPort))
+		}
+	}
+	return ""
+}
+
+// joinHostPort is net.JoinHostPort with a port that may be missing.
+func joinHostPort(ip, port string) string {
+	switch {
+	case port != "":
+		return net.JoinHostPort(ip, port)
+	case strings.Contains(ip, ":"):
+		return "[" + ip + "]"
+	}
+	return ip
+}
+
+// LocateNodes proxies to a node's kubelet or, at another port, to the node.
+func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (locator, error) {
+	kubelets, err := NewKubelets(deps)
+	if err != nil {
+		return nil, err
+	}
+	return nodeLocator(kubelets, transport), nil
+}
+
+func nodeLocator(kubelets Kubelets, transport http.RoundTripper) locator {
+	return func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
+		scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
+		if !valid {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid node request %q", id))
+		}
+		kubelet, err := kubelets.Of(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if port == "" || port == kubelet.Port() {
+			return kubelet, kubelets.Transport, nil
+		}
+		if err := checkProxiedHost(ctx, kubelet.Hostname()); err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		return &url.URL{Scheme: scheme, Host: net.JoinHostPort(kubelet.Hostname(), port)}, transport, nil
+	}
+}
+
+// checkProxiedHost checks every address of a host.
+func checkProxiedHost(ctx context.Context, host string) error {
+	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return err
+	}
+	if len(addresses) == 0 {
+		return errors.New("no addresses for hostname")
+	}
+	for _, a := range addresses {
+		if err := checkProxied(a.IP.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LocateServices proxies to one of a service's endpoints that are ready.
+func LocateServices(services *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (locator, error) {
+	l := serviceLocator{services: services, transport: transport}
+	endpointSlices, err := deps.StoreOf(discoveryv1.Resource("endpointslices"))
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := deps.StoreOf(corev1.Resource("endpoints"))
+	if err != nil {
+		return nil, err
+	}
+	pods, err := deps.StoreOf(corev1.Resource("pods"))
+	if err != nil {
+		return nil, err
+	}
+	l.endpointSlices, l.endpoints, l.pods = endpointSlices, endpoints, pods
+	return l.locate, nil
+}
+
+type serviceLocator struct {
+	services, endpoints, pods rest.Getter
+	endpointSlices            rest.Lister
+	transport                 http.RoundTripper
+}
+
+func (l serviceLocator) locate(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
+	scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
+	if !valid {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", id))
+	}
+	found, err := l.services.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	service := found.(*corev1.Service)
+	if port, err = portName(service, port); err != nil {
+		return nil, nil, err
+	}
+	backends, err := l.slicesOf(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	family := corev1.IPFamilyUnknown
+	if len(service.Spec.IPFamilies) > 0 {
+		family = service.Spec.IPFamilies[0]
+	}
+	host, err := proxy.RandomEndpoint(name, backends, port, family, func(e *discoveryv1.Endpoint) bool { return l.allowed(ctx, e) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return &url.URL{Scheme: scheme, Host: host}, l.transport, nil
+}
+
+// portName is the name of a service's port, which may be given by its number.
+func portName(service *corev1.Service, port string) (string, error) {
+	number, err := strconv.ParseInt(port, 10, 64)
+	if err != nil {
+		return port, nil
+	}
+	for _, p := range service.Spec.Ports {
+		if int64(p.Port) == number {
+			return p.Name, nil
+		}
+	}
+	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, service.Name))
+}
+
+// slicesOf are the endpoint slices of a service or, without any, its Endpoints: nothing
+// here makes the one of the other.
+func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error) {
+	found, err := l.endpointSlices.List(ctx, &internalversion.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []*discoveryv1.EndpointSlice
+	list := found.(*discoveryv1.EndpointSliceList)
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	found, err = l.endpoints.Get(ctx, service, &metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		// The reference's words for a service that nothing has ever stood behind.
+		return nil, apierrors.NewNotFound(corev1.Resource("services"), service)
+	case err != nil:
+		return nil, err
+	}
+	return endpointslice.Of(found.(*corev1.Endpoints)), nil
+}
+
+// allowed is whether requests go to an endpoint: to one that names a pod, only if the
+// pod has its address. kube-apiserver wants every endpoint to name a pod; here people
+// write them by hand.
+func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
+	if len(e.Addresses) == 0 || netutils.ParseIPSloppy(e.Addresses[0]) != nil && checkProxied(e.Addresses[0]) != nil {
+		return false
+	}
+	if e.TargetRef == nil {
+		return true
+	}
+	if e.TargetRef.Namespace != genericapirequest.NamespaceValue(ctx) {
+		return false
+	}
+	pod, err := GetPod(ctx, l.pods, e.TargetRef.Name)
+	return err == nil && slices.Contains(PodIPs(pod), e.Addresses[0])
+}

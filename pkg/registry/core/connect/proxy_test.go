@@ -1,0 +1,168 @@
+package connect
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func echo(w http.ResponseWriter, req *http.Request) { _, _ = fmt.Fprint(w, req.Method, " ", req.URL) }
+
+// proxied is the REST of a proxy subresource at a locator.
+func proxied(t *testing.T, locate func(http.RoundTripper) locator) *proxyREST {
+	t.Helper()
+	transport := proxyTransport()
+	t.Cleanup(transport.CloseIdleConnections)
+	return &proxyREST{
+		locate: locate(transport), transport: transport,
+		options: func() runtime.Object { return &corev1.PodProxyOptions{} },
+		path:    func(o runtime.Object) string { return o.(*corev1.PodProxyOptions).Path },
+	}
+}
+
+func TestPodProxy(t *testing.T) {
+	t.Parallel()
+	plain, secure := httptest.NewServer(http.HandlerFunc(echo)), httptest.NewTLSServer(http.HandlerFunc(echo))
+	t.Cleanup(plain.Close)
+	t.Cleanup(secure.Close)
+	host, port := registrytest.Address(t, plain)
+	_, securePort := registrytest.Address(t, secure)
+	p := registrytest.PodOnNode("p", "first", "second")
+	p.Status.PodIP = host
+	p.Spec.Containers[1].Ports = []corev1.ContainerPort{{ContainerPort: port}}
+	linkLocal := registrytest.PodOnNode("link-local", "c")
+	linkLocal.Status.PodIPs = []corev1.PodIP{{IP: "169.254.169.254"}}
+	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator {
+		return podLocator(registrytest.Known{"p": p, "link-local": linkLocal, "homeless": registrytest.PodOnNode("homeless", "c")}, rt)
+	}))
+	closed := registrytest.ClosedPort(t)
+	for _, test := range []struct {
+		name, reason, method, path, want string
+	}{
+		{"first port", "a pod's first declared port is its default", "GET", "/p/a/b?q=1", "200 GET /a/b?q=1"},
+		{"method and slash", "the request arrives as it was made", "DELETE", "/p/a/", "200 DELETE /a/"},
+		{"https", "the certificate is for a name, and the pod is called by its address", "GET", fmt.Sprintf("/https:p:%d/x", securePort), "200 GET /x"},
+		{"nobody there", "the pod's fault is not the caller's", "GET", fmt.Sprintf("/p:%d/x", closed),
+			fmt.Sprintf("503 error trying to reach service: dial tcp 127.0.0.1:%d: connect: connection refused", closed)},
+		{"link-local", "an address that is not the pod's own is nobody's to ask for", "GET", "/link-local:80/x", "400 address not allowed"},
+		{"no address", "the pod isn't running", "GET", "/homeless/x", "400 address not allowed"},
+		{"bad scheme", "only HTTP is proxied", "GET", "/ftp:p:1/x", `400 invalid pod request "ftp:p:1"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := registrytest.Respond(t, test.method, server.URL+test.path); got != test.want {
+				t.Errorf("%s\n got %s\nwant %s", test.reason, got, test.want)
+			}
+		})
+	}
+}
+
+func TestNodeProxy(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(echo))
+	t.Cleanup(other.Close)
+	_, otherPort := registrytest.Address(t, other)
+	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator {
+		return nodeLocator(kubeletsOf(t, echo), rt)
+	}))
+	for _, test := range []struct{ name, reason, path, want string }{
+		{"kubelet", "without a port it is the kubelet, reached as kubelets are", "/n/logs/", "200 GET /logs/"},
+		{"another port", "the node serves it, not the kubelet", fmt.Sprintf("/n:%d/metrics", otherPort), "200 GET /metrics"},
+		{"unknown node", "its object has the address", "/nope/x", `404 things "nope" not found`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := registrytest.Respond(t, "GET", server.URL+test.path); got != test.want {
+				t.Errorf("%s\n got %s\nwant %s", test.reason, got, test.want)
+			}
+		})
+	}
+}
+
+func TestServiceProxy(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(echo))
+	t.Cleanup(server.Close)
+	host, port := registrytest.Address(t, server)
+
+	service := func(name string) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "web", Port: 80}}},
+		}
+	}
+	slice := func(service string, endpoints ...discoveryv1.Endpoint) discoveryv1.EndpointSlice {
+		return discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
+			Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web"), Port: &port}},
+		}
+	}
+	at := func(target string) discoveryv1.Endpoint {
+		return discoveryv1.Endpoint{Addresses: []string{host}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: target}}
+	}
+	here, elsewhere := registrytest.PodOnNode("here"), registrytest.PodOnNode("elsewhere")
+	here.Status.PodIP, elsewhere.Status.PodIP = host, "10.1.2.3"
+	unready := discoveryv1.Endpoint{Addresses: []string{"127.0.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}}
+
+	l := serviceLocator{
+		services: registrytest.Known{
+			"sliced": service("sliced"), "classic": service("classic"), "bare": service("bare"),
+			"owned": service("owned"), "mismatched": service("mismatched"),
+		},
+		pods: registrytest.Known{"here": here, "elsewhere": elsewhere},
+		endpoints: registrytest.Known{"classic": &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{
+			Addresses: []corev1.EndpointAddress{{IP: host}}, Ports: []corev1.EndpointPort{{Name: "web", Port: port}},
+		}}}},
+		endpointSlices: registrytest.KnownSlices{
+			slice("sliced", unready, discoveryv1.Endpoint{Addresses: []string{host}}),
+			slice("owned", at("here")), slice("mismatched", at("elsewhere")),
+		},
+	}
+	front := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator {
+		l.transport = rt
+		return l.locate
+	}))
+	for _, test := range []struct{ name, reason, path, want string }{
+		{"by name", "an endpoint that is ready serves it", "/sliced:web/x", "200 GET /x"},
+		{"by number", "a service's port has a name that its endpoints know", "/sliced:80/x", "200 GET /x"},
+		{"Endpoints", "who writes endpoints by hand may write the old kind", "/http:classic:web/x", "200 GET /x"},
+		{"pod", "the pod that the endpoint names has the address", "/owned:web/x", "200 GET /x"},
+		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x", `503 no endpoints available for service "mismatched"`},
+		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `404 services "bare" not found`},
+		{"unnamed port", "no endpoint has a port without a name", "/sliced/x", `503 no endpoints available for service "sliced"`},
+		{"unknown number", "the service doesn't have it", "/sliced:81/x", `503 no service port 81 found for service "sliced"`},
+		{"no service", "it is looked for first", "/nope/x", `404 things "nope" not found`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := registrytest.Respond(t, "GET", front.URL+test.path); got != test.want {
+				t.Errorf("%s\n got %s\nwant %s", test.reason, got, test.want)
+			}
+		})
+	}
+}
+
+func TestProxyRewritesLinks(t *testing.T) {
+	t.Parallel()
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, `<a href="/next">`)
+	}))
+	t.Cleanup(backend.Close)
+	host, port := registrytest.Address(t, backend)
+	p := registrytest.PodOnNode("p", "c")
+	p.Status.PodIP = host
+	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator { return podLocator(registrytest.Known{"p": p}, rt) }))
+	name := fmt.Sprintf("/p:%d", port)
+	if got, want := registrytest.Respond(t, "GET", server.URL+name+"/page"), name+"/next"; !strings.Contains(got, want) {
+		t.Errorf("a link in a page has to lead through the proxy again: %s, want %s", got, want)
+	}
+}

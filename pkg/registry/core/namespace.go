@@ -1,0 +1,304 @@
+package core
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// namespaceKind is the row of namespaces.
+var namespaceKind = registry.Kind{
+	Resource:   "namespaces",
+	ShortNames: []string{"ns"},
+	Object:     &corev1.Namespace{}, List: &corev1.NamespaceList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultNamespace)},
+	Status:        true,
+	ReturnDeleted: true,
+	Hooks:         namespaceHooks,
+	Subresources:  []registry.Subresource{{Name: "finalize", Update: updateFinalizers, Storage: newFinalize}},
+	Storage:       newNamespaceStorage,
+	Printer:       &namespaceColumns,
+	Fields:        namespaceFields,
+}
+
+// defaultNamespace sets the defaults of a Namespace. One whose name is still to be
+// generated gets its label when it has a name.
+func defaultNamespace(n *corev1.Namespace) {
+	defaults.Zero(&n.Status.Phase, corev1.NamespaceActive)
+	if n.Name == "" {
+		return
+	}
+	if n.Labels == nil {
+		n.Labels = make(map[string]string, 1)
+	}
+	n.Labels[corev1.LabelMetadataName] = n.Name
+}
+
+// validateNamespace checks a new namespace.
+func validateNamespace(o *corev1.Namespace) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSLabel)
+	for _, name := range o.Spec.Finalizers {
+		f.Merge(finalizer(field.NewPath("spec", "finalizers"), string(name)))
+	}
+	return f.Errs
+}
+
+// validateNamespaceUpdate checks a namespace that replaces another.
+func validateNamespaceUpdate(o, old *corev1.Namespace) field.ErrorList {
+	return append(validateNamespace(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
+}
+
+// validateNamespaceStatusUpdate checks that a namespace is terminating when, and only when, it
+// is being deleted.
+func validateNamespaceStatusUpdate(o, old *corev1.Namespace) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	phase, msg := corev1.NamespaceActive, "may only be 'Active' if `deletionTimestamp` is empty"
+	if !o.DeletionTimestamp.IsZero() {
+		phase, msg = corev1.NamespaceTerminating, "may only be 'Terminating' if `deletionTimestamp` is not empty"
+	}
+	f.AddIf(o.Status.Phase != phase, field.Invalid(field.NewPath("status", "Phase"), o.Status.Phase, msg))
+	return f.Errs
+}
+
+// validateNamespaceFinalizeUpdate checks what the finalize subresource of a namespace is given.
+func validateNamespaceFinalizeUpdate(o, old *corev1.Namespace) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	for i, name := range o.Spec.Finalizers {
+		f.Merge(finalizer(field.NewPath("spec", "finalizers").Index(i), string(name)))
+	}
+	return f.Errs
+}
+
+// finalizer checks a finalizer's name as a string, and that it is a known one.
+func finalizer(path *field.Path, name string) field.ErrorList {
+	return append(validation.Qualified(path, name), validation.KnownFinalizer(path, name)...)
+}
+
+// namespaceStorage deletes in two steps: a deletion marks the namespace terminating,
+// and it goes when its content, and with that its spec.finalizers, are gone. It has
+// no deletecollection.
+type namespaceStorage struct {
+	namespaceVerbs
+	store *genericregistry.Store
+}
+
+// namespaceVerbs are the verbs that namespaces share with every kind.
+type namespaceVerbs interface {
+	rest.Getter
+	rest.Lister
+	rest.CreaterUpdater
+	rest.Watcher
+	rest.ShortNamesProvider
+	rest.SingularNameProvider
+	rest.ResetFieldsStrategy
+	rest.StorageWithReadiness
+	NamespaceScoped() bool
+}
+
+var (
+	_ rest.GracefulDeleter            = &namespaceStorage{}
+	_ rest.MayReturnFullObjectDeleter = &namespaceStorage{}
+)
+
+func newNamespaceStorage(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+	main.ShouldDeleteDuringUpdate = func(_ context.Context, _ string, obj, _ runtime.Object) bool {
+		return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0
+	}
+	return &namespaceStorage{main, main.Store}, nil
+}
+
+// DeleteReturnsDeletedObject says what a successful deletion answers with.
+func (r *namespaceStorage) DeleteReturnsDeletedObject() bool { return true }
+
+// Delete marks the namespace as terminating, or removes it if nothing holds it.
+func (r *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	found, err := r.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	namespace := found.(*corev1.Namespace)
+	if options == nil {
+		options = metav1.NewDeleteOptions(0)
+	}
+	if options.Preconditions == nil {
+		options.Preconditions = &metav1.Preconditions{}
+	}
+	if options.Preconditions.UID == nil {
+		// It is this namespace that terminates, not another of its name.
+		options.Preconditions.UID = &namespace.UID
+	}
+	preconditions := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
+	if err := checkNamespacePreconditions(namespace, preconditions); err != nil {
+		return nil, false, err
+	}
+	if namespace.DeletionTimestamp.IsZero() {
+		terminating, err := r.terminate(ctx, name, validate, options, preconditions)
+		return terminating, false, err
+	}
+	if len(namespace.Spec.Finalizers) != 0 {
+		return namespace, false, nil
+	}
+	return r.store.Delete(ctx, name, validate, options)
+}
+
+// terminate sets the deletion timestamp, the phase, and what the deletion asks of
+// the garbage collector.
+func (r *namespaceStorage) terminate(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, preconditions *storage.Preconditions) (runtime.Object, error) {
+	key, err := r.store.KeyFunc(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out := r.store.New()
+	resource := r.store.DefaultQualifiedResource
+	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
+		namespace, ok := existing.(*corev1.Namespace)
+		if !ok {
+			return nil, fmt.Errorf("expected a Namespace, not %T", existing)
+		}
+		if err := validate(ctx, namespace); err != nil {
+			return nil, err
+		}
+		if namespace.DeletionTimestamp.IsZero() {
+			now := metav1.Now()
+			namespace.DeletionTimestamp = &now
+		}
+		namespace.Status.Phase = corev1.NamespaceTerminating
+		namespace.Finalizers = propagationFinalizers(namespace.Finalizers, options)
+		return namespace, nil
+	}), dryrun.IsDryRun(options.DryRun), nil)
+	if err != nil {
+		err = storeerr.InterpretGetError(err, resource, name)
+		err = storeerr.InterpretUpdateError(err, resource, name)
+		if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // the library's own errors are never wrapped
+			err = apierrors.NewInternalError(err)
+		}
+		return nil, err
+	}
+	if r.store.AfterUpdate != nil {
+		r.store.AfterUpdate(out, &metav1.UpdateOptions{DryRun: options.DryRun})
+	}
+	return out, nil
+}
+
+func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Preconditions) error {
+	resource := corev1.Resource("namespaces")
+	if p.UID != nil && *p.UID != namespace.UID {
+		return apierrors.NewConflict(resource, namespace.Name,
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, namespace.UID))
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != namespace.ResourceVersion {
+		return apierrors.NewConflict(resource, namespace.Name,
+			fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, namespace.ResourceVersion))
+	}
+	return nil
+}
+
+// propagationFinalizers is what a deletion makes of an object's finalizers: those of
+// the garbage collector follow the options, which may be the deprecated
+// orphanDependents or propagationPolicy. For a namespace, not to orphan is to delete in
+// the foreground.
+func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
+	want := map[string]bool{}
+	for _, f := range finalizers {
+		want[f] = true
+	}
+	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // clients of old still send it
+		want[metav1.FinalizerOrphanDependents], want[metav1.FinalizerDeleteDependents] = *orphan, !*orphan
+	} else if policy := options.PropagationPolicy; policy != nil {
+		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan
+		want[metav1.FinalizerDeleteDependents] = *policy == metav1.DeletePropagationForeground
+	}
+	var kept []string
+	for _, f := range finalizers {
+		if want[f] {
+			kept = append(kept, f)
+			delete(want, f)
+		}
+	}
+	for _, f := range []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents} {
+		if want[f] {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// finalizeStrategy is the strategy of namespaces/finalize, which changes
+// spec.finalizers and nothing else.
+type finalizeStrategy struct{ registry.Strategy }
+
+func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	registry.CopyStatus(obj, old)
+}
+
+func (s finalizeStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validateNamespaceFinalizeUpdate(obj.(*corev1.Namespace), old.(*corev1.Namespace))
+}
+
+func updateFinalizers(s registry.Strategy) registry.UpdateStrategy { return finalizeStrategy{s} }
+
+// newFinalize is the storage of namespaces/finalize, which takes updates alone.
+func newFinalize(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+	return onlyUpdate{main.Part(updateFinalizers(main.Strategy))}, nil
+}
+
+// onlyUpdate hides everything of a subresource but update.
+type onlyUpdate struct{ s registry.ObjectPart }
+
+var _ rest.Updater = onlyUpdate{}
+
+func (o onlyUpdate) New() runtime.Object { return o.s.New() }
+
+// Destroy does nothing: the store is the main endpoint's.
+func (o onlyUpdate) Destroy() {}
+
+func (o onlyUpdate) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return o.s.Update(ctx, name, objInfo, createValidation, updateValidation, force, options)
+}
+
+var namespaceHooks = registry.HooksOf[*corev1.Namespace]{
+	PrepareForCreate: func(_ context.Context, n *corev1.Namespace) {
+		n.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+		for _, f := range n.Spec.Finalizers {
+			if f == corev1.FinalizerKubernetes {
+				return
+			}
+		}
+		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
+	},
+	PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+	// Defaulting sets the label too, but comes before a name is generated.
+	Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
+	Validate:             validateNamespace,
+	ValidateUpdate:       validateNamespaceUpdate,
+	ValidateStatusUpdate: validateNamespaceStatusUpdate,
+}
+
+var namespaceColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.Text("Status", "The status of the namespace"), printers.AgeColumn},
+	func(n *corev1.Namespace) []any {
+		return []any{n.Name, string(n.Status.Phase), printers.Since(n.CreationTimestamp)}
+	})
+
+var namespaceFields = registry.FieldsOf[*corev1.Namespace]{
+	Values: func(n *corev1.Namespace) fields.Set { return fields.Set{"status.phase": string(n.Status.Phase)} },
+	Names:  []string{"status.phase"},
+}

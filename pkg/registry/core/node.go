@@ -1,0 +1,303 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	utilsnet "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// nodeKind is the row of nodes.
+var nodeKind = registry.Kind{
+	Resource:   "nodes",
+	ShortNames: []string{"no"},
+	Object:     &corev1.Node{}, List: &corev1.NodeList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultNode)},
+	StoragePrefix: "minions",
+	Status:        true,
+	Subresources: []registry.Subresource{
+		connect.ProxySubresource(func(o *corev1.NodeProxyOptions) string { return o.Path }, connect.LocateNodes),
+	},
+	StatusOnCreate: true,
+	Printer:        &nodeColumns,
+	Hooks:          nodeHooks,
+	Fields:         nodeFields,
+	Gated: []registry.Gate{
+		registry.GateOf[corev1.Node]("1.36", "NodeDeclaredFeatures", "Status.DeclaredFeatures"),
+		registry.GateOf[corev1.Node]("1.37", "KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace"),
+	},
+}
+
+// defaultNode sets the defaults of a Node: what isn't said to be reserved is allocatable.
+func defaultNode(n *corev1.Node) {
+	if n.Status.Allocatable == nil {
+		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
+	}
+	defaults.ResourceList(n.Status.Capacity)
+	defaults.ResourceList(n.Status.Allocatable)
+
+	// podCIDR is the first of podCIDRs; a client that knows podCIDR alone decides.
+	switch s := &n.Spec; {
+	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
+		s.PodCIDRs = []string{s.PodCIDR}
+	case len(s.PodCIDRs) > 0:
+		s.PodCIDR = s.PodCIDRs[0]
+	}
+}
+
+// validateNode checks a new node.
+func validateNode(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{}) }
+
+func node(o, old *corev1.Node) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
+	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off.
+	f.Merge(validation.GatedOff(validation.SpecPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
+	return f.Errs
+}
+
+// nodeCIDRs checks the networks of a node's pods.
+func nodeCIDRs(o *corev1.Node) field.ErrorList {
+	var f validation.Findings
+	path := validation.SpecPath.Child("podCIDRs")
+	cidrs := podCIDRs(o)
+	for i, cidr := range cidrs {
+		f.Merge(validation.LegacyCIDR(path.Index(i), cidr, nil))
+	}
+	if len(cidrs) < 2 {
+		return f.Errs
+	}
+	dual, err := utilsnet.IsDualStackCIDRStrings(cidrs)
+	if err != nil {
+		f.Add(field.InternalError(path, fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err)))
+	}
+	f.AddIf(!dual || len(cidrs) > 2, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
+	for i, cidr := range cidrs {
+		f.AddIf(slices.Contains(cidrs[:i], cidr), field.Duplicate(path.Index(i), cidr))
+	}
+	return f.Errs
+}
+
+// validateNodeUpdate checks a node that replaces another.
+func validateNodeUpdate(o, old *corev1.Node) field.ErrorList {
+	return append(node(o, old), nodeChange(o, old)...)
+}
+
+// validateNodeStatusUpdate checks what a kubelet reports.
+func validateNodeStatusUpdate(o, old *corev1.Node) field.ErrorList { return nodeChange(o, old) }
+
+func nodeChange(o, old *corev1.Node) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), nodeResources(o))
+	for i, a := range o.Status.Addresses {
+		f.AddIf(slices.Contains(o.Status.Addresses[:i], a), field.Duplicate(field.NewPath("status", "addresses").Index(i), validation.Unversioned(a)))
+	}
+	spec := field.NewPath("spec")
+	if was := podCIDRs(old); len(was) > 0 {
+		f.AddIf(!slices.Equal(podCIDRs(o), was),
+			field.Forbidden(spec.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+	}
+	f.AddIf(old.Spec.ProviderID != "" && o.Spec.ProviderID != old.Spec.ProviderID,
+		field.Forbidden(spec.Child("providerID"), "node updates may not change providerID except from \"\" to valid"))
+	f.Merge(taints(validation.MetadataPath.Child("taints"), o.Spec.Taints))
+	f.AddIf(o.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, field.Forbidden(spec.Child("externalID"), "may not be updated"))
+	return f.Errs
+}
+
+// avoidedPods checks the annotation that names controllers whose pods should keep away. No
+// scheduler has read it since 1.24.
+func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorList {
+	avoid, err := schedulinghelper.GetAvoidPodsFromNodeAnnotations(annotations)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Child("AvoidPods"), corev1.PreferAvoidPodsAnnotationKey, err.Error())}
+	}
+	var f validation.Findings
+	for i, entry := range avoid.PreferAvoidPods {
+		path, owner := path.Child(corev1.PreferAvoidPodsAnnotationKey).Index(i).Child("PodSignature"), entry.PodSignature.PodController
+		f.AddIf(owner == nil, field.Required(path, ""))
+		f.AddIf(owner != nil && !ptr.Deref(owner.Controller, false),
+			field.Invalid(path.Child("PodController", "Controller"), false, "must point to a controller"))
+	}
+	return f.Errs
+}
+
+// podCIDRs are a node's networks: podCIDR is the first of podCIDRs.
+func podCIDRs(o *corev1.Node) []string {
+	if len(o.Spec.PodCIDRs) == 0 && o.Spec.PodCIDR != "" {
+		return []string{o.Spec.PodCIDR}
+	}
+	return o.Spec.PodCIDRs
+}
+
+func nodeResources(o *corev1.Node) field.ErrorList {
+	var f validation.Findings
+	for _, list := range []struct {
+		name      string
+		resources corev1.ResourceList
+	}{{"capacity", o.Status.Capacity}, {"allocatable", o.Status.Allocatable}} {
+		for name, amount := range validation.Sorted(list.resources) {
+			f.Merge(validation.ResourceQuantity(field.NewPath("status", list.name, string(name)), name, amount))
+		}
+	}
+	return f.Errs
+}
+
+// taints checks that there is one taint for a key and an effect.
+func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
+	var f validation.Findings
+	type unique struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	seen := sets.New[unique]()
+	for i, t := range list {
+		path := path.Index(i)
+		f.Merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
+		f.Merge(validation.Follows(validation.Joined(utilvalidation.IsValidLabelValue, ";"), path.Child("value"), t.Value))
+		f.Merge(validation.RequiredOneOf(path.Child("effect"), t.Effect,
+			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute))
+		id := unique{t.Key, t.Effect}
+		if seen.Has(id) {
+			err := field.Duplicate(path, validation.Unversioned(t))
+			err.Detail = "taints must be unique by key and effect pair"
+			f.Add(err)
+		}
+		seen.Insert(id)
+	}
+	return f.Errs
+}
+
+var nodeHooks = registry.HooksOf[*corev1.Node]{
+	PrepareForCreate:       func(_ context.Context, n *corev1.Node) { dropConfigSource(n, &corev1.Node{}) },
+	PrepareForUpdate:       func(_ context.Context, n, old *corev1.Node) { dropConfigSource(n, old) },
+	PrepareForStatusUpdate: func(_ context.Context, n, old *corev1.Node) { dropConfigStatus(n, old) },
+	Validate:               validateNode,
+	ValidateUpdate:         validateNodeUpdate,
+	ValidateStatusUpdate:   validateNodeStatusUpdate,
+	Warnings:               nodeWarnings,
+}
+
+// dropConfigSource drops where a node's kubelet has its configuration from, unless the old
+// node has that already: kubelets no longer look there (KEP-281).
+func dropConfigSource(n, old *corev1.Node) {
+	if old.Spec.ConfigSource == nil {
+		n.Spec.ConfigSource = nil
+	}
+}
+
+// dropConfigStatus does the same with what came of it.
+func dropConfigStatus(n, old *corev1.Node) {
+	if old.Status.Config == nil {
+		n.Status.Config = nil
+	}
+}
+
+// nodeColumns is shown by its readiness, its roles and, if wide, its system.
+var nodeColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Status", "The status of the node"),
+		printers.Text("Roles", "The roles of the node"),
+		printers.AgeColumn,
+		printers.Text("Version", printers.Doc(corev1.NodeSystemInfo{}, "kubeletVersion")),
+		printers.Wide(printers.Text("Internal-IP", printers.Doc(corev1.NodeStatus{}, "addresses"))),
+		printers.Wide(printers.Text("External-IP", printers.Doc(corev1.NodeStatus{}, "addresses"))),
+		printers.Wide(printers.Text("OS-Image", printers.Doc(corev1.NodeSystemInfo{}, "osImage"))),
+		printers.Wide(printers.Text("Kernel-Version", printers.Doc(corev1.NodeSystemInfo{}, "kernelVersion"))),
+		printers.Wide(printers.Text("Container-Runtime", printers.Doc(corev1.NodeSystemInfo{}, "containerRuntimeVersion"))),
+	},
+	func(n *corev1.Node) []any {
+		info := n.Status.NodeInfo
+		return []any{
+			n.Name, nodeStatus(n), cmp.Or(strings.Join(nodeRoles(n), ","), printers.None),
+			printers.Since(n.CreationTimestamp), info.KubeletVersion,
+			nodeAddress(n, corev1.NodeInternalIP), nodeAddress(n, corev1.NodeExternalIP),
+			cmp.Or(info.OSImage, printers.Unknown), cmp.Or(info.KernelVersion, printers.Unknown), cmp.Or(info.ContainerRuntimeVersion, printers.Unknown),
+		}
+	})
+
+func nodeStatus(n *corev1.Node) string {
+	status := "Unknown"
+	for _, condition := range n.Status.Conditions {
+		if condition.Type != corev1.NodeReady {
+			continue
+		}
+		status = "NotReady"
+		if condition.Status == corev1.ConditionTrue {
+			status = "Ready"
+		}
+	}
+	if n.Spec.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	return status
+}
+
+// nodeRoles are the roles that a node's labels give it: node-role.kubernetes.io/ROLE
+// with any value, or kubernetes.io/role with the role as the value.
+func nodeRoles(n *corev1.Node) []string {
+	var roles []string
+	for key, value := range n.Labels {
+		role, ok := strings.CutPrefix(key, "node-role.kubernetes.io/")
+		if key == "kubernetes.io/role" {
+			role, ok = value, true
+		}
+		if ok && role != "" {
+			roles = append(roles, role)
+		}
+	}
+	slices.Sort(roles)
+	return slices.Compact(roles)
+}
+
+// nodeAddress is the node's first address of a type.
+func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
+	for _, address := range n.Status.Addresses {
+		if address.Type == t {
+			return address.Address
+		}
+	}
+	return printers.None
+}
+
+// nodeWarnings returns the warnings of a node.
+func nodeWarnings(_ context.Context, n, _ *corev1.Node) []string {
+	var l warnings.List
+	if n.Spec.ConfigSource != nil {
+		l.At(warnings.SpecPath.Child("configSource"), "the feature is removed")
+	}
+	if n.Spec.DoNotUseExternalID != "" {
+		l.At(warnings.SpecPath.Child("externalID"), "this field is deprecated, and is unused by Kubernetes")
+	}
+	for i, cidr := range n.Spec.PodCIDRs {
+		l.Cidr(warnings.SpecPath.Child("podCIDRs").Index(i), cidr)
+	}
+	return l
+}
+
+var nodeFields = registry.FieldsOf[*corev1.Node]{
+	Values: func(n *corev1.Node) fields.Set {
+		return fields.Set{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}
+	},
+	Names: []string{"spec.unschedulable"},
+}

@@ -1,0 +1,228 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// persistentVolumeClaimKind is the row of persistentvolumeclaims.
+var persistentVolumeClaimKind = registry.Kind{
+	Resource:   "persistentvolumeclaims",
+	ShortNames: []string{"pvc"},
+	Namespaced: true,
+	Object:     &corev1.PersistentVolumeClaim{}, List: &corev1.PersistentVolumeClaimList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaults.PersistentVolumeClaim)},
+	Status:        true,
+	ReturnDeleted: true,
+	Printer:       &persistentVolumeClaimColumns,
+	Hooks:         persistentVolumeClaimHooks,
+	Gated:         []registry.Gate{registry.GateOf[corev1.PersistentVolumeClaim](registry.OffByDefault, "CSIVolumeHealth", "Status.HealthStatus")},
+}
+
+// validatePersistentVolumeClaim checks a new claim.
+func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.PersistentVolumeClaimSpec(field.NewPath("spec"), &o.Spec))
+	return f.Errs
+}
+
+// validatePersistentVolumeClaimUpdate checks a claim that replaces another: a claim's spec
+// changes when it is bound, grows, or takes another class of volume attributes.
+func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
+	now, was := o.DeepCopy(), old.DeepCopy()
+	if was.Spec.VolumeName == "" {
+		was.Spec.VolumeName = now.Spec.VolumeName
+	}
+	class, annotation := o.Annotations[corev1.BetaStorageClassAnnotation], old.Annotations[corev1.BetaStorageClassAnnotation]
+	takesOver := takesOverClass(o, old)
+	f.AddIf(class != annotation && (!takesOver || annotation == "" || class != ""), field.Invalid(
+		validation.MetadataPath.Child("annotations", corev1.BetaStorageClassAnnotation), class, apivalidation.FieldImmutableErrorMsg))
+	if takesOver {
+		now.Spec.StorageClassName = nil
+	}
+	const storage = corev1.ResourceStorage
+	if now.Status.Phase == corev1.ClaimBound && now.Spec.Resources.Requests != nil {
+		now.Spec.Resources.Requests[storage] = old.Spec.Resources.Requests[storage]
+	}
+	if now.Status.Phase == corev1.ClaimBound && now.Spec.VolumeAttributesClassName != nil {
+		now.Spec.VolumeAttributesClassName = was.Spec.VolumeAttributesClassName
+	}
+	if !apiequality.Semantic.DeepEqual(now.Spec, was.Spec) {
+		f.Add(field.Forbidden(field.NewPath("spec"), fmt.Sprintf("spec is immutable after creation except "+
+			"resources.requests and volumeAttributesClassName for bound claims\n%v", validation.Difference(was.Spec, now.Spec))))
+	}
+	size, before, actual := o.Spec.Resources.Requests[storage], old.Spec.Resources.Requests[storage], old.Status.Capacity[storage]
+	f.AddIf(size.Cmp(before) < 0 && size.Cmp(actual) <= 0, field.Forbidden(
+		field.NewPath("spec", "resources", "requests", "storage"), "field can not be less than status.capacity"))
+	f.Merge(validation.Unchanged(field.NewPath("volumeMode"), o.Spec.VolumeMode, old.Spec.VolumeMode))
+	f.Merge(keepsAttributesClass(o.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName, true))
+	return f.Errs
+}
+
+// validatePersistentVolumeClaimStatusUpdate checks what a volume controller reports.
+func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
+	f.AddIf(len(o.Spec.AccessModes) == 0, field.Required(field.NewPath("Spec", "accessModes"), ""))
+	for name, amount := range validation.Sorted(o.Status.Capacity) {
+		f.Merge(validation.BasicQuantity(field.NewPath("status", "capacity").Key(string(name)), amount))
+	}
+	path := field.NewPath("status", "allocatedResourceStatus")
+	for name, status := range validation.Sorted(o.Status.AllocatedResourceStatuses) {
+		f.Merge(claimResource(path, name))
+		if !slices.Contains(resizeStatuses, status) {
+			f.Add(field.NotSupported(path, name, resizeStatuses))
+		}
+	}
+	path = field.NewPath("status", "allocatedResources")
+	for name, amount := range validation.Sorted(o.Status.AllocatedResources) {
+		errs := claimResource(path, name)
+		if len(errs) == 0 {
+			errs = validation.BasicQuantity(path.Key(string(name)), amount)
+		}
+		f.Merge(errs)
+	}
+	return f.Errs
+}
+
+// resizeStatuses are how the growth of a volume can stand (KEP-1790).
+var resizeStatuses = []corev1.ClaimResourceStatus{
+	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizePending,
+}
+
+// claimResource checks a resource that a claim allocates: storage or one of a driver's.
+func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
+	if errs := validation.Qualified(path, string(name)); len(errs) > 0 {
+		return errs
+	}
+	if podspec.IsNativeResource(name) && name != corev1.ResourceStorage {
+		return field.ErrorList{field.NotSupported(path, string(name), []corev1.ResourceName{corev1.ResourceStorage})}
+	}
+	return nil
+}
+
+// takesOverClass is whether a claim without a class gets one (KEP-3333), which is that
+// of its annotation, if it has one.
+func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
+	class := o.Spec.StorageClassName
+	if class == nil || old.Spec.StorageClassName != nil {
+		return false
+	}
+	annotation, annotated := old.Annotations[corev1.BetaStorageClassAnnotation]
+	return !annotated || annotation == *class
+}
+
+var persistentVolumeClaimHooks = registry.HooksOf[*corev1.PersistentVolumeClaim]{
+	PrepareForCreate: func(_ context.Context, c *corev1.PersistentVolumeClaim) {
+		dropUnknownDataSource(&c.Spec)
+		dropOtherNamespace(&c.Spec)
+		sameDataSources(&c.Spec)
+	},
+	PrepareForUpdate: func(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
+		if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
+			dropUnknownDataSource(&c.Spec)
+		}
+		if old.Spec.DataSourceRef == nil {
+			dropOtherNamespace(&c.Spec)
+		}
+		sameDataSources(&c.Spec)
+		// The old claim may be from before there was a dataSourceRef.
+		sameDataSources(&old.Spec)
+	},
+	Validate:             validatePersistentVolumeClaim,
+	ValidateUpdate:       validatePersistentVolumeClaimUpdate,
+	ValidateStatusUpdate: validatePersistentVolumeClaimStatusUpdate,
+	Warnings:             persistentVolumeClaimWarnings,
+}
+
+// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot.
+// Such ones were always ignored, and only dataSourceRef takes them (KEP-1495).
+func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
+	source := spec.DataSource
+	if source == nil || spec.DataSourceRef != nil {
+		return
+	}
+	var group string
+	if source.APIGroup != nil {
+		group = *source.APIGroup
+	}
+	claim := source.Kind == "PersistentVolumeClaim" && group == ""
+	snapshot := source.Kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io"
+	if !claim && !snapshot {
+		spec.DataSource = nil
+	}
+}
+
+// dropOtherNamespace drops a dataSourceRef that names a namespace, which is alpha and off
+// (KEP-3294).
+func dropOtherNamespace(spec *corev1.PersistentVolumeClaimSpec) {
+	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" {
+		spec.DataSourceRef = nil
+	}
+}
+
+// sameDataSources copies dataSource and dataSourceRef to each other, unless the latter
+// is in another namespace, which the former has no words for.
+func sameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
+	source, ref := spec.DataSource, spec.DataSourceRef
+	switch {
+	case source == nil && ref != nil && (ref.Namespace == nil || *ref.Namespace == ""):
+		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	case source != nil && ref == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	}
+}
+
+// persistentVolumeClaimColumns is shown by the volume that it is bound to.
+var persistentVolumeClaimColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Status", printers.Doc(corev1.PersistentVolumeClaimStatus{}, "phase")),
+		printers.Text("Volume", printers.Doc(corev1.PersistentVolumeClaimSpec{}, "volumeName")),
+		printers.Text("Capacity", printers.Doc(corev1.PersistentVolumeClaimStatus{}, "capacity")),
+		printers.Text("Access Modes", printers.Doc(corev1.PersistentVolumeClaimStatus{}, "accessModes")),
+		printers.Text("StorageClass", "StorageClass of the pvc"),
+		printers.Text("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
+		printers.AgeColumn,
+		printers.Wide(printers.Text("VolumeMode", printers.Doc(corev1.PersistentVolumeClaimSpec{}, "volumeMode"))),
+	},
+	func(pvc *corev1.PersistentVolumeClaim) []any {
+		capacity, modes := "", ""
+		if pvc.Spec.VolumeName != "" {
+			capacity, modes = pvc.Status.Capacity.Storage().String(), accessModes(pvc.Status.AccessModes)
+		}
+		return []any{
+			pvc.Name, unlessDeleted(&pvc.ObjectMeta, string(pvc.Status.Phase)), pvc.Spec.VolumeName, capacity, modes,
+			volume.GetPersistentVolumeClaimClass(pvc), ptr.Deref(pvc.Spec.VolumeAttributesClassName, printers.Unset),
+			printers.Since(pvc.CreationTimestamp), string(ptr.Deref(pvc.Spec.VolumeMode, printers.Unset)),
+		}
+	})
+
+// persistentVolumeClaimWarnings returns the warnings of a claim.
+func persistentVolumeClaimWarnings(_ context.Context, pvc, _ *corev1.PersistentVolumeClaim) []string {
+	var l warnings.List
+	if _, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		l.At(field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation), storageClassMessage)
+	}
+	l.Claim(warnings.SpecPath, &pvc.Spec)
+	return l
+}

@@ -1,0 +1,43 @@
+package pod
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+)
+
+// maxLocalhostProfile is how long the name of a node's own profile may be.
+const maxLocalhostProfile = 4095
+
+// appArmorFields copies AppArmor profiles from the annotations of old clients to the
+// fields of the containers (KEP-24), where they say something that the fields don't.
+func appArmorFields(pod *corev1.Pod) {
+	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
+		return
+	}
+	var ofPod *corev1.AppArmorProfile
+	if pod.Spec.SecurityContext != nil {
+		ofPod = pod.Spec.SecurityContext.AppArmorProfile
+	}
+	for _, c := range podspec.Containers(&pod.Spec, nil) {
+		annotation, annotated := pod.Annotations[corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+c.Name]
+		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+			continue
+		}
+		profile := appArmorProfileWarnings(annotation)
+		if profile == nil || !validLocalhostProfile(profile.LocalhostProfile) || apiequality.Semantic.DeepEqual(profile, ofPod) {
+			continue
+		}
+		if c.SecurityContext == nil {
+			c.SecurityContext = &corev1.SecurityContext{}
+		}
+		c.SecurityContext.AppArmorProfile = profile
+	}
+}
+
+func validLocalhostProfile(name *string) bool {
+	return name == nil || strings.TrimSpace(*name) == *name && len(*name) <= maxLocalhostProfile
+}

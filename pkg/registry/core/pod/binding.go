@@ -1,0 +1,204 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// BindingKind is the row of bindings.
+var BindingKind = registry.Kind{
+	Resource:   "bindings",
+	Namespaced: true,
+	Object:     &corev1.Binding{},
+	Storage:    newLegacyBinding,
+}
+
+// bindingREST serves pods/binding, which puts a pod onto a node.
+type bindingREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.NamedCreater                   = &bindingREST{}
+	_ rest.SubresourceObjectMetaPreserver = &bindingREST{}
+)
+
+func newBinding(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+	return &bindingREST{pods.Store}, nil
+}
+
+func (r *bindingREST) New() runtime.Object { return &corev1.Binding{} }
+
+// Destroy does nothing: the store is that of pods.
+func (r *bindingREST) Destroy() {}
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid and the
+// resourceVersion of the binding: they are preconditions.
+func (r *bindingREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
+
+// Create binds the pod of the given name.
+func (r *bindingREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	binding, ok := obj.(*corev1.Binding)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %#v", obj))
+	}
+	if name != binding.Name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	if errs := validateBinding(binding); len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	if validate != nil {
+		if err := validate(ctx, binding.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.bind(ctx, binding, dryrun.IsDryRun(options.DryRun)); err != nil {
+		return nil, err
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun bool) error {
+	key, err := r.store.KeyFunc(ctx, binding.Name)
+	if err != nil {
+		return err
+	}
+	preconditions := &storage.Preconditions{}
+	if binding.UID != "" {
+		preconditions.UID = &binding.UID
+	}
+	if binding.ResourceVersion != "" {
+		preconditions.ResourceVersion = &binding.ResourceVersion
+	}
+	out := r.store.New()
+	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok {
+			return nil, fmt.Errorf("unexpected object: %#v", obj)
+		}
+		return assign(pod, binding)
+	}), dryRun, nil)
+	if err == nil {
+		if !dryRun && r.store.AfterUpdate != nil {
+			r.store.AfterUpdate(out, &metav1.UpdateOptions{})
+		}
+		return nil
+	}
+	err = storeerr.InterpretGetError(err, corev1.Resource("pods"), binding.Name)
+	err = storeerr.InterpretUpdateError(err, corev1.Resource("pods"), binding.Name)
+	if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // the library's own errors are never wrapped
+		err = apierrors.NewConflict(corev1.Resource("pods/binding"), binding.Name, err)
+	}
+	return err
+}
+
+func validateBinding(binding *corev1.Binding) field.ErrorList {
+	var errs field.ErrorList
+	target := field.NewPath("target")
+	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+		errs = append(errs, field.NotSupported(target.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		errs = append(errs, field.Required(target.Child("name"), ""))
+	}
+	return errs
+}
+
+// assign sets what scheduling a pod sets.
+func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) != 0:
+		return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+	}
+	pod.Spec.NodeName = binding.Target.Name
+	// A nomination is outdated once there is a node (KEP-5278).
+	pod.Status.NominatedNodeName = ""
+	if pod.Annotations == nil && len(binding.Annotations) > 0 {
+		pod.Annotations = map[string]string{}
+	}
+	for k, v := range binding.Annotations {
+		pod.Annotations[k] = v
+	}
+	// The plugin PodTopologyLabels gives the binding labels of the node.
+	if pod.Labels == nil && len(binding.Labels) > 0 {
+		pod.Labels = map[string]string{}
+	}
+	for k, v := range binding.Labels {
+		pod.Labels[k] = v
+	}
+	setPodCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: observedGeneration(pod)})
+	return pod, nil
+}
+
+// observedGeneration is set in conditions only where the pod's status has it already.
+func observedGeneration(pod *corev1.Pod) int64 {
+	if pod.Status.ObservedGeneration != 0 {
+		return pod.Generation
+	}
+	return 0
+}
+
+// setPodCondition sets a condition, and its transition time if the status changes.
+func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
+	condition.LastTransitionTime = metav1.Now()
+	for i := range status.Conditions {
+		old := &status.Conditions[i]
+		if old.Type != condition.Type {
+			continue
+		}
+		if old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		*old = condition
+		return
+	}
+	status.Conditions = append(status.Conditions, condition)
+}
+
+// legacyBindingREST serves the resource bindings, the first form of pods/binding.
+type legacyBindingREST struct{ bindings *bindingREST }
+
+var _ rest.Creater = &legacyBindingREST{}
+
+func newLegacyBinding(_ *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+	pods, err := deps.StoreOf(corev1.Resource("pods"))
+	if err != nil {
+		return nil, err
+	}
+	return &legacyBindingREST{&bindingREST{pods.Store}}, nil
+}
+
+func (r *legacyBindingREST) New() runtime.Object { return r.bindings.New() }
+
+// Destroy does nothing: the store is that of pods.
+func (r *legacyBindingREST) Destroy() {}
+
+func (r *legacyBindingREST) NamespaceScoped() bool { return true }
+
+func (r *legacyBindingREST) GetSingularName() string { return "binding" }
+
+// Create binds the pod that the binding is named after.
+func (r *legacyBindingREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	m := registry.MetaOf(obj)
+	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok && info.Namespace != m.GetNamespace() {
+		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return r.bindings.Create(ctx, m.GetName(), obj, validate, options)
+}

@@ -1,0 +1,212 @@
+package pod
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+)
+
+// podColumns is shown by what its containers do, in one word.
+var podColumns = withConditions(printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+		printers.Text("Status", "The aggregate status of the containers in this pod."),
+		printers.Text("Restarts", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
+		printers.AgeColumn,
+		printers.Wide(printers.Text("IP", printers.Doc(corev1.PodStatus{}, "podIP"))),
+		printers.Wide(printers.Text("Node", printers.Doc(corev1.PodSpec{}, "nodeName"))),
+		printers.Wide(printers.Text("Nominated Node", printers.Doc(corev1.PodStatus{}, "nominatedNodeName"))),
+		printers.Wide(printers.Text("Readiness Gates", printers.Doc(corev1.PodSpec{}, "readinessGates"))),
+	},
+	func(p *corev1.Pod) []any {
+		s := summarize(p)
+		return []any{
+			p.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restarts.String(), printers.Since(p.CreationTimestamp),
+			cmp.Or(podIP(p), printers.None), cmp.Or(p.Spec.NodeName, printers.None), cmp.Or(p.Status.NominatedNodeName, printers.None), readinessGates(p),
+		}
+	}), func(p *corev1.Pod) []metav1.TableRowCondition { return podOutcomes[p.Status.Phase] })
+
+// podOutcomes are the row conditions of pods that have ended.
+var podOutcomes = map[corev1.PodPhase][]metav1.TableRowCondition{
+	corev1.PodSucceeded: {{
+		Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
+		Reason: string(corev1.PodSucceeded), Message: "The pod has completed successfully.",
+	}},
+	corev1.PodFailed: {{
+		Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
+		Reason: string(corev1.PodFailed), Message: "The pod failed.",
+	}},
+}
+
+func withConditions[T any](p printers.Printer, conditions func(*T) []metav1.TableRowCondition) printers.Printer {
+	p.Conditions = func(obj runtime.Object) []metav1.TableRowCondition { return conditions(any(obj).(*T)) }
+	return p
+}
+
+// podSummary is what a row says about a pod's containers.
+type podSummary struct {
+	ready, total int
+	status       string
+	restarts     restartsCell
+}
+
+// restartsCell are how often containers were restarted, and when the last one ended before.
+type restartsCell struct {
+	count int
+	last  metav1.Time
+}
+
+func (r *restartsCell) add(c *corev1.ContainerStatus) {
+	r.count += int(c.RestartCount)
+	if ended := c.LastTerminationState.Terminated; ended != nil && r.last.Before(&ended.FinishedAt) {
+		r.last = ended.FinishedAt
+	}
+}
+
+func (r restartsCell) String() string {
+	if r.count == 0 || r.last.IsZero() {
+		return strconv.Itoa(r.count)
+	}
+	return fmt.Sprintf("%d (%s ago)", r.count, printers.Since(r.last))
+}
+
+func summarize(p *corev1.Pod) podSummary {
+	s := podSummary{
+		total:  len(p.Spec.Containers),
+		status: cmp.Or(p.Status.Reason, string(p.Status.Phase)),
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonSchedulingGated {
+			s.status = corev1.PodReasonSchedulingGated
+		}
+	}
+	sidecars, initialized := s.addInitContainers(p)
+	if initialized || podConditionTrue(p, corev1.PodInitialized) {
+		// Init containers that have done their work no longer count.
+		s.restarts = sidecars
+		s.addContainers(p)
+	}
+	if p.DeletionTimestamp != nil {
+		switch {
+		case p.Status.Reason == "NodeLost":
+			s.status = "Unknown"
+		case p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed:
+			s.status = "Terminating"
+		}
+	}
+	return s
+}
+
+// addInitContainers adds init containers up to the first that hasn't done its work. It
+// returns the restarts of sidecars, which are init containers that keep running, and
+// whether all have done their work.
+func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, initialized bool) {
+	isSidecar := map[string]bool{}
+	for _, c := range p.Spec.InitContainers {
+		if ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			isSidecar[c.Name] = true
+			s.total++
+		}
+	}
+	for i := range p.Status.InitContainerStatuses {
+		c := &p.Status.InitContainerStatuses[i]
+		s.restarts.add(c)
+		if isSidecar[c.Name] {
+			sidecars.add(c)
+		}
+		terminated, waiting := c.State.Terminated, c.State.Waiting
+		switch {
+		case terminated != nil && terminated.ExitCode == 0:
+			continue
+		case isSidecar[c.Name] && ptr.Deref(c.Started, false):
+			if c.Ready {
+				s.ready++
+			}
+			continue
+		case terminated != nil:
+			s.status = "Init:" + outcome(terminated)
+		case waiting != nil && waiting.Reason != "" && waiting.Reason != "PodInitializing":
+			s.status = "Init:" + waiting.Reason
+		default:
+			s.status = fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers))
+		}
+		return sidecars, false
+	}
+	return sidecars, true
+}
+
+// addContainers adds the containers proper. The first of them that doesn't simply run
+// says what the pod's status is.
+func (s *podSummary) addContainers(p *corev1.Pod) {
+	running := false
+	for i := range slices.Backward(p.Status.ContainerStatuses) {
+		c := &p.Status.ContainerStatuses[i]
+		s.restarts.add(c)
+		switch state := c.State; {
+		case state.Waiting != nil && state.Waiting.Reason != "":
+			s.status = state.Waiting.Reason
+		case state.Terminated != nil:
+			s.status = outcome(state.Terminated)
+		case c.Ready && state.Running != nil:
+			running = true
+			s.ready++
+		}
+	}
+	if s.status == "Completed" && running {
+		s.status = "NotReady"
+		if podConditionTrue(p, corev1.PodReady) {
+			s.status = "Running"
+		}
+	}
+}
+
+// outcome is why a container ended.
+func outcome(t *corev1.ContainerStateTerminated) string {
+	switch {
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return fmt.Sprintf("Signal:%d", t.Signal)
+	}
+	return fmt.Sprintf("ExitCode:%d", t.ExitCode)
+}
+
+func podConditionTrue(p *corev1.Pod, t corev1.PodConditionType) bool {
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == t {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// podIP is the pod's first address. The singular field wins over the list, as it does
+// where older kubelets write it alone.
+func podIP(p *corev1.Pod) string {
+	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
+		return p.Status.PodIPs[0].IP
+	}
+	return p.Status.PodIP
+}
+
+func readinessGates(p *corev1.Pod) string {
+	if len(p.Spec.ReadinessGates) == 0 {
+		return printers.None
+	}
+	open := 0
+	for _, gate := range p.Spec.ReadinessGates {
+		if podConditionTrue(p, gate.ConditionType) {
+			open++
+		}
+	}
+	return fmt.Sprintf("%d/%d", open, len(p.Spec.ReadinessGates))
+}

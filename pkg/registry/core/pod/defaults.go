@@ -1,0 +1,97 @@
+package pod
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+)
+
+// defaultPod sets the defaults of a Pod, some of which a pod template doesn't get.
+func defaultPod(pod *corev1.Pod) {
+	defaults.DropInitContainerAnnotations(pod.Annotations)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			requestsFromLimits(&containers[i].Resources)
+			if pod.Spec.HostNetwork {
+				hostPorts(containers[i].Ports)
+			}
+		}
+	}
+	podLevelResources(pod)
+	defaults.Pointer(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	defaults.PodSpec(&pod.Spec)
+	defaultPodIPs(&pod.Status)
+}
+
+// hostPorts binds the ports of a pod in its node's network to the same ports there.
+func hostPorts(ports []corev1.ContainerPort) {
+	for i := range ports {
+		defaults.Zero(&ports[i].HostPort, ports[i].ContainerPort)
+	}
+}
+
+// defaultPodIPs keeps podIP the first of podIPs; a client that knows podIP alone decides.
+func defaultPodIPs(s *corev1.PodStatus) {
+	switch {
+	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
+		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
+	case len(s.PodIPs) > 0:
+		s.PodIP = s.PodIPs[0].IP
+	}
+}
+
+// requestsFromLimits requests what is limited. That is done to pods only, not to
+// templates: a LimitRange may have a say in between.
+func requestsFromLimits(r *corev1.ResourceRequirements) {
+	if r.Limits == nil {
+		return
+	}
+	if r.Requests == nil {
+		r.Requests = corev1.ResourceList{}
+	}
+	defaults.AddMissing(r.Requests, r.Limits, func(corev1.ResourceName) bool { return true })
+}
+
+// podLevelResources completes the resources of a pod as a whole, where some are
+// given: huge pages are limited to the sum of the containers' limits; what is
+// limited is requested, as much as the containers request together or else up to
+// the limit. See KEP-2837.
+func podLevelResources(pod *corev1.Pod) {
+	r := pod.Spec.Resources
+	if r == nil || len(r.Limits)+len(r.Requests) == 0 {
+		return
+	}
+	limits, requests := r.Limits.DeepCopy(), r.Requests.DeepCopy()
+	if limits == nil {
+		limits = corev1.ResourceList{}
+	}
+	if requests == nil {
+		requests = corev1.ResourceList{}
+	}
+
+	defaults.AddMissing(limits, resourcehelper.AggregateContainerLimits(pod, resourcehelper.PodResourcesOptions{}),
+		func(name corev1.ResourceName) bool {
+			_, requested := requests[name]
+			return isHugePages(name) && !requested
+		})
+	if len(limits) == 0 {
+		return
+	}
+	r.Limits = limits
+
+	defaults.AddMissing(requests, resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{}),
+		func(name corev1.ResourceName) bool {
+			return resourcehelper.IsSupportedPodLevelResource(name) && !isHugePages(name)
+		})
+	defaults.AddMissing(requests, limits, resourcehelper.IsSupportedPodLevelResource)
+	if len(requests) > 0 {
+		r.Requests = requests
+	}
+}
+
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}

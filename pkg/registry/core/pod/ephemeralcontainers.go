@@ -1,0 +1,12 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// podEphemeralContainers is what pods/ephemeralcontainers changes (KEP-277).
+var podEphemeralContainers = podPart{
+	fields:   [][]any{{"spec", "ephemeralContainers"}},
+	take:     func(spec, asked *corev1.PodSpec) { spec.EphemeralContainers = asked.EphemeralContainers },
+	validate: validatePodEphemeralContainersUpdate,
+}

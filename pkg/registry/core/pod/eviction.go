@@ -1,0 +1,232 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+)
+
+// evictionREST serves pods/eviction: a deletion of a pod that its disruption budget
+// allows, see https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
+type evictionREST struct {
+	// pods are updated by their status.
+	pods    *genericregistry.Store
+	budgets disruptionBudgets
+}
+
+var (
+	_ rest.NamedCreater             = &evictionREST{}
+	_ rest.GroupVersionKindProvider = &evictionREST{}
+	_ rest.GroupVersionAcceptor     = &evictionREST{}
+)
+
+func newEviction(pods *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+	budgets, err := deps.StoreOf(policyv1.Resource("poddisruptionbudgets"))
+	if err != nil {
+		return nil, err
+	}
+	return &evictionREST{pods.With(registry.StatusStrategy{Strategy: pods.Strategy}), disruptionBudgets{budgets.With(registry.StatusStrategy{Strategy: budgets.Strategy})}}, nil
+}
+
+func (r *evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
+
+// Destroy does nothing: the stores are those of their rows.
+func (r *evictionREST) Destroy() {}
+
+// GroupVersionKind is the Eviction's, whose group isn't that of the pod.
+func (r *evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return policyv1.SchemeGroupVersion.WithKind("Eviction")
+}
+
+// AcceptsGroupVersion accepts evictions of both versions of policy, at pods of v1.
+func (r *evictionREST) AcceptsGroupVersion(gv schema.GroupVersion) bool {
+	return gv == policyv1.SchemeGroupVersion || gv == policyv1beta1.SchemeGroupVersion || gv == corev1.SchemeGroupVersion
+}
+
+// Create evicts the pod of the given name.
+func (r *evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	eviction, ok := obj.(*policyv1.Eviction)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Eviction object: %T", obj))
+	}
+	if name != eviction.Name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	deletion, err := evictionDeleteOptions(eviction, options)
+	if err != nil {
+		return nil, err
+	}
+	if validate != nil {
+		if err := validate(ctx, eviction.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	pod, err := r.deleteUnguarded(ctx, name, deletion)
+	if err != nil {
+		return nil, err
+	}
+	if pod != nil {
+		if refused, err := r.deleteGuarded(ctx, pod, deletion); refused != nil || err != nil {
+			return refused, err
+		}
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+// evictionDeleteOptions are the eviction's, with the dry run of the request.
+func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*metav1.DeleteOptions, error) {
+	deletion := eviction.DeleteOptions
+	switch {
+	case deletion == nil:
+		return &metav1.DeleteOptions{DryRun: options.DryRun}, nil
+	case len(deletion.DryRun) == 0:
+		deletion.DryRun = options.DryRun
+	case len(options.DryRun) != 0 && !slices.Equal(options.DryRun, deletion.DryRun):
+		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", options.DryRun, deletion.DryRun)
+	}
+	return deletion, nil
+}
+
+// deleteUnguarded deletes a pod that no budget counts, because it has ended or hasn't
+// begun. It returns the pod if it isn't one.
+func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options *metav1.DeleteOptions) (guarded *corev1.Pod, err error) {
+	unconditional := resourceVersionOf(options) == nil
+	again := func(err error) bool { return unconditional && apierrors.IsConflict(err) }
+	err = retry.OnError(wait.Backoff{Steps: 20}, again, func() error {
+		pod, err := connect.GetPod(ctx, r.pods, name)
+		if err != nil {
+			return err
+		}
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || !pod.DeletionTimestamp.IsZero()
+		if !ended && pod.Status.Phase != corev1.PodPending {
+			guarded = pod
+			return nil
+		}
+		if !ended && unconditional {
+			// A pod that has become ready meanwhile is to be looked at again.
+			return r.delete(ctx, name, atResourceVersion(options, pod.ResourceVersion))
+		}
+		return r.delete(ctx, name, options)
+	})
+	return guarded, err
+}
+
+// deleteGuarded deletes a pod if its budget allows it. It returns a Status where it
+// can't tell.
+func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (runtime.Object, error) {
+	budgets, err := r.budgets.of(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	if len(budgets) == 0 {
+		return nil, r.delete(ctx, pod.Name, options)
+	}
+	if len(budgets) > 1 {
+		return &metav1.Status{
+			Status:  metav1.StatusFailure,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+			Code:    500,
+		}, nil
+	}
+	budget := &budgets[0]
+	if !evictableUnready(pod, budget) {
+		if err := r.budgets.spend(ctx, budget.Name, pod.Name, options.DryRun); err != nil {
+			return nil, err
+		}
+		return nil, r.delete(ctx, pod.Name, options)
+	}
+	err = r.delete(ctx, pod.Name, atResourceVersion(options, pod.ResourceVersion))
+	if apierrors.IsConflict(err) && resourceVersionOf(options) == nil {
+		// It may be ready by now, and then the budget counts it.
+		err = budgetNotSynced(budget.Name)
+	}
+	return nil, err
+}
+
+// delete marks the pod as disrupted and deletes it.
+func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.DeleteOptions) error {
+	if !dryrun.IsDryRun(options.DryRun) {
+		updated, _, err := r.pods.Update(ctx, name, disrupted(options.Preconditions), rest.ValidateAllObjectFunc,
+			rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+		if err != nil {
+			return err
+		}
+		if resourceVersionOf(options) != nil {
+			options = atResourceVersion(options, registry.MetaOf(updated).GetResourceVersion())
+		}
+	}
+	_, _, err := r.pods.Delete(ctx, name, rest.ValidateAllObjectFunc, options)
+	return err
+}
+
+// disrupted sets the condition DisruptionTarget (KEP-3329) on the pod as it is stored,
+// if that is the one that the preconditions mean.
+func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
+	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		pod := old.DeepCopyObject().(*corev1.Pod)
+		conflict := func(format string, args ...any) error {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "Pod"}, pod.Name, fmt.Errorf(format, args...))
+		}
+		if p := preconditions; p != nil {
+			if p.UID != nil && *p.UID != "" && *p.UID != pod.UID {
+				return nil, conflict("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, pod.UID)
+			}
+			if p.ResourceVersion != nil && *p.ResourceVersion != "" && *p.ResourceVersion != pod.ResourceVersion {
+				return nil, conflict("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, pod.ResourceVersion)
+			}
+		}
+		setPodCondition(&pod.Status, corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+			ObservedGeneration: observedGeneration(pod),
+		})
+		return pod, nil
+	})
+}
+
+// evictableUnready is whether a pod goes without being counted by its budget: one that
+// isn't ready, where the policy allows it (KEP-3017).
+func evictableUnready(pod *corev1.Pod, budget *policyv1.PodDisruptionBudget) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	if p := budget.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		return true
+	}
+	return budget.Status.DesiredHealthy > 0 && budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy
+}
+
+func resourceVersionOf(options *metav1.DeleteOptions) *string {
+	if options.Preconditions == nil {
+		return nil
+	}
+	return options.Preconditions.ResourceVersion
+}
+
+// atResourceVersion are the options with a precondition more.
+func atResourceVersion(options *metav1.DeleteOptions, resourceVersion string) *metav1.DeleteOptions {
+	options = options.DeepCopy()
+	if options.Preconditions == nil {
+		options.Preconditions = &metav1.Preconditions{}
+	}
+	options.Preconditions.ResourceVersion = &resourceVersion
+	return options
+}

@@ -1,0 +1,144 @@
+package pod_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+func TestPodParts(t *testing.T) {
+	t.Parallel()
+	requests := func(cpu string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(cpu)}}
+	}
+	debugger := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+		Name: "debug", Image: "i", ImagePullPolicy: corev1.PullAlways,
+		TerminationMessagePath: corev1.TerminationMessagePathDefault, TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+	}}
+	for _, test := range []struct {
+		name, reason, subresource string
+		// change is what is asked for; want is what comes of it.
+		change, want func(*corev1.Pod)
+		generation   int64
+		err          string
+	}{
+		{
+			name: "ephemeral container", reason: "it is what the subresource is for, and counts as a change",
+			subresource: "ephemeralcontainers",
+			change:      func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger} },
+			want:        func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger} },
+			generation:  2,
+		},
+		{
+			name: "ephemeral container with mount options", reason: "the gate for it is off, here as at the main endpoint",
+			subresource: "ephemeralcontainers",
+			change: func(p *corev1.Pod) {
+				container := debugger
+				container.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v", BindMountOptions: []string{"noexec"}}}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{container}
+			},
+			want: func(p *corev1.Pod) {
+				container := debugger
+				container.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{container}
+			},
+			generation: 2,
+		},
+		{
+			name: "not an ephemeral container", reason: "nothing else changes here",
+			subresource: "ephemeralcontainers",
+			change: func(p *corev1.Pod) {
+				p.Spec.Containers[0].Image = "other"
+				p.Labels = map[string]string{"a": "b"}
+				p.Status.Phase = corev1.PodFailed
+			},
+			want: func(*corev1.Pod) {}, generation: 1,
+		},
+		{
+			name: "resources", reason: "they are what the subresource is for, and count as a change",
+			subresource: "resize",
+			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Resources = requests("2") },
+			want:        func(p *corev1.Pod) { p.Spec.Containers[0].Resources = requests("2") },
+			generation:  2,
+		},
+		{
+			name: "not resources", reason: "nothing else changes here",
+			subresource: "resize",
+			change: func(p *corev1.Pod) {
+				p.Spec.Containers[0].Image = "other"
+				p.Annotations = map[string]string{"a": "b"}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger}
+			},
+			want: func(*corev1.Pod) {}, generation: 1,
+		},
+		{
+			name: "another container", reason: "which resources are whose has to be clear",
+			subresource: "resize",
+			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" },
+			err:         "containers may not be renamed or reordered on resize",
+		},
+		{
+			name: "resources removed", reason: "a container can't go back to having none",
+			subresource: "resize",
+			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} },
+			err:         "resource requests cannot be removed",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStored(t)
+			p := evictable("p", corev1.PodRunning, corev1.ConditionTrue)
+			p.Spec.Containers[0].Resources = requests("1")
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			before := s.Put(corev1.Resource("pods"), p).(*corev1.Pod)
+			asked := before.DeepCopy()
+			test.change(asked)
+			obj, created, err := s.subresource(test.subresource).(rest.Updater).Update(s.Context, "p", rest.DefaultUpdatedObjectInfo(asked),
+				rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("%s: %v, want %s", test.reason, err, test.err)
+				}
+				return
+			}
+			if err != nil || created {
+				t.Fatalf("%s: %v, created: %t", test.reason, err, created)
+			}
+			want := before.DeepCopy()
+			test.want(want)
+			want.Generation = test.generation
+			got := obj.(*corev1.Pod)
+			want.ResourceVersion = got.ResourceVersion
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPodPartsOwnTheirFields(t *testing.T) {
+	t.Parallel()
+	s := newStored(t)
+	all := fieldpath.NewSet(
+		fieldpath.MakePathOrDie("metadata", "labels"),
+		fieldpath.MakePathOrDie("spec", "nodeName"),
+		fieldpath.MakePathOrDie("spec", "ephemeralContainers"),
+		fieldpath.MakePathOrDie("spec", "containers", 0, "image"),
+		fieldpath.MakePathOrDie("spec", "containers", 0, "resources", "limits"),
+	)
+	for subresource, want := range map[string]*fieldpath.Set{
+		"ephemeralcontainers": fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "ephemeralContainers")),
+		"resize":              fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "containers", 0, "resources", "limits")),
+	} {
+		filter := s.subresource(subresource).(rest.ResetFieldsFilterStrategy).GetResetFieldsFilter()["v1"]
+		if got := filter.Filter(all); !got.Equals(want) {
+			t.Errorf("an apply through pods/%s owns\n%s\nwant\n%s", subresource, got, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+// Package pod has the kind Pod, and Binding, by which pods are given nodes.
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+)
+
+// Kind is the row of pods.
+var Kind = registry.Kind{
+	Resource:   "pods",
+	ShortNames: []string{"po"},
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &corev1.Pod{}, List: &corev1.PodList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultPod)},
+	PodSpec:       registry.PodSpecOf("spec", func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
+	Status:        true,
+	Generation:    true,
+	ReturnDeleted: true,
+	Subresources: []registry.Subresource{
+		sessionSubresource("attach", attachSession),
+		{Name: "binding", Storage: newBinding},
+		{Name: "ephemeralcontainers", Update: podEphemeralContainers.update, Storage: podEphemeralContainers.storage},
+		{Name: "eviction", Storage: newEviction},
+		sessionSubresource("exec", execSession),
+		{Name: "log", Options: &corev1.PodLogOptions{}, Storage: newLog},
+		sessionSubresource("portforward", portForwardSession),
+		connect.ProxySubresource(func(o *corev1.PodProxyOptions) string { return o.Path }, connect.LocatePods),
+		{Name: "resize", Update: podResize.update, Storage: podResize.storage},
+	},
+	StatusResets: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"},
+	Printer:      &podColumns,
+	Hooks:        podHooks,
+	Fields:       podFields,
+	Gated: []registry.Gate{
+		registry.GateOf[corev1.Pod](registry.OffByDefault, "DRANodeAllocatableResources", "Status.NodeAllocatableResourceClaimStatuses"),
+		registry.GateOf[corev1.Pod](registry.OffByDefault, "CSIVolumeHealth", "Status.VolumeHealth"),
+		registry.GateOf[corev1.Pod](registry.OffByDefault, "ImageVolumeWithDigest", ofStatuses("VolumeMounts.VolumeStatus")...),
+		registry.GateOf[corev1.Pod]("1.36", "InPlacePodLevelResourcesVerticalScaling", "Status.Resources", "Status.AllocatedResources"),
+		registry.GateOf[corev1.Pod]("1.36", "DRAExtendedResource", "Status.ExtendedResourceClaimStatus"),
+		registry.GateOf[corev1.Pod]("1.36", "ResourceHealthStatus", ofStatuses("AllocatedResourcesStatus")...),
+	},
+}

@@ -1,0 +1,39 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// podResize is what pods/resize changes (KEP-1287): the resources of containers and of
+// the pod as a whole (KEP-5419).
+var podResize = podPart{
+	fields: [][]any{
+		{"spec", "containers", fieldpath.MatchAnyPathElement(), "resources"},
+		{"spec", "containers", fieldpath.MatchAnyPathElement(), "resizePolicy"},
+		{"spec", "initContainers", fieldpath.MatchAnyPathElement(), "resources"},
+		{"spec", "initContainers", fieldpath.MatchAnyPathElement(), "resizePolicy"},
+		{"spec", "resources"},
+	},
+	take: func(spec, asked *corev1.PodSpec) {
+		spec.Containers = resized(spec.Containers, asked.Containers)
+		spec.InitContainers = resized(spec.InitContainers, asked.InitContainers)
+		spec.Resources = asked.Resources
+	},
+	validate: validatePodResize,
+}
+
+// resized are containers with the resources that were asked for. Containers that
+// aren't the same are left to validation.
+func resized(containers, asked []corev1.Container) []corev1.Container {
+	if len(containers) != len(asked) {
+		return asked
+	}
+	for i := range asked {
+		if containers[i].Name != asked[i].Name {
+			return asked
+		}
+		containers[i].Resources, containers[i].ResizePolicy = asked[i].Resources, asked[i].ResizePolicy
+	}
+	return containers
+}

@@ -1,0 +1,157 @@
+package pod
+
+import (
+	"context"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+)
+
+var podHooks = registry.HooksOf[*corev1.Pod]{
+	PrepareForCreate: func(ctx context.Context, pod *corev1.Pod) {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
+		if len(pod.Spec.SchedulingGates) > 0 {
+			setPodCondition(&pod.Status, corev1.PodCondition{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+				Message: "Scheduling is blocked due to non-empty scheduling gates",
+			})
+		}
+		selectByLabelKeys(pod)
+		for _, w := range podAppArmorWarnings(ctx, pod, nil) {
+			warning.AddWarning(ctx, "", w)
+		}
+		appArmorFields(pod)
+	},
+	PrepareForStatusUpdate: func(_ context.Context, pod, old *corev1.Pod) {
+		pod.DeletionTimestamp = nil
+		// Old kubelets send owners without apiVersion, which the garbage collector needs.
+		pod.OwnerReferences = old.OwnerReferences
+		if pod.Status.QOSClass == "" {
+			pod.Status.QOSClass = old.Status.QOSClass
+		}
+		keepObservedGenerations(&pod.Status, &old.Status)
+	},
+	Validate:             validatePod,
+	ValidateUpdate:       validatePodUpdate,
+	ValidateStatusUpdate: validatePodStatusUpdate,
+	Warnings:             podWarnings,
+	StatusWarnings:       podStatusWarnings,
+	GracefulDelete:       gracefulPodDelete,
+}
+
+// gracefulPodDelete gives a pod the time that the deletion, or the pod itself, asks
+// for. A pod that runs nowhere needs none.
+func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
+	if options == nil {
+		return false
+	}
+	var seconds int64
+	switch {
+	case options.GracePeriodSeconds != nil:
+		seconds = *options.GracePeriodSeconds
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		seconds = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	switch {
+	case pod.Spec.NodeName == "" || finished:
+		seconds = 0
+	case seconds < 0:
+		seconds = 1
+	}
+	options.GracePeriodSeconds = &seconds
+	return true
+}
+
+// keepObservedGenerations keeps the observed generations that a client doesn't know
+// of. Several conditions may have one type; they are matched in order.
+func keepObservedGenerations(status, old *corev1.PodStatus) {
+	if status.ObservedGeneration == 0 {
+		status.ObservedGeneration = old.ObservedGeneration
+	}
+	observed := map[corev1.PodConditionType][]int64{}
+	for _, c := range old.Conditions {
+		observed[c.Type] = append(observed[c.Type], c.ObservedGeneration)
+	}
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		generations := observed[c.Type]
+		if len(generations) == 0 {
+			continue
+		}
+		if c.ObservedGeneration == 0 {
+			c.ObservedGeneration = generations[0]
+		}
+		observed[c.Type] = generations[1:]
+	}
+}
+
+// selectByLabelKeys makes the label keys of affinity terms and spread constraints
+// part of their selectors, with the pod's own values (KEP-3633, KEP-3243).
+func selectByLabelKeys(pod *corev1.Pod) {
+	narrow := func(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
+		// No selector selects nothing, which is as narrow as can be.
+		if selector == nil {
+			return
+		}
+		for _, key := range keys {
+			if value, ok := pod.Labels[key]; ok {
+				selector.MatchExpressions = append(selector.MatchExpressions,
+					metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+			}
+		}
+	}
+	terms := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range preferred {
+			t := &preferred[i].PodAffinityTerm
+			narrow(t.LabelSelector, t.MatchLabelKeys, metav1.LabelSelectorOpIn)
+			narrow(t.LabelSelector, t.MismatchLabelKeys, metav1.LabelSelectorOpNotIn)
+		}
+		for i := range required {
+			t := &required[i]
+			narrow(t.LabelSelector, t.MatchLabelKeys, metav1.LabelSelectorOpIn)
+			narrow(t.LabelSelector, t.MismatchLabelKeys, metav1.LabelSelectorOpNotIn)
+		}
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		terms(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		terms(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		narrow(c.LabelSelector, c.MatchLabelKeys, metav1.LabelSelectorOpIn)
+	}
+}
+
+var podFields = registry.FieldsOf[*corev1.Pod]{
+	Values: func(pod *corev1.Pod) fields.Set {
+		var ip string
+		if len(pod.Status.PodIPs) > 0 {
+			ip = pod.Status.PodIPs[0].IP
+		}
+		return fields.Set{
+			"spec.nodeName":            pod.Spec.NodeName,
+			"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
+			"spec.schedulerName":       pod.Spec.SchedulerName,
+			"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
+			"spec.hostNetwork":         strconv.FormatBool(pod.Spec.HostNetwork),
+			"status.phase":             string(pod.Status.Phase),
+			"status.podIP":             ip,
+			"status.nominatedNodeName": pod.Status.NominatedNodeName,
+		}
+	},
+	// status.podIPs may be asked for, and is never anything.
+	Names: []string{
+		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+	},
+	Aliases: map[string]string{"spec.host": "spec.nodeName"},
+}

@@ -1,0 +1,31 @@
+package pod
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// podAnnotationsUpdate checks that annotations of a pod which are read once stay.
+func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
+	var f validation.Findings
+	fixed := func(k, msg string) {
+		f.AddIf(strings.HasPrefix(k, validation.AppArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
+		f.AddIf(k == corev1.MirrorPodAnnotationKey, field.Forbidden(path.Key(k), "may not "+msg+" mirror pod annotation"))
+	}
+	for k, was := range validation.Sorted(old.Annotations) {
+		if v, still := pod.Annotations[k]; !still || v != was {
+			fixed(k, "remove or update")
+		}
+	}
+	for k := range validation.Sorted(pod.Annotations) {
+		if _, was := old.Annotations[k]; !was {
+			fixed(k, "add")
+		}
+	}
+	f.Merge(validation.PodAnnotations(path, pod.Annotations, &pod.Spec))
+	return f.Errs
+}

@@ -1,0 +1,326 @@
+package pod
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+const subdomainMessage = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+	"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
+	`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
+
+// podWith is a valid pod with defaults, changed afterwards.
+func podWith(change func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: registrytest.Stored("p"), Spec: registrytest.ValidPodSpec()}
+	defaultPod(pod)
+	change(pod)
+	return pod
+}
+
+func unchangedPod(*corev1.Pod) {}
+
+func TestPod(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*corev1.Pod)
+		want         []string
+	}{
+		{
+			name: "SELinux by mount", reason: "since 1.37 volumes are labelled by mount options, too, and a pod may say so",
+			change: func(p *corev1.Pod) {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxChangePolicy: ptr.To(corev1.SELinuxChangePolicyMountOption)}
+			},
+		},
+		{
+			name: "SELinux in another way", reason: "there are two",
+			change: func(p *corev1.Pod) {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxChangePolicy: ptr.To(corev1.PodSELinuxChangePolicy("Never"))}
+			},
+			want: []string{`spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive"`},
+		},
+		{
+			name: "least", reason: "defaults make the least pod whole",
+			change: unchangedPod,
+		},
+		{
+			name: "empty", reason: "a spec without defaults lacks all that is required, in this order",
+			change: func(p *corev1.Pod) { p.Spec = corev1.PodSpec{} },
+			want: []string{
+				"spec.terminationGracePeriodSeconds: Required value",
+				"spec.containers: Required value",
+				`spec.restartPolicy: Required value`,
+				`spec.dnsPolicy: Required value`,
+			},
+		},
+		{
+			name: "names", reason: "each name has its rule",
+			change: func(p *corev1.Pod) {
+				p.Name = "P"
+				p.Spec.NodeName, p.Spec.Hostname, p.Spec.PriorityClassName = "n/1", "a.b", "pc/1"
+			},
+			want: []string{
+				`metadata.name: Invalid value: "P": ` + subdomainMessage,
+				`spec.nodeName: Invalid value: "n/1": ` + subdomainMessage,
+				`spec.hostname: Invalid value: "a.b": must not contain dots`,
+				`spec.priorityClassName: Invalid value: "pc/1": ` + subdomainMessage,
+			},
+		},
+		{
+			name: "create only", reason: "some fields come later, or exclude each other",
+			change: func(p *corev1.Pod) {
+				p.Spec.NodeName = "n"
+				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "a"}}
+				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+					Name: "debug", Image: "busybox", ImagePullPolicy: corev1.PullAlways, TerminationMessagePolicy: corev1.TerminationMessageReadFile}}}
+			},
+			want: []string{
+				`spec.schedulingGates[1]: Duplicate value: "a"`,
+				`spec.ephemeralContainers: Forbidden: cannot be set on create`,
+				`spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared`,
+			},
+		},
+		{
+			name: "dns", reason: "None needs servers of its own",
+			change: func(p *corev1.Pod) {
+				p.Spec.DNSPolicy = corev1.DNSNone
+				p.Spec.DNSConfig = &corev1.PodDNSConfig{}
+			},
+			want: []string{"spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"},
+		},
+		{
+			name: "host network", reason: "ports are the host's there",
+			change: func(p *corev1.Pod) {
+				p.Spec.HostNetwork = true
+				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 81, Protocol: corev1.ProtocolTCP}}
+			},
+			want: []string{"spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"},
+		},
+		{
+			name: "scheduling", reason: "where the pod may run has many forms",
+			change: func(p *corev1.Pod) {
+				p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpEqual, Value: "v"}}
+				p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: "Never"}}
+				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}}}
+			},
+			want: []string{
+				`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term`,
+				`spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero`,
+				`spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Never": supported values: "DoNotSchedule", "ScheduleAnyway"`,
+				"spec.tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
+			},
+		},
+		{
+			name: "windows", reason: "a Windows pod can have nothing of Linux",
+			change: func(p *corev1.Pod) {
+				p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+				p.Spec.HostPID = true
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1)}
+				p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+			},
+			want: []string{
+				"spec.hostPID: Forbidden: cannot be set for a windows pod",
+				"spec.securityContext.runAsUser: Forbidden: cannot be set for a windows pod",
+				"spec.containers[0].securityContext.privileged: Forbidden: cannot be set for a windows pod",
+			},
+		},
+		{
+			name: "sysctls", reason: "a sysctl has a name, once",
+			change: func(p *corev1.Pod) {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: ""}, {Name: "a.b"}, {Name: "a.b"}}}
+			},
+			want: []string{
+				"spec.securityContext.sysctls[0].name: Required value",
+				`spec.securityContext.sysctls[2].name: Duplicate value: "a.b"`,
+			},
+		},
+		{
+			name: "mirror", reason: "only a kubelet mirrors, which knows its node",
+			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
+			want:   []string{`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validatePod(podWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestPodUpdate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		old, now     func(*corev1.Pod)
+		want         []string
+	}{
+		{
+			name: "allowed", reason: "these few fields may change",
+			old: func(p *corev1.Pod) {
+				p.Spec.ActiveDeadlineSeconds = ptr.To[int64](10)
+				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+			},
+			now: func(p *corev1.Pod) {
+				p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
+				p.Spec.Containers[0].Image = "nginx:2"
+				p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+				p.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+			},
+		},
+		{
+			name: "deadline", reason: "a deadline does not move away",
+			old:  func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5) },
+			now:  func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](10) },
+			want: []string{"spec.activeDeadlineSeconds: Invalid value: 10: must be less than or equal to previous value"},
+		},
+		{
+			name: "containers", reason: "containers stay as many",
+			old: unchangedPod,
+			now: func(p *corev1.Pod) {
+				more := *p.Spec.Containers[0].DeepCopy()
+				more.Name = "more"
+				p.Spec.Containers = append(p.Spec.Containers, more)
+			},
+			want: []string{"spec.containers: Forbidden: pod updates may not add or remove containers"},
+		},
+		{
+			name: "gates", reason: "gates only go",
+			old:  unchangedPod,
+			now:  func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "new"}} },
+			want: []string{"spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'new'"},
+		},
+		{
+			name: "tolerations", reason: "a toleration stays",
+			old: func(p *corev1.Pod) {
+				p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
+			},
+			now:  unchangedPod,
+			want: []string{"spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validatePodUpdate(podWith(tc.now), podWith(tc.old)), tc.want...)
+		})
+	}
+}
+
+// TestPodUpdateDifference checks that a refusal shows what is changed by the names of
+// kube-apiserver's own types.
+func TestPodUpdateDifference(t *testing.T) {
+	t.Parallel()
+	errs := validatePodUpdate(podWith(func(p *corev1.Pod) { p.Spec.HostPID = true }), podWith(unchangedPod))
+	if len(errs) != 1 || errs[0].Type != field.ErrorTypeForbidden || errs[0].Field != "spec" {
+		t.Fatalf("want one error for the spec, got %v", errs)
+	}
+	summary, difference, _ := strings.Cut(errs[0].Detail, "\n")
+	const want = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+		"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+		"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+	if diff := cmp.Diff(want, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	for _, line := range []string{`-  "HostPID": false,`, `+  "HostPID": true,`} {
+		if !strings.Contains(difference, line) {
+			t.Errorf("want a line %q in\n%s", line, difference)
+		}
+	}
+}
+
+func TestPodStatusUpdate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		old, now     func(*corev1.Pod)
+		want         []string
+	}{
+		{
+			name: "node", reason: "binding sets the node, not the status",
+			old: unchangedPod, now: func(p *corev1.Pod) { p.Spec.NodeName = "n" },
+			want: []string{"status.nodeName: Forbidden: may not be changed directly"},
+		},
+		{
+			name: "restart", reason: "what has ended for good stays so",
+			old: func(p *corev1.Pod) {
+				p.Spec.RestartPolicy = corev1.RestartPolicyNever
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
+			},
+			now: func(p *corev1.Pod) {
+				p.Spec.RestartPolicy = corev1.RestartPolicyNever
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+			},
+			want: []string{"status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"},
+		},
+		{
+			name: "qos", reason: "a pod's class of service never changes",
+			old:  func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort },
+			now:  func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBurstable },
+			want: []string{`status.qosClass: Invalid value: "Burstable": field is immutable`},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validatePodStatusUpdate(podWith(tc.now), podWith(tc.old)), tc.want...)
+		})
+	}
+}
+
+func TestPodResize(t *testing.T) {
+	t.Parallel()
+	sized := func(requests corev1.ResourceList) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = requests }
+	}
+	for _, tc := range []struct {
+		name, reason string
+		now          func(*corev1.Pod)
+		want         []string
+	}{
+		{name: "more", reason: "cpu may change", now: sized(registrytest.Quantities("cpu", "2"))},
+		{
+			name: "class", reason: "the class of service stays", now: sized(nil),
+			want: []string{
+				`spec: Invalid value: "": Pod QOS Class may not change as a result of resizing`,
+				"spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+			},
+		},
+		{
+			name: "image", reason: "nothing else may change",
+			now: func(p *corev1.Pod) {
+				sized(registrytest.Quantities("cpu", "2"))(p)
+				p.Spec.Containers[0].Image = "other"
+			},
+			want: []string{"spec: Forbidden: only cpu and memory resources are mutable"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validatePodResize(podWith(tc.now), podWith(sized(registrytest.Quantities("cpu", "1")))), tc.want...)
+		})
+	}
+}
+
+func TestPodEphemeralContainersUpdate(t *testing.T) {
+	t.Parallel()
+	debugging := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: "busybox"}}}
+			defaultPod(p)
+		}
+	}
+	registrytest.WantErrors(t, "a container can be added",
+		validatePodEphemeralContainersUpdate(podWith(debugging("a")), podWith(unchangedPod)))
+	registrytest.WantErrors(t, "a container cannot go",
+		validatePodEphemeralContainersUpdate(podWith(debugging("b")), podWith(debugging("a"))),
+		"spec.ephemeralContainers: Forbidden: existing ephemeral containers \"a\" may not be removed\n")
+	registrytest.WantErrors(t, "names differ between containers of all types",
+		validatePodEphemeralContainersUpdate(podWith(debugging("web")), podWith(unchangedPod)),
+		`spec.ephemeralContainers[0].name: Duplicate value: "web"`)
+}

@@ -1,0 +1,133 @@
+package pod
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestVolumes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		source       corev1.VolumeSource
+		want         []string
+	}{
+		{name: "none", reason: "a volume has a source", want: []string{"spec.volumes[0]: Required value: must specify a volume type"}},
+		{
+			name: "two", reason: "and only one",
+			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}, NFS: &corev1.NFSVolumeSource{}},
+			want:   []string{"spec.volumes[0].nfs: Forbidden: may not specify more than 1 volume type"},
+		},
+		{
+			name: "empty dir", reason: "its limit is a size",
+			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(registrytest.Quantities("", "-1")[""])}},
+			want:   []string{"spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"},
+		},
+		{
+			name: "host path", reason: "a path on the host never goes up, and has a known type",
+			source: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/a/../b", Type: ptr.To(corev1.HostPathType("Pipe"))}},
+			want: []string{
+				"spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
+				`spec.volumes[0].hostPath.type: Unsupported value: "Pipe": supported values: "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"`,
+			},
+		},
+		{
+			name: "disk", reason: "the path of a disk is another than its name",
+			source: corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{Partition: 300}},
+			want: []string{
+				"spec.volumes[0].persistentDisk.pdName: Required value",
+				"spec.volumes[0].persistentDisk.partition: Invalid value: 300: must be between 1 and 255, inclusive",
+			},
+		},
+		{
+			name: "secret", reason: "keys become files within the volume",
+			source: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{DefaultMode: ptr.To[int32](0o1000), Items: []corev1.KeyToPath{{Key: "k", Path: "/etc"}}}},
+			want: []string{
+				"spec.volumes[0].secret.secretName: Required value",
+				"spec.volumes[0].secret.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive",
+				`spec.volumes[0].secret.items[0].path: Invalid value: "/etc": must be a relative path`,
+			},
+		},
+		{
+			name: "nfs", reason: "a share has a server and a path on it",
+			source: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Path: "share"}},
+			want: []string{
+				"spec.volumes[0].nfs.server: Required value",
+				`spec.volumes[0].nfs.path: Invalid value: "share": must be an absolute path`,
+			},
+		},
+		{
+			name: "claim", reason: "a claim has a name",
+			source: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}},
+			want:   []string{"spec.volumes[0].persistentVolumeClaim.claimName: Required value"},
+		},
+		{
+			name: "csi", reason: "a driver has a domain's name",
+			source: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}},
+			want:   []string{"spec.volumes[0].csi.driver: Required value", `spec.volumes[0].csi.driver: Invalid value: "": ` + subdomainMessage},
+		},
+		{
+			name: "ephemeral", reason: "the claim of a template is named by the pod",
+			source: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+				ObjectMeta: metav1.ObjectMeta{Name: "mine"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources:   corev1.VolumeResourceRequirements{Requests: registrytest.Quantities("storage", "1Gi")},
+				},
+			}}},
+			want: []string{"spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"},
+		},
+		{
+			name: "projected", reason: "keys of several sources do not become one file, and a token needs an account",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Items: []corev1.KeyToPath{{Key: "a", Path: "a"}}}},
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}, Items: []corev1.KeyToPath{{Key: "b", Path: "a"}}}},
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](60)}},
+			}}},
+			want: []string{
+				`spec.volumes[0].projected: Invalid value: "c": conflicting duplicate paths`,
+				"spec.volumes[0].projected.sources[2].serviceAccountToken.expirationSeconds: Invalid value: 60: may not specify a duration less than 10 minutes",
+				"spec.volumes[0].projected.sources[2].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set",
+			},
+		},
+		{
+			name: "certificate", reason: "what a pod tells its signer has keys of the signer's domain",
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{PodCertificate: &corev1.PodCertificateProjection{
+					SignerName: "a.b/c", KeyType: "ED25519", CredentialBundlePath: "bundle", UserAnnotations: map[string]string{"a.b/k": "", "k": ""}}},
+			}}},
+			want: []string{`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "k": ` +
+				`must be a domain-prefixed key (such as "acme.io/foo")`},
+		},
+		{
+			name: "image", reason: "an image is named, and pulled by a known policy",
+			source: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{PullPolicy: "Sometimes"}},
+			want: []string{
+				`spec.volumes[0].image.reference: Required value`,
+				`spec.volumes[0].image.pullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`,
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pod := podWith(func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: tc.source}} })
+			registrytest.WantErrors(t, tc.reason, validatePod(pod), tc.want...)
+		})
+	}
+}
+
+func TestVolumeNames(t *testing.T) {
+	t.Parallel()
+	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	pod := podWith(func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "a", VolumeSource: empty}, {Name: "a", VolumeSource: empty}, {VolumeSource: empty}}
+	})
+	registrytest.WantErrors(t, "volumes have names, which differ", validatePod(pod),
+		`spec.volumes[1].name: Duplicate value: "a"`,
+		"spec.volumes[2].name: Required value")
+}

@@ -1,0 +1,29 @@
+package core
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+type sealedField struct {
+	field    string
+	now, was any
+}
+
+// sealed checks that nothing changes once the field immutable was true (KEP-1412).
+func sealed(now, was *bool, contents ...sealedField) field.ErrorList {
+	if !ptr.Deref(was, false) {
+		return nil
+	}
+	const msg = "field is immutable when `immutable` is set"
+	var f validation.Findings
+	f.AddIf(!ptr.Deref(now, false), field.Forbidden(field.NewPath("immutable"), msg))
+	for _, c := range contents {
+		f.AddIf(!reflect.DeepEqual(c.now, c.was), field.Forbidden(field.NewPath(c.field), msg))
+	}
+	return f.Errs
+}

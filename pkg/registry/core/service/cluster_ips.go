@@ -1,0 +1,235 @@
+package service
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	rand "math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	utilsnet "k8s.io/utils/net"
+)
+
+// errIPOutOfRange is in the reference's words.
+var errIPOutOfRange = errors.New("the provided network does not match the current range")
+
+// clusterIPs hands out the addresses of the ServiceCIDRs. Each address that a service
+// holds is an IPAddress object of that name (KEP-1880).
+type clusterIPs struct {
+	reservations
+	cidrs *genericregistry.Store
+	// nets are the ranges until there are ServiceCIDRs.
+	nets []netip.Prefix
+}
+
+// reserveIP reserves a certain address.
+func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.NamespacedName, dryRun bool) (added bool, err error) {
+	ip, err := canonicalIP(value)
+	if err != nil {
+		return false, err
+	}
+	inRange := func(p netip.Prefix) bool { return contains(p, ip) }
+	ranges, err := c.ranges(ctx, familyOf(ip), true)
+	if err == nil && !slices.ContainsFunc(ranges, inRange) {
+		// The range may be one that was just created.
+		ranges, err = c.ranges(ctx, familyOf(ip), false)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case !slices.ContainsFunc(ranges, inRange):
+		if dryRun && len(ranges) > 0 {
+			return false, fmt.Errorf("the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ranges[0])
+		}
+		return false, errIPOutOfRange
+	case dryRun:
+		return false, nil
+	}
+	added, err = c.reserve(ctx, ip.String(), owner)
+	if errors.Is(err, errReserved) {
+		err = errIPReserved
+	}
+	return added, err
+}
+
+// reserveAnyIP reserves some address of a family. A dry run answers with one that no
+// service can have.
+func (c *clusterIPs) reserveAnyIP(ctx context.Context, family corev1.IPFamily, owner types.NamespacedName, dryRun bool) (string, error) {
+	for _, cached := range []bool{true, false} {
+		ranges, err := c.ranges(ctx, family, cached)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range ranges {
+			if dryRun {
+				return r.Addr().String(), nil
+			}
+			ip, err := c.reserveAny(ctx, candidateIPs(r), owner)
+			if !errors.Is(err, errNoneIsLeft) {
+				return ip, err
+			}
+		}
+	}
+	return "", errNoneIsLeft
+}
+
+// releaseIP gives back an address that a service held.
+func (c *clusterIPs) releaseIP(ctx context.Context, value string, owner types.NamespacedName) error {
+	ip, err := canonicalIP(value)
+	if err != nil {
+		return err
+	}
+	return c.release(ctx, ip.String(), owner)
+}
+
+// ranges are those of a family in the ServiceCIDRs that are in use.
+func (c *clusterIPs) ranges(ctx context.Context, family corev1.IPFamily, cached bool) ([]netip.Prefix, error) {
+	options := &metainternalversion.ListOptions{}
+	if cached {
+		options.ResourceVersion = "0"
+	}
+	list, err := c.cidrs.List(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("listing the ServiceCIDRs: %w", err)
+	}
+	prefixes := c.nets
+	if items := list.(*networkingv1.ServiceCIDRList).Items; len(items) > 0 {
+		prefixes = nil
+		for i := range items {
+			prefixes = append(prefixes, usableRanges(&items[i])...)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return familyOf(p.Addr()) != family }), nil
+}
+
+// usableRanges are the ranges of a ServiceCIDR, none if it is on its way out. Without
+// a condition it is ready: the controller that sets it may not be running.
+func usableRanges(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
+	if !cidr.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	for _, condition := range cidr.Status.Conditions {
+		if condition.Type == networkingv1.ServiceCIDRConditionReady && condition.Status != metav1.ConditionTrue {
+			return nil
+		}
+	}
+	var prefixes []netip.Prefix
+	for _, value := range cidr.Spec.CIDRs {
+		if prefix, err := netip.ParsePrefix(value); err == nil {
+			prefixes = append(prefixes, prefix.Masked())
+		}
+	}
+	return prefixes
+}
+
+// candidateIPs are the addresses of a range, in the order in which they are tried: from
+// somewhere in the upper part on, then from somewhere in the lower part, which is left
+// to services that ask for a certain address (KEP-3070).
+func candidateIPs(r netip.Prefix) iter.Seq[string] {
+	hosts := hosts(r)
+	var static uint64
+	if size := hosts + reservedIPs(r); size > 16 {
+		static = min(max(size/16, 16), 256)
+	}
+	return func(yield func(string) bool) {
+		for _, band := range [][2]uint64{{static, hosts - static}, {0, static}} {
+			for offset := range rotation(band[0], band[1]) {
+				if !yield(addressAt(r, 1+offset).String()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rotation is every number of [first, first+size), starting at a random one.
+func rotation(first, size uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		if size == 0 {
+			return
+		}
+		start := rand.Uint64N(size)
+		for i := range size {
+			if !yield(first + (start+i)%size) {
+				return
+			}
+		}
+	}
+}
+
+// hosts is how many addresses of a range services can have. The ranges of IPv6 have
+// more than can be tried.
+func hosts(r netip.Prefix) uint64 {
+	bits := min(r.Addr().BitLen()-r.Bits(), 62)
+	size := uint64(1) << bits
+	return size - min(size, reservedIPs(r))
+}
+
+// reservedIPs counts the addresses of a range that no service has: that of the network
+// and, in IPv4, that of its broadcast.
+func reservedIPs(r netip.Prefix) uint64 {
+	if r.Addr().Is4() {
+		return 2
+	}
+	return 1
+}
+
+// contains says whether services can have an address of a range.
+func contains(r netip.Prefix, ip netip.Addr) bool {
+	if !r.Contains(ip) || ip == r.Addr() {
+		return false
+	}
+	return ip.Is6() || ip != addressAt(r, hosts(r)+1)
+}
+
+// addressAt is an address of a range by its number. A range has no more than 62 bits of
+// them, so that the number goes into the lower half of the address.
+func addressAt(r netip.Prefix, number uint64) netip.Addr {
+	if r.Addr().Is4() {
+		b := r.Addr().As4()
+		binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(number&math.MaxUint32))
+		return netip.AddrFrom4(b)
+	}
+	b := r.Addr().As16()
+	binary.BigEndian.PutUint64(b[8:], binary.BigEndian.Uint64(b[8:])+number)
+	return netip.AddrFrom16(b)
+}
+
+// canonicalIP parses an address as old clients may write it, with leading zeros.
+func canonicalIP(value string) (netip.Addr, error) {
+	ip, ok := netip.AddrFromSlice(utilsnet.ParseIPSloppy(value))
+	if !ok {
+		return netip.Addr{}, fmt.Errorf("%q is not an IP address", value)
+	}
+	return ip.Unmap(), nil
+}
+
+func familyOf(ip netip.Addr) corev1.IPFamily {
+	if ip.Is4() {
+		return corev1.IPv4Protocol
+	}
+	return corev1.IPv6Protocol
+}
+
+func prefixes(nets []*net.IPNet) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, n := range nets {
+		prefix, err := netip.ParsePrefix(n.String())
+		if err != nil {
+			return nil, fmt.Errorf("range of cluster IPs: %w", err)
+		}
+		out = append(out, prefix.Masked())
+	}
+	return out, nil
+}

@@ -1,0 +1,212 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// ipFamilies are the families that the server has ranges of cluster IPs for, the
+// preferred one first.
+type ipFamilies []corev1.IPFamily
+
+var (
+	policyPath   = field.NewPath("spec", "ipFamilyPolicy")
+	familiesPath = field.NewPath("spec", "ipFamilies")
+	ipsPath      = field.NewPath("spec", "clusterIPs")
+)
+
+// settle completes spec.ipFamilyPolicy and spec.ipFamilies from each other, from the
+// cluster IPs, and from what the service was (KEP-563). Without an old one it is new.
+func (f ipFamilies) settle(s, old *corev1.Service) error {
+	spec := &s.Spec
+	if !hasClusterIP(s) || staysPreferDualStack(s, old) {
+		return nil
+	}
+	if spec.IPFamilyPolicy == nil {
+		spec.IPFamilyPolicy = ptr.To(inferredPolicy(s, old))
+	}
+	if errs := validateServiceClusterIPs(s, old); len(errs) > 0 {
+		return invalidService(s, errs...)
+	}
+	var errs field.ErrorList
+	if old != nil {
+		errs = append(errs, dropSecond(s, old)...)
+	}
+	errs = append(errs, checkSingleStack(s)...)
+	errs = append(errs, f.fromIPs(s)...)
+	if len(errs) > 0 {
+		return invalidService(s, errs...)
+	}
+
+	// Endpoints that aren't selected may be of any family, whatever the server has.
+	anyFamily := isHeadlessSpec(s) && len(spec.Selector) == 0
+	if !anyFamily {
+		if errs := f.checkHad(s); len(errs) > 0 {
+			return invalidService(s, errs...)
+		}
+	}
+	if len(spec.IPFamilies) == 0 {
+		if len(f) == 0 {
+			return apierrors.NewInternalError(errors.New("this server has no range of cluster IPs"))
+		}
+		spec.IPFamilies = []corev1.IPFamily{f[0]}
+	}
+	if len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack && (anyFamily || len(f) == 2) {
+		spec.IPFamilies = []corev1.IPFamily{spec.IPFamilies[0], otherFamily(spec.IPFamilies[0])}
+	}
+	return nil
+}
+
+// inferredPolicy is that of a service which names none. What it was is kept, so that
+// nothing becomes single or dual stack unasked.
+func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
+	switch {
+	case old != nil && old.Spec.IPFamilyPolicy != nil:
+		return *old.Spec.IPFamilyPolicy
+	case isHeadlessSpec(s) && len(s.Spec.Selector) == 0:
+		return corev1.IPFamilyPolicyRequireDualStack
+	default:
+		return corev1.IPFamilyPolicySingleStack
+	}
+}
+
+// dropSecond makes an update to SingleStack let go of the second family, and refuses to
+// let go of it otherwise.
+func dropSecond(s, old *corev1.Service) field.ErrorList {
+	spec, was := &s.Spec, &old.Spec
+	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
+		if len(spec.ClusterIPs) > 1 && slices.Equal(spec.ClusterIPs, was.ClusterIPs) {
+			spec.ClusterIPs = spec.ClusterIPs[:1:1]
+		}
+		if len(spec.IPFamilies) > 1 && slices.Equal(spec.IPFamilies, was.IPFamilies) {
+			spec.IPFamilies = spec.IPFamilies[:1:1]
+		}
+		return nil
+	}
+	var errs field.ErrorList
+	if n := len(spec.ClusterIPs); n > 0 && n < len(was.ClusterIPs) {
+		errs = append(errs, field.Invalid(policyPath, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary cluster IP"))
+	}
+	if n := len(spec.IPFamilies); n > 0 && n < len(was.IPFamilies) {
+		errs = append(errs, field.Invalid(policyPath, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary IP family"))
+	}
+	return errs
+}
+
+func checkSingleStack(s *corev1.Service) field.ErrorList {
+	if *s.Spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, several := range []struct {
+		is   bool
+		what string
+	}{
+		{len(s.Spec.ClusterIPs) == 2, "cluster IPs"},
+		{len(s.Spec.IPFamilies) == 2, "IP families"},
+	} {
+		if several.is {
+			errs = append(errs, field.Invalid(policyPath, s.Spec.IPFamilyPolicy,
+				fmt.Sprintf("must be 'RequireDualStack' or 'PreferDualStack' when multiple %s are specified", several.what)))
+		}
+	}
+	return errs
+}
+
+// fromIPs adds the families of cluster IPs that have none beside them.
+func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
+	if isHeadlessSpec(s) {
+		return nil
+	}
+	var errs field.ErrorList
+	for i := len(s.Spec.IPFamilies); i < len(s.Spec.ClusterIPs); i++ {
+		ip, err := canonicalIP(s.Spec.ClusterIPs[i])
+		if err != nil {
+			continue // validation says so
+		}
+		family := familyOf(ip)
+		if !slices.Contains(f, family) {
+			errs = append(errs, field.Invalid(ipsPath.Index(i), s.Spec.ClusterIPs, fmt.Sprintf("%s is not configured on this cluster", family)))
+			continue
+		}
+		s.Spec.IPFamilies = append(s.Spec.IPFamilies, family)
+	}
+	return errs
+}
+
+// checkHad refuses families that the server has no range for.
+func (f ipFamilies) checkHad(s *corev1.Service) field.ErrorList {
+	var errs field.ErrorList
+	if *s.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && len(f) < 2 {
+		errs = append(errs, field.Invalid(policyPath, s.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+	}
+	for i, family := range s.Spec.IPFamilies {
+		if !slices.Contains(f, family) {
+			errs = append(errs, field.Invalid(familiesPath.Index(i), family, "not configured on this cluster"))
+		}
+	}
+	return errs
+}
+
+// staysPreferDualStack says that nothing about an update's families changes: it then
+// keeps one or two addresses, even if the server has gained or lost a family since.
+func staysPreferDualStack(s, old *corev1.Service) bool {
+	return old != nil && s.Spec.Type == old.Spec.Type &&
+		ptr.Deref(s.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicyPreferDualStack &&
+		ptr.Deref(old.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyPreferDualStack) == corev1.IPFamilyPolicyPreferDualStack &&
+		slices.Equal(s.Spec.ClusterIPs, old.Spec.ClusterIPs) && slices.Equal(s.Spec.IPFamilies, old.Spec.IPFamilies)
+}
+
+func otherFamily(family corev1.IPFamily) corev1.IPFamily {
+	if family == corev1.IPv4Protocol {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// isHeadlessSpec says that a service asks for no cluster IP.
+func isHeadlessSpec(s *corev1.Service) bool { return s.Spec.ClusterIP == corev1.ClusterIPNone }
+
+// hasClusterIP says whether services of this type have one, if only "None".
+func hasClusterIP(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
+
+func invalidService(s *corev1.Service, errs ...*field.Error) error {
+	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, errs)
+}
+
+// completeAll completes a service or the services of a list, before a client sees them.
+func (f ipFamilies) completeAll(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *corev1.Service:
+		f.complete(o)
+	case *corev1.ServiceList:
+		for i := range o.Items {
+			f.complete(&o.Items[i])
+		}
+	}
+}
+
+// complete gives a stored service the form of a new one. Servers before Kubernetes 1.20 stored services without
+// clusterIPs, ipFamilies and ipFamilyPolicy (KEP-563). Later servers stored an internalTrafficPolicy in services of
+// type ExternalName, which have no use for it.
+func (f ipFamilies) complete(s *corev1.Service) {
+	if s.Spec.Type == corev1.ServiceTypeExternalName {
+		s.Spec.InternalTrafficPolicy = nil
+	}
+	if !hasClusterIP(s) || len(s.Spec.IPFamilies) > 0 {
+		return
+	}
+	settled := s.DeepCopy()
+	alignNewClusterIPs(settled)
+	// A service that can't be settled stays as it is stored, so that a client can read and repair it.
+	if err := f.settle(settled, nil); err == nil {
+		s.Spec = settled.Spec
+	}
+}

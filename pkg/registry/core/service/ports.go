@@ -1,0 +1,283 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// nodePorts hands out the ports of --service-node-port-range.
+type nodePorts struct {
+	reservations
+	ports utilnet.PortRange
+}
+
+// candidates are all the ports, in the order in which they are tried: from somewhere
+// in the upper part on, then from somewhere in the lower part, which is left to
+// services that ask for a certain port (KEP-3668).
+func (n *nodePorts) candidates() iter.Seq[string] {
+	size, static := uint64(max(n.ports.Size, 0)), uint64(0)
+	if size > 16 {
+		static = min(max(size/32, 16), 128)
+	}
+	return func(yield func(string) bool) {
+		for _, band := range [][2]uint64{{static, size - static}, {0, static}} {
+			for offset := range rotation(band[0], band[1]) {
+				if !yield(strconv.FormatUint(uint64(n.ports.Base)+offset, 10)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// portClaim is what one write of a service does with node ports.
+type portClaim struct {
+	*nodePorts
+	*allocation
+	owner  types.NamespacedName
+	dryRun bool
+	// taken by this write, in dry runs as well.
+	taken []int32
+}
+
+// take reserves a certain port.
+func (c *portClaim) take(ctx context.Context, port int32) error {
+	if slices.Contains(c.taken, port) {
+		return errPortReserved
+	}
+	key := strconv.Itoa(int(port))
+	if c.dryRun {
+		entry, err := c.get(ctx, key, false)
+		if err == nil && entry != nil {
+			err = errPortReserved
+		}
+		if err == nil {
+			c.taken = append(c.taken, port)
+		}
+		return err
+	}
+	if !c.ports.Contains(int(port)) {
+		return fmt.Errorf("provided port is not in the valid range. The range of valid ports is %s", c.ports.String())
+	}
+	added, err := c.reserve(ctx, key, c.owner)
+	if errors.Is(err, errReserved) {
+		return errPortReserved
+	}
+	if err != nil {
+		return err
+	}
+	c.taken = append(c.taken, port)
+	if added {
+		c.onRevert(c.release, key, c.owner)
+	}
+	return nil
+}
+
+// firstDryPort is what a dry run shows for a port that it would reserve. It is above
+// the default range, so that nobody takes it for granted.
+const firstDryPort = 32769
+
+// takeAny reserves some port.
+func (c *portClaim) takeAny(ctx context.Context) (int32, error) {
+	if c.dryRun {
+		port := int32(firstDryPort)
+		if len(c.taken) > 0 {
+			port = slices.Max(c.taken) + 1
+		}
+		c.taken = append(c.taken, port)
+		return port, nil
+	}
+	key, err := c.reserveAny(ctx, c.candidates(), c.owner)
+	if err != nil {
+		return 0, err
+	}
+	c.onRevert(c.release, key, c.owner)
+	port, err := strconv.ParseInt(key, 10, 32)
+	if err != nil {
+		return 0, err
+	}
+	c.taken = append(c.taken, int32(port))
+	return int32(port), nil
+}
+
+// giveUp releases a port once the service is written without it.
+func (c *portClaim) giveUp(port int32) {
+	if !c.dryRun {
+		c.onCommit(c.release, strconv.Itoa(int(port)), c.owner)
+	}
+}
+
+// create gives a new service the node ports that it needs. Ports of one number, such as
+// DNS over TCP and over UDP, share one.
+func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
+	if hasNodePorts(s) {
+		shared := map[int32]int32{}
+		for i := range s.Spec.Ports {
+			port := &s.Spec.Ports[i]
+			number, ok := shared[port.Port]
+			switch {
+			case port.NodePort == 0 && !allocatesNodePorts(s):
+				continue
+			case !ok:
+				if err := c.first(ctx, s, i); err != nil {
+					return err
+				}
+				shared[port.Port] = port.NodePort
+			case port.NodePort == 0:
+				port.NodePort = number
+			case port.NodePort != number:
+				if err := c.take(ctx, port.NodePort); err != nil {
+					return invalidNodePort(s, i, port.NodePort, err)
+				}
+			}
+		}
+	}
+	if needsHealthCheckPort(s) {
+		return c.healthCheck(ctx, s)
+	}
+	return nil
+}
+
+// first gives a port its node port: the one that a port of the same number asks for, or
+// any.
+func (c *portClaim) first(ctx context.Context, s *corev1.Service, i int) error {
+	port := &s.Spec.Ports[i]
+	asked := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.NodePort != 0 })
+	if asked < 0 {
+		return c.anyFor(ctx, port)
+	}
+	number := s.Spec.Ports[asked].NodePort
+	if err := c.take(ctx, number); err != nil {
+		return invalidNodePort(s, i, number, err)
+	}
+	port.NodePort = number
+	return nil
+}
+
+func (c *portClaim) anyFor(ctx context.Context, port *corev1.ServicePort) error {
+	number, err := c.takeAny(ctx)
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("failed to allocate a nodePort: %w", err))
+	}
+	port.NodePort = number
+	return nil
+}
+
+// update gives a service the node ports that it needs beyond those it has, and gives up
+// those that it needs no longer.
+func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
+	had := nodePortsOf(old)
+	if hasNodePorts(s) {
+		if err := c.missing(ctx, s, had); err != nil {
+			return err
+		}
+	}
+	if hasNodePorts(s) || hasNodePorts(old) {
+		var has []int32
+		if hasNodePorts(s) {
+			has = nodePortsOf(s)
+		}
+		for _, port := range had {
+			if !slices.Contains(has, port) {
+				c.giveUp(port)
+			}
+		}
+	}
+	switch needed, needs := needsHealthCheckPort(old), needsHealthCheckPort(s); {
+	case needs && !needed:
+		return c.healthCheck(ctx, s)
+	case needed && !needs:
+		c.giveUp(old.Spec.HealthCheckNodePort)
+	}
+	return nil
+}
+
+// missing reserves the node ports of a service that it doesn't have yet.
+func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32) error {
+	type nodePort struct {
+		protocol corev1.Protocol
+		number   int32
+	}
+	seen := map[nodePort]bool{}
+	for i := range s.Spec.Ports {
+		port := &s.Spec.Ports[i]
+		if port.NodePort == 0 {
+			if !allocatesNodePorts(s) {
+				continue
+			}
+			if err := c.anyFor(ctx, port); err != nil {
+				return err
+			}
+		} else if !slices.Contains(had, port.NodePort) && !slices.Contains(c.taken, port.NodePort) {
+			if err := c.take(ctx, port.NodePort); err != nil {
+				return invalidNodePort(s, i, port.NodePort, err)
+			}
+		}
+		p := nodePort{port.Protocol, port.NodePort}
+		if seen[p] {
+			return fmt.Errorf("duplicate nodePort: %v", p)
+		}
+		seen[p] = true
+	}
+	return nil
+}
+
+// healthCheck reserves the port that load balancers ask nodes at whether they have
+// endpoints.
+func (c *portClaim) healthCheck(ctx context.Context, s *corev1.Service) error {
+	if port := s.Spec.HealthCheckNodePort; port != 0 {
+		if err := c.take(ctx, port); err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", port, err))
+		}
+		return nil
+	}
+	port, err := c.takeAny(ctx)
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("failed to allocate a HealthCheck NodePort %v: %w", port, err))
+	}
+	s.Spec.HealthCheckNodePort = port
+	return nil
+}
+
+func invalidNodePort(s *corev1.Service, i int, port int32, err error) error {
+	path := field.NewPath("spec", "ports").Index(i).Child("nodePort")
+	return invalidService(s, field.Invalid(path, port, err.Error()))
+}
+
+// hasNodePorts says whether services of this type are reached at ports of the nodes.
+func hasNodePorts(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// allocatesNodePorts says whether a port that asks for no node port is given one.
+func allocatesNodePorts(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeNodePort ||
+		s.Spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(s.Spec.AllocateLoadBalancerNodePorts, true)
+}
+
+func needsHealthCheckPort(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+}
+
+// nodePortsOf are the node ports of a service, without that of the health check.
+func nodePortsOf(s *corev1.Service) []int32 {
+	var ports []int32
+	for _, p := range s.Spec.Ports {
+		if p.NodePort != 0 {
+			ports = append(ports, p.NodePort)
+		}
+	}
+	return ports
+}

@@ -1,0 +1,162 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+)
+
+// reservations make sure that no two services hold the same cluster IP, or the same
+// node port. Each is an entry of its own in etcd, which only one writer can create, so
+// any number of requests and servers reserve side by side.
+//
+// An entry is written before its service, and removed after it. A server that ends
+// between the two leaves an entry that no service stands for: such an entry is
+// abandoned, and whoever comes across it, looking for a free one, takes it over.
+type reservations struct {
+	ledger
+	services *genericregistry.Store
+	// uses says whether a service, as stored, stands for an entry.
+	uses func(service *corev1.Service, key string) bool
+}
+
+// ledger is where entries are kept.
+type ledger interface {
+	// add enters that a service holds key. It returns errReserved if there is an entry.
+	add(ctx context.Context, key string, owner types.NamespacedName) error
+	// get returns the entry of key, nil if there is none. A cached answer may be
+	// behind by a moment.
+	get(ctx context.Context, key string, cached bool) (*reservation, error)
+	// remove takes an entry out. If it should be a certain one, another one stays.
+	remove(ctx context.Context, key string, certain *reservation) error
+}
+
+// reservation is an entry of a ledger.
+type reservation struct {
+	// owner is the service that holds it; the zero value is something else than a
+	// service, which is never abandoned.
+	owner           types.NamespacedName
+	since           metav1.Time
+	uid             types.UID
+	resourceVersion string
+}
+
+// The errors of reservations, in the reference's words where clients see them.
+var (
+	errReserved     = errors.New("already reserved")
+	errNoneIsLeft   = errors.New("range is full")
+	errIPReserved   = errors.New("provided IP is already allocated")
+	errPortReserved = errors.New("provided port is already allocated")
+)
+
+// writeTime is how long a request may take to write a service after it has reserved
+// what the service needs: twice what requests are given.
+const writeTime = 2 * time.Minute
+
+// reserve enters that a service holds key. It returns false if an entry for this very
+// service is there already, left by an earlier attempt to write it.
+func (r *reservations) reserve(ctx context.Context, key string, owner types.NamespacedName) (added bool, err error) {
+	// Twice, because the entry may go, or be found to be abandoned, after the first.
+	for range 2 {
+		if err := r.add(ctx, key, owner); !errors.Is(err, errReserved) {
+			return err == nil, err
+		}
+		entry, err := r.get(ctx, key, false)
+		if err != nil {
+			return false, err
+		}
+		if entry == nil {
+			continue
+		}
+		used, err := r.used(ctx, key, entry, false)
+		switch {
+		case err != nil:
+			return false, err
+		case used:
+			return false, errReserved
+		case entry.owner == owner:
+			return false, nil
+		case !entry.old():
+			return false, errReserved
+		}
+		if err := r.remove(ctx, key, entry); err != nil {
+			return false, err
+		}
+	}
+	return false, errReserved
+}
+
+// reserveAny reserves the first key that nobody holds.
+func (r *reservations) reserveAny(ctx context.Context, keys iter.Seq[string], owner types.NamespacedName) (string, error) {
+	for key := range keys {
+		free, err := r.looksFree(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		if !free {
+			continue
+		}
+		if _, err := r.reserve(ctx, key, owner); err == nil {
+			return key, nil
+		} else if !errors.Is(err, errReserved) {
+			return "", err
+		}
+	}
+	return "", errNoneIsLeft
+}
+
+// looksFree keeps reserveAny from trying in vain where most is taken.
+func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) {
+	entry, err := r.get(ctx, key, true)
+	if err != nil || entry == nil {
+		return true, err
+	}
+	if !entry.old() {
+		return false, nil
+	}
+	used, err := r.used(ctx, key, entry, true)
+	return !used, err
+}
+
+// release removes the entry of a service, unless the stored service stands for it.
+func (r *reservations) release(ctx context.Context, key string, owner types.NamespacedName) error {
+	entry, err := r.get(ctx, key, false)
+	if err != nil || entry == nil || entry.owner != owner {
+		return err
+	}
+	used, err := r.used(ctx, key, entry, false)
+	if err != nil || used {
+		return err
+	}
+	return r.remove(ctx, key, nil)
+}
+
+// used says whether the owner of an entry is there and stands for it.
+func (r *reservations) used(ctx context.Context, key string, entry *reservation, cached bool) (bool, error) {
+	if entry.owner == (types.NamespacedName{}) {
+		return true, nil
+	}
+	options := &metav1.GetOptions{}
+	if cached {
+		options.ResourceVersion = "0"
+	}
+	found, err := r.services.Get(genericapirequest.WithNamespace(ctx, entry.owner.Namespace), entry.owner.Name, options)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return r.uses(found.(*corev1.Service), key), nil
+}
+
+// old says that the request which made the entry has ended since.
+func (e *reservation) old() bool { return time.Since(e.since.Time) > writeTime }

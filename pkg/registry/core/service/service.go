@@ -1,0 +1,37 @@
+// Package service has the kind Service, with the addresses and ports that services are given.
+package service
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+)
+
+// Kind is the row of services.
+var Kind = registry.Kind{
+	Resource:   "services",
+	ShortNames: []string{"svc"},
+	Categories: []string{"all"},
+	Namespaced: true,
+	Object:     &corev1.Service{}, List: &corev1.ServiceList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultService)},
+	StoragePrefix: "services/specs",
+	Status:        true,
+	ReturnDeleted: true,
+	Subresources: []registry.Subresource{
+		connect.ProxySubresource(func(o *corev1.ServiceProxyOptions) string { return o.Path }, connect.LocateServices),
+	},
+	CreateOnUpdate: true,
+	Printer:        &serviceColumns,
+	Storage:        newServiceStorage,
+	Hooks: registry.HooksOf[*corev1.Service]{
+		PrepareForUpdate:     dropForType,
+		Validate:             validateService,
+		ValidateUpdate:       validateServiceUpdate,
+		ValidateStatusUpdate: validateServiceStatusUpdate,
+		Warnings:             serviceWarnings,
+		StatusWarnings:       serviceStatusWarnings,
+	},
+	Fields: serviceFields,
+}

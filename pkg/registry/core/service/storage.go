@@ -1,0 +1,179 @@
+package service
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// serviceStorage allocates cluster IPs and node ports around the one storage. It does
+// so between mutating admission, which may still ask for certain ones, and validating
+// admission, which sees what the service will have.
+type serviceStorage struct {
+	*registry.Storage
+	allocator *serviceAllocator
+	portStore *portLedger
+	endpoints *registry.Storage
+}
+
+var _ rest.StandardStorage = &serviceStorage{}
+
+func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+	// Addresses and ports are allocated by this endpoint alone: status leaves the spec as it was.
+	allocating := *main.Store
+	s := &serviceStorage{Storage: &registry.Storage{Store: &allocating, Kind: main.Kind, Strategy: main.Strategy}}
+	stores := map[schema.GroupResource]*registry.Storage{}
+	for _, resource := range []schema.GroupResource{
+		corev1.Resource("endpoints"), networkingv1.Resource("ipaddresses"), networkingv1.Resource("servicecidrs"),
+	} {
+		store, err := deps.StoreOf(resource)
+		if err != nil {
+			return nil, err
+		}
+		stores[resource] = store
+	}
+	s.endpoints = stores[corev1.Resource("endpoints")]
+	var err error
+	if s.portStore, err = newPortLedger(deps.RESTOptions); err != nil {
+		return nil, err
+	}
+	nets, err := prefixes(deps.ServiceNets)
+	if err != nil {
+		return nil, err
+	}
+	addresses := stores[networkingv1.Resource("ipaddresses")].Store
+	ledger := addressLedger{IPAddressWriter: addressWriter{addresses}, addresses: addresses}
+	if deps.IPAddresses != nil {
+		ledger.IPAddressWriter = deps.IPAddresses
+	}
+	s.allocator = &serviceAllocator{
+		ips: clusterIPs{
+			reservations: reservations{ledger: ledger, services: main.Store, uses: usesIP},
+			cidrs:        stores[networkingv1.Resource("servicecidrs")].Store,
+			nets:         nets,
+		},
+		ports: nodePorts{
+			reservations: reservations{ledger: s.portStore, services: main.Store, uses: usesPort},
+			ports:        deps.NodePorts,
+		},
+	}
+	for _, prefix := range nets {
+		s.allocator.families = append(s.allocator.families, familyOf(prefix.Addr()))
+	}
+	allocating.BeginCreate, allocating.BeginUpdate = s.beginCreate, s.beginUpdate
+	// Whichever endpoint takes a service's last finalizer away, what it holds is released.
+	afterDelete := s.afterDelete(main.AfterDelete)
+	for _, store := range []*genericregistry.Store{main.Store, &allocating} {
+		store.AfterDelete, store.Decorator = afterDelete, s.allocator.families.completeAll
+	}
+	return s, nil
+}
+
+// Destroy closes the stores.
+func (s *serviceStorage) Destroy() {
+	s.portStore.close()
+	s.Storage.Destroy()
+}
+
+// attempt is the last try of an update: the store tries again when the object has
+// changed in between, and says that all is well before it has written.
+type attempt struct{ last *allocation }
+
+type attemptKey struct{}
+
+// start ends the try before, which was in vain.
+func (a *attempt) start() {
+	if a.last != nil {
+		a.last.finish(beside(), false)
+		a.last = nil
+	}
+}
+
+// Update updates a service, and releases what it gives up only when it is stored.
+func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	try := &attempt{}
+	obj, created, err := s.Storage.Update(context.WithValue(ctx, attemptKey{}, try), name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+	if try.last != nil {
+		try.last.finish(beside(), err == nil)
+	}
+	return obj, created, err
+}
+
+func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+	service := obj.(*corev1.Service)
+	if service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0 {
+		// No IPAddress can say whose it is, and validation, which comes next, refuses the service.
+		return func(context.Context, bool) {}, nil
+	}
+	if service.Namespace == "" {
+		// Not every caller has filled it in yet, and reservations name it.
+		service.Namespace = genericapirequest.NamespaceValue(ctx)
+	}
+	return begin(ctx, func() (*allocation, error) {
+		return s.allocator.create(beside(), service, dryrun.IsDryRun(options.DryRun))
+	})
+}
+
+func (s *serviceStorage) beginUpdate(ctx context.Context, obj, old runtime.Object, options *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
+	return begin(ctx, func() (*allocation, error) {
+		return s.allocator.update(beside(), obj.(*corev1.Service), old.(*corev1.Service), dryrun.IsDryRun(options.DryRun))
+	})
+}
+
+// begin allocates for a create, or for a try of an update.
+func begin(ctx context.Context, allocate func() (*allocation, error)) (genericregistry.FinishFunc, error) {
+	try, _ := ctx.Value(attemptKey{}).(*attempt)
+	if try != nil {
+		try.start()
+	}
+	allocated, err := allocate()
+	if err != nil {
+		return nil, err
+	}
+	if try == nil {
+		return func(_ context.Context, stored bool) { allocated.finish(beside(), stored) }, nil
+	}
+	try.last = allocated
+	return func(_ context.Context, willBeStored bool) {
+		if !willBeStored {
+			allocated.finish(beside(), false)
+		}
+	}, nil
+}
+
+// afterDelete releases what the service held. It also deletes its endpoints, so that a
+// new service of the name doesn't begin with them.
+func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) genericregistry.AfterDeleteFunc {
+	return func(obj runtime.Object, options *metav1.DeleteOptions) {
+		if !dryrun.IsDryRun(options.DryRun) {
+			service := obj.(*corev1.Service)
+			s.allocator.families.complete(service)
+			ctx := genericapirequest.WithNamespace(beside(), service.Namespace)
+			_, _, err := s.endpoints.Delete(ctx, service.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				utilruntime.HandleErrorWithContext(ctx, err, "deleting the endpoints of a service", "service", ownerOf(service))
+			}
+			s.allocator.release(ctx, service)
+		}
+		next(obj, options)
+	}
+}
+
+// beside is the context of what goes on beside a request: it neither ends with the
+// request, so that nothing is left half done, nor has the request's values, which are
+// not those of the IPAddresses that it leads to.
+func beside() context.Context { return context.Background() }

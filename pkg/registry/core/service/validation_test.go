@@ -1,0 +1,178 @@
+package service
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+// serviceWith is a service with one address and one port, changed and then defaulted.
+func serviceWith(change func(*corev1.ServiceSpec)) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: registrytest.Stored("service"), Spec: corev1.ServiceSpec{
+		Ports:     []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
+		ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"},
+		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
+	}}
+	change(&s.Spec)
+	defaultService(s)
+	return s
+}
+
+func TestService(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*corev1.ServiceSpec)
+		want         []string
+	}{
+		{
+			name: "valid", reason: "nothing is wrong with the base of the other cases",
+			change: func(*corev1.ServiceSpec) {},
+		},
+		{
+			name: "ports", reason: "several ports have names; what is shown is kube-apiserver's internal type",
+			change: func(s *corev1.ServiceSpec) {
+				s.Ports = append(s.Ports, corev1.ServicePort{Name: "p", Port: 80, Protocol: "tcp", NodePort: 30000},
+					corev1.ServicePort{Name: "p", Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("too_bad")})
+			},
+			want: []string{
+				"spec.ports[0].name: Required value",
+				`spec.ports[1].protocol: Unsupported value: "tcp": supported values: "SCTP", "TCP", "UDP"`,
+				`spec.ports[2].name: Duplicate value: "p"`,
+				`spec.ports[2].targetPort: Invalid value: "too_bad": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)`,
+				"spec.ports[1].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+				`spec.ports[2]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}`,
+			},
+		},
+		{
+			name: "no ports", reason: "only headless services and names can do without ports",
+			change: func(s *corev1.ServiceSpec) { s.Ports = nil },
+			want:   []string{"spec.ports: Required value"},
+		},
+		{
+			name: "external name", reason: "a name has no addresses",
+			change: func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeExternalName },
+			want: []string{
+				"spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+				"spec.ipFamilies: Forbidden: may not be set for ExternalName services",
+				"spec.ipFamilyPolicy: Forbidden: may not be set for ExternalName services",
+				"spec.externalName: Required value",
+			},
+		},
+		{
+			name: "families", reason: "the addresses are of the families, one of each",
+			change: func(s *corev1.ServiceSpec) {
+				s.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, "IPv5"}
+				s.ClusterIPs = []string{"10.0.0.1", "10.0.0.2"}
+			},
+			want: []string{
+				`spec.ipFamilies[1]: Unsupported value: "IPv5": supported values: "IPv4", "IPv6"`,
+				`spec.clusterIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family`,
+				"spec.clusterIPs[0]: Invalid value: \"10.0.0.1\": expected an IPv6 value as indicated by `ipFamilies[0]`",
+			},
+		},
+		{
+			name: "addresses", reason: "addresses have one form, and external ones can be reached",
+			change: func(s *corev1.ServiceSpec) {
+				s.ClusterIP, s.ClusterIPs = "10.0.0.01", []string{"10.0.0.01"}
+				s.ExternalIPs = []string{"127.0.0.1"}
+			},
+			want: []string{
+				`spec.clusterIPs[0]: Invalid value: "10.0.0.01": must not have leading 0s`,
+				`spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`,
+			},
+		},
+		{
+			name: "load balancer", reason: "its fields are for load balancers only",
+			change: func(s *corev1.ServiceSpec) {
+				s.LoadBalancerSourceRanges = []string{"10.0.0.1/8"}
+				s.LoadBalancerClass = ptr.To("example.com/lb")
+				s.AllocateLoadBalancerNodePorts = ptr.To(true)
+				s.HealthCheckNodePort = 30000
+				s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+			},
+			want: []string{
+				"spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'",
+				`spec.LoadBalancerSourceRanges[0]: Invalid value: "10.0.0.1/8": must not have bits set beyond the prefix length`,
+				"spec.allocateLoadBalancerNodePorts: Forbidden: may only be used when `type` is 'LoadBalancer'",
+				"spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'",
+				`spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services`,
+				"spec.healthCheckNodePort: Invalid value: 30000: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+			},
+		},
+		{
+			name: "affinity", reason: "a client sticks for less than a day",
+			change: func(s *corev1.ServiceSpec) {
+				s.SessionAffinity = corev1.ServiceAffinityClientIP
+				s.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](90000)}}
+			},
+			want: []string{"spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 90000: must be greater than 0 and less than 86400"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validateService(serviceWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestServiceUpdate(t *testing.T) {
+	t.Parallel()
+	same := func(*corev1.ServiceSpec) {}
+	second := func(s *corev1.ServiceSpec) {
+		s.ClusterIPs = append(s.ClusterIPs, "fd00::1")
+		s.IPFamilies = append(s.IPFamilies, corev1.IPv6Protocol)
+		s.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+	}
+	for _, tc := range []struct {
+		name, reason string
+		from, to     func(*corev1.ServiceSpec)
+		want         []string
+	}{
+		{
+			name: "address", reason: "the first address never changes",
+			from: same,
+			to: func(s *corev1.ServiceSpec) {
+				s.ClusterIP, s.ClusterIPs = "10.0.0.2", []string{"10.0.0.2"}
+			},
+			want: []string{`spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set`},
+		},
+		{
+			name: "no address", reason: "nor can it be given up",
+			from: same,
+			to:   func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = "", nil },
+			want: []string{`spec.clusterIPs[0]: Invalid value: null: primary clusterIP can not be unset`},
+		},
+		{name: "upgrade", reason: "a second family can be added", from: same, to: second},
+		{
+			name: "downgrade", reason: "and taken away, if that is meant",
+			from: second,
+			to:   func(s *corev1.ServiceSpec) { s.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack) },
+			want: []string{
+				`spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to 'SingleStack' when releasing the secondary clusterIP`,
+				`spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to 'SingleStack' when releasing the secondary ipFamily`,
+			},
+		},
+		{
+			name: "becomes a name", reason: "a service that becomes a name loses its addresses",
+			from: same,
+			to: func(s *corev1.ServiceSpec) {
+				*s = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com."}
+			},
+		},
+		{
+			name: "stored address", reason: "an address from before a rule stays",
+			from: func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
+			to:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validateServiceUpdate(serviceWith(tc.to), serviceWith(tc.from)), tc.want...)
+		})
+	}
+}

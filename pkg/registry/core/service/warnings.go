@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// serviceWarnings returns the warnings of a service.
+func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
+	var l warnings.List
+	if _, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; ok {
+		l.Add(fmt.Sprintf("annotation %s is deprecated, please use %s instead",
+			corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode))
+	}
+	if s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone {
+		for i, ip := range s.Spec.ClusterIPs {
+			l.Ip(warnings.SpecPath.Child("clusterIPs").Index(i), ip)
+		}
+	}
+	if s.Spec.Type == corev1.ServiceTypeClusterIP && s.Spec.ClusterIP == corev1.ClusterIPNone {
+		l.Headless(&s.Spec)
+	}
+	if len(s.Spec.ExternalIPs) > 0 {
+		l.Add("spec.externalIPs is deprecated")
+	}
+	for i, ip := range s.Spec.ExternalIPs {
+		l.Ip(warnings.SpecPath.Child("externalIPs").Index(i), ip)
+	}
+	if s.Spec.LoadBalancerIP != "" {
+		l.Ip(warnings.SpecPath.Child("loadBalancerIP"), s.Spec.LoadBalancerIP)
+	}
+	for i, cidr := range s.Spec.LoadBalancerSourceRanges {
+		l.Cidr(warnings.SpecPath.Child("loadBalancerSourceRanges").Index(i), cidr)
+	}
+	externalName := s.Spec.Type == corev1.ServiceTypeExternalName
+	if externalName && len(s.Spec.ExternalIPs) > 0 {
+		l.Add(fmt.Sprintf("spec.externalIPs is ignored when spec.type is %q", corev1.ServiceTypeExternalName))
+	}
+	if !externalName && s.Spec.ExternalName != "" {
+		l.Add(fmt.Sprintf("spec.externalName is ignored when spec.type is not %q", corev1.ServiceTypeExternalName))
+	}
+	if ptr.Deref(s.Spec.TrafficDistribution, "") == corev1.ServiceTrafficDistributionPreferClose {
+		l.At(warnings.SpecPath.Child("trafficDistribution"), "%q is deprecated; use %q",
+			corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone)
+	}
+	return l
+}
+
+// serviceStatusWarnings returns the warnings of a service's status.
+func serviceStatusWarnings(_ context.Context, s, _ *corev1.Service) []string {
+	var l warnings.List
+	for i, ingress := range s.Status.LoadBalancer.Ingress {
+		if ingress.IP != "" {
+			l.Ip(warnings.LoadBalancerPath.Index(i), ingress.IP)
+		}
+	}
+	return l
+}

@@ -1,0 +1,257 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// serviceAccountKind is the row of serviceaccounts.
+var serviceAccountKind = registry.Kind{
+	Resource:   "serviceaccounts",
+	ShortNames: []string{"sa"},
+	Namespaced: true,
+	Object:     &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultTokenRequest)},
+	ReturnDeleted: true,
+	Subresources:  []registry.Subresource{{Name: "token", Storage: newToken}},
+	Printer:       &serviceAccountColumns,
+	Hooks:         serviceAccountHooks,
+}
+
+// defaultTokenRequest sets the defaults of a TokenRequest.
+func defaultTokenRequest(r *authenticationv1.TokenRequest) {
+	defaults.Pointer(&r.Spec.ExpirationSeconds, defaults.TokenLifetimeSeconds)
+}
+
+// validateServiceAccount checks a new service account.
+func validateServiceAccount(o *corev1.ServiceAccount) field.ErrorList {
+	return validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.ValidateServiceAccountName).Errs
+}
+
+// validateServiceAccountUpdate checks a service account that replaces another.
+func validateServiceAccountUpdate(o, old *corev1.ServiceAccount) field.ErrorList {
+	return append(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validateServiceAccount(o)...)
+}
+
+// tokenRequest checks how long a service account's token is asked to live (KEP-1205).
+func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
+	if o.Spec.ExpirationSeconds == nil {
+		return nil
+	}
+	return validation.TokenLifetime(field.NewPath("spec", "expirationSeconds"), *o.Spec.ExpirationSeconds)
+}
+
+// tokenREST serves serviceaccounts/token (KEP-1205, bound service account tokens).
+type tokenREST struct {
+	accounts, pods, secrets, nodes rest.Getter
+	issuer                         registry.TokenIssuer
+	audiences                      []string
+}
+
+var (
+	_ rest.NamedCreater                   = &tokenREST{}
+	_ rest.GroupVersionKindProvider       = &tokenREST{}
+	_ rest.SubresourceObjectMetaPreserver = &tokenREST{}
+)
+
+// tokenRequestKind is the kind of what is created, whose group isn't that of the account.
+var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+
+func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+	r := &tokenREST{accounts: accounts, issuer: deps.Tokens, audiences: deps.Audiences}
+	for resource, getter := range map[string]*rest.Getter{"pods": &r.pods, "secrets": &r.secrets, "nodes": &r.nodes} {
+		store, err := deps.StoreOf(corev1.Resource(resource))
+		if err != nil {
+			return nil, err
+		}
+		*getter = store
+	}
+	return r, nil
+}
+
+func (r *tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest{} }
+
+// Destroy does nothing: the stores are those of their rows.
+func (r *tokenREST) Destroy() {}
+
+// GroupVersionKind is the TokenRequest's.
+func (r *tokenREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return tokenRequestKind
+}
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid by which a request
+// may say which account it means.
+func (r *tokenREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
+
+// Create issues a token for the service account of the given name.
+func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	request := obj.(*authenticationv1.TokenRequest)
+	if errs := validateTokenMeta(ctx, request, name); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), name, errs)
+	}
+	found, err := r.accounts.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	account := found.(*corev1.ServiceAccount)
+	if request.UID != "" && request.UID != account.UID {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: tokenRequestKind.Group, Resource: tokenRequestKind.Kind}, name,
+			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", request.UID, account.UID))
+	}
+	request.Name, request.Namespace, request.UID = account.Name, account.Namespace, account.UID
+	request.CreationTimestamp = metav1.Now()
+	if len(request.Spec.Audiences) == 0 {
+		request.Spec.Audiences = slices.Clone(r.audiences)
+	}
+	// What the caller says of the outcome counts for nothing, nor for admission.
+	request.Status = authenticationv1.TokenRequestStatus{}
+	if errs := tokenRequest(request); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), "", errs)
+	}
+	if validate != nil {
+		if err := validate(ctx, request.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	bound, err := r.bound(ctx, account, request.Spec.BoundObjectRef)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.issuer.IssueToken(ctx, account, request, bound...); err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("failed to generate token: %w", err))
+	}
+	return request, nil
+}
+
+// validateTokenMeta checks what a request says of the account that its path names.
+func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenRequest, name string) field.ErrorList {
+	path, namespace := field.NewPath("metadata"), genericapirequest.NamespaceValue(ctx)
+	if request.Name != "" && request.Name != name {
+		return field.ErrorList{field.Invalid(path.Child("name"), request.Name, "must match the service account name if specified")}
+	}
+	if request.Namespace != "" && request.Namespace != namespace {
+		return field.ErrorList{field.Invalid(path.Child("namespace"), request.Namespace, "must match the service account namespace if specified")}
+	}
+	return nil
+}
+
+// bound finds the object that the token is to end with, and for a pod its node.
+func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	var bound []runtime.Object
+	var err error
+	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	switch {
+	case gvk.Group == "" && gvk.Kind == "Pod":
+		bound, err = r.boundPod(ctx, account, ref.Name)
+	case gvk.Group == "" && gvk.Kind == "Secret":
+		bound, err = one(getOther(ctx, r.secrets, "secrets", genericapirequest.NamespaceValue(ctx), ref.Name))
+	case gvk.Group == "" && gvk.Kind == "Node":
+		bound, err = one(getOther(ctx, r.nodes, "nodes", "", ref.Name))
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", gvk.String()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ref.UID != "" && ref.UID != registry.MetaOf(bound[0]).GetUID() {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name,
+			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
+	}
+	return bound, nil
+}
+
+func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount, name string) ([]runtime.Object, error) {
+	objects, err := one(getOther(ctx, r.pods, "pods", account.Namespace, name))
+	if err != nil {
+		return nil, err
+	}
+	pod := objects[0].(*corev1.Pod)
+	if pod.Spec.ServiceAccountName != account.Name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account.Name))
+	}
+	if pod.Spec.NodeName == "" {
+		return objects, nil
+	}
+	node, err := getOther(ctx, r.nodes, "nodes", "", pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) {
+		// The token names the node, with or without its uid.
+		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
+	}
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return append(objects, node), nil
+}
+
+func one(obj runtime.Object, err error) ([]runtime.Object, error) {
+	return []runtime.Object{obj}, err
+}
+
+// getOther reads an object of another resource than the request's, which errors then name.
+func getOther(ctx context.Context, from rest.Getter, resource, namespace, name string) (runtime.Object, error) {
+	ctx = genericapirequest.WithRequestInfo(genericapirequest.WithNamespace(ctx, namespace), &genericapirequest.RequestInfo{
+		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name, Parts: []string{resource, name},
+	})
+	return from.Get(ctx, name, &metav1.GetOptions{})
+}
+
+var serviceAccountHooks = registry.HooksOf[*corev1.ServiceAccount]{
+	PrepareForCreate: func(_ context.Context, a *corev1.ServiceAccount) { nameSecretsOnly(a) },
+	PrepareForUpdate: func(_ context.Context, a, _ *corev1.ServiceAccount) { nameSecretsOnly(a) },
+	Validate:         validateServiceAccount,
+	ValidateUpdate:   validateServiceAccountUpdate,
+	Warnings:         serviceAccountWarnings,
+}
+
+// nameSecretsOnly drops all but the names of an account's secrets, which are in its
+// own namespace whatever the references say.
+func nameSecretsOnly(a *corev1.ServiceAccount) {
+	for i, ref := range a.Secrets {
+		a.Secrets[i] = corev1.ObjectReference{Name: ref.Name}
+	}
+}
+
+// ServiceAccount counts no secrets: tokens haven't been listed there since 1.24.
+var serviceAccountColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.AgeColumn},
+	func(s *corev1.ServiceAccount) []any { return []any{s.Name, printers.Since(s.CreationTimestamp)} })
+
+// enforceMountableSecrets is an annotation of service accounts.
+const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
+
+// serviceAccountWarnings returns the warnings of a service account.
+func serviceAccountWarnings(_ context.Context, s, old *corev1.ServiceAccount) []string {
+	if _, annotated := s.Annotations[enforceMountableSecrets]; !annotated {
+		return nil
+	}
+	if old != nil {
+		if _, annotated := old.Annotations[enforceMountableSecrets]; annotated {
+			return nil
+		}
+	}
+	var l warnings.List
+	l.At(field.NewPath("metadata", "annotations").Key(enforceMountableSecrets),
+		"deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets")
+	return l
+}

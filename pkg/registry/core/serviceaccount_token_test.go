@@ -1,0 +1,127 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+// plainIssuer issues a token that says nothing.
+type plainIssuer struct{}
+
+func (plainIssuer) IssueToken(_ context.Context, _ *corev1.ServiceAccount, request *authenticationv1.TokenRequest, _ ...runtime.Object) error {
+	request.Status.Token = "signed"
+	return nil
+}
+
+func TestTokenRequest(t *testing.T) {
+	t.Parallel()
+	s := registrytest.New(t, builtin.Table(), registry.Dependencies{Tokens: plainIssuer{}, Audiences: []string{"here"}})
+	accounts, pods := s.Store(corev1.Resource("serviceaccounts")), s.Store(corev1.Resource("pods"))
+	create := func(store *registry.Storage, obj runtime.Object) metav1.Object {
+		t.Helper()
+		builtin.Table().Scheme().Default(obj)
+		created, err := store.Create(s.Context, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return registry.MetaOf(created)
+	}
+	account := create(accounts, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns"}})
+	create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "ns"}, Spec: corev1.PodSpec{
+		ServiceAccountName: "sa", NodeName: "gone", Containers: []corev1.Container{{Name: "c", Image: "i", TerminationMessagePolicy: "File", ImagePullPolicy: "Always"}},
+	}})
+	storage := s.Storage(corev1.Resource("serviceaccounts"), "serviceaccounts/token")
+
+	seconds := func(n int64) *int64 { return &n }
+	bound := func(kind, name string) *authenticationv1.BoundObjectReference {
+		return &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind, Name: name, UID: "u"}
+	}
+	for _, test := range []struct {
+		name, account string
+		request       authenticationv1.TokenRequest
+		want, reason  string
+	}{
+		{"plain", "sa", authenticationv1.TokenRequest{}, "", "a request need not say anything"},
+		{
+			"own uid", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Name: "sa", Namespace: "ns", UID: account.GetUID()}},
+			"", "what a request says of its account may be right",
+		},
+		{
+			"other uid", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{UID: "other"}},
+			`Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "sa": the UID in the token request (other) does not match the UID of the service account (` +
+				string(account.GetUID()) + `)`,
+			"the account that is meant may have been replaced by one of its name",
+		},
+		{
+			"other name", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
+			`TokenRequest.authentication.k8s.io "sa" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified`,
+			"the path names the account",
+		},
+		{
+			"other namespace", "sa", authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "other"}},
+			`TokenRequest.authentication.k8s.io "sa" is invalid: metadata.namespace: Invalid value: "other": must match the service account namespace if specified`,
+			"and so for its namespace",
+		},
+		{
+			"too short", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds(1)}},
+			`TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 1: may not specify a duration less than 10 minutes`,
+			"the error names the kind, and no name",
+		},
+		{"no account", "sb", authenticationv1.TokenRequest{}, `serviceaccounts "sb" not found`, "the account is looked for first"},
+		{
+			"no secret", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Secret", "s")}},
+			`secrets "s" not found`, "the error names the resource of what is missing, not that of the request",
+		},
+		{
+			"no node", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Node", "n")}},
+			`nodes "n" not found`, "and so for a node",
+		},
+		{
+			"another pod's account", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Pod", "mine")}},
+			`Operation cannot be fulfilled on Pod "mine": the UID in the bound object reference (u) does not match the UID in record. ` +
+				`The object might have been deleted and then recreated`,
+			"the pod that is meant may have been replaced by one of its name",
+		},
+		{
+			"another kind", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("ConfigMap", "c")}},
+			"cannot bind token to object of type /v1, Kind=ConfigMap", "only a pod, a secret and a node have an end that a token can share",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := genericapirequest.WithRequestInfo(s.Context, &genericapirequest.RequestInfo{
+				IsResourceRequest: true, APIVersion: "v1", Resource: "serviceaccounts", Subresource: "token", Name: test.account, Namespace: "ns",
+			})
+			obj, err := storage.(rest.NamedCreater).Create(ctx, test.account, &test.request, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+			if got := errorText(err); got != test.want {
+				t.Errorf("%s: error (-want +got):\n%s", test.reason, cmp.Diff(test.want, got))
+			}
+			if err != nil {
+				return
+			}
+			got := obj.(*authenticationv1.TokenRequest)
+			if got.Name != "sa" || got.Namespace != "ns" || got.UID != account.GetUID() || got.Status.Token != "signed" || !cmp.Equal(got.Spec.Audiences, []string{"here"}) {
+				t.Errorf("%s: answered with %+v", test.reason, got)
+			}
+		})
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,258 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilsnet "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// endpointSliceKind is the row of endpointslices.
+var endpointSliceKind = registry.Kind{
+	Resource:   "endpointslices",
+	Namespaced: true,
+	Object:     &discoveryv1.EndpointSlice{}, List: &discoveryv1.EndpointSliceList{},
+	Defaults:   []registry.Default{registry.DefaultOf(defaultEndpointSlice), registry.DefaultOf(defaultEndpointSliceV1beta1)},
+	Generation: true,
+	Printer:    &endpointSliceColumns,
+	Hooks:      endpointSliceHooks,
+}
+
+// defaultEndpointSlice sets the defaults of an EndpointSlice.
+func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {
+	for i := range s.Ports {
+		defaults.Pointer(&s.Ports[i].Name, "")
+		defaults.Pointer(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+}
+
+// defaultEndpointSliceV1beta1 sets the defaults of a discovery.k8s.io/v1beta1
+// EndpointSlice.
+func defaultEndpointSliceV1beta1(s *discoveryv1beta1.EndpointSlice) {
+	for i := range s.Ports {
+		defaults.Pointer(&s.Ports[i].Name, "")
+		defaults.Pointer(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+}
+
+// The most that an EndpointSlice holds (KEP-752).
+const (
+	maxSliceEndpoints = 1000
+	maxSliceAddresses = 100
+	maxSlicePorts     = 20000
+	maxSliceTopology  = 16
+	maxSliceHints     = 8
+)
+
+// validateEndpointSlice checks a new slice.
+func validateEndpointSlice(o *discoveryv1.EndpointSlice) field.ErrorList {
+	return endpointSlice(o, nil)
+}
+
+func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.RequiredOneOf(field.NewPath("addressType"), o.AddressType,
+		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6))
+	path := field.NewPath("endpoints")
+	if n := len(o.Endpoints); n > maxSliceEndpoints {
+		f.Add(field.TooMany(path, n, maxSliceEndpoints))
+	} else {
+		for i := range o.Endpoints {
+			f.Merge(sliceEndpoint(path.Index(i), &o.Endpoints[i], o.AddressType, stored))
+		}
+	}
+	f.Merge(slicePorts(field.NewPath("ports"), o.Ports))
+	return f.Errs
+}
+
+// validateEndpointSliceUpdate checks a slice that replaces another.
+func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
+	var stored []string
+	for _, e := range old.Endpoints {
+		stored = append(stored, e.Addresses...)
+	}
+	f := validation.Findings{Errs: endpointSlice(o, stored)}
+	f.Merge(validation.Unchanged(field.NewPath("addressType"), o.AddressType, old.AddressType))
+	return f.Errs
+}
+
+func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1.AddressType, stored []string) field.ErrorList {
+	var f validation.Findings
+	addresses := path.Child("addresses")
+	f.AddIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
+	f.AddIf(len(e.Addresses) > maxSliceAddresses, field.TooMany(addresses, len(e.Addresses), maxSliceAddresses))
+	for i, a := range e.Addresses {
+		switch family {
+		case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
+			if errs := validation.LegacyIP(addresses.Index(i), a, stored); len(errs) > 0 {
+				f.Merge(errs)
+				continue
+			}
+			v6 := utilsnet.IsIPv6String(a)
+			f.AddIf(v6 != (family == discoveryv1.AddressTypeIPv6), field.Invalid(addresses, a, fmt.Sprintf("must be an %s address", family)))
+			f.Merge(validation.EndpointIP(addresses.Index(i), a))
+		case discoveryv1.AddressTypeFQDN:
+			f.Merge(utilvalidation.IsFullyQualifiedDomainName(addresses.Index(i), a))
+		}
+	}
+	if e.NodeName != nil {
+		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *e.NodeName))
+	}
+	topology := path.Child("deprecatedTopology")
+	f.AddIf(len(e.DeprecatedTopology) > maxSliceTopology, field.TooMany(topology, len(e.DeprecatedTopology), maxSliceTopology))
+	f.Merge(metav1validation.ValidateLabels(e.DeprecatedTopology, topology))
+	if e.Hostname != nil {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), *e.Hostname))
+	}
+	if e.Hints != nil {
+		f.Merge(sliceHints(path.Child("hints"), e.Hints))
+	}
+	return f.Errs
+}
+
+func sliceHints(path *field.Path, hints *discoveryv1.EndpointHints) field.ErrorList {
+	var f validation.Findings
+	zones, nodes := path.Child("forZones"), path.Child("forNodes")
+	f.AddIf(len(hints.ForZones) > maxSliceHints, field.TooMany(zones, len(hints.ForZones), maxSliceHints))
+	for i, zone := range hints.ForZones {
+		f.AddIf(slices.Contains(hints.ForZones[:i], zone), field.Duplicate(zones.Index(i).Child("name"), zone.Name))
+		f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, zones.Index(i).Child("name"), zone.Name))
+	}
+	f.AddIf(len(hints.ForNodes) > maxSliceHints, field.TooMany(nodes, len(hints.ForNodes), maxSliceHints))
+	for i, node := range hints.ForNodes {
+		f.AddIf(slices.Contains(hints.ForNodes[:i], node), field.Duplicate(nodes.Index(i).Child("name"), node.Name))
+		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), nodes.Index(i).Child("name"), node.Name))
+	}
+	return f.Errs
+}
+
+func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorList {
+	if len(ports) > maxSlicePorts {
+		return field.ErrorList{field.TooMany(path, len(ports), maxSlicePorts)}
+	}
+	var f validation.Findings
+	var names []string
+	for i, port := range ports {
+		path := path.Index(i)
+		name := ptr.Deref(port.Name, "")
+		if name != "" {
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("name"), name))
+		}
+		f.AddIf(slices.Contains(names, name), field.Duplicate(path.Child("name"), name))
+		names = append(names, name)
+		if port.Port != nil {
+			f.Merge(validation.PortNumber(path.Child("port"), *port.Port))
+		}
+		f.Merge(validation.OneOf(path.Child("protocol"), ptr.Deref(port.Protocol, ""), validation.Protocols...))
+		if port.AppProtocol != nil {
+			f.Merge(validation.Qualified(path.Child("appProtocol"), *port.AppProtocol))
+		}
+	}
+	return f.Errs
+}
+
+var endpointSliceHooks = registry.HooksOf[*discoveryv1.EndpointSlice]{
+	PrepareForCreate: func(ctx context.Context, s *discoveryv1.EndpointSlice) { dropTopology(ctx, s, nil) },
+	PrepareForUpdate: dropTopology,
+	// Labels say what service the endpoints are of, so they count, too.
+	SpecChanged: func(s, old *discoveryv1.EndpointSlice) bool {
+		return registry.DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
+	},
+	Validate:       validateEndpointSlice,
+	ValidateUpdate: validateEndpointSliceUpdate,
+	Warnings:       endpointSliceWarnings,
+}
+
+// dropTopology drops the topology of v1beta1 from what is written through v1, unless
+// the endpoints stay as they were. A node name that was there before stays, in the
+// field that v1 has for it.
+func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
+	if registry.RequestVersion(ctx) == discoveryv1beta1.SchemeGroupVersion {
+		return
+	}
+	known := map[string]bool{}
+	if old != nil {
+		if apiequality.Semantic.DeepEqual(s.Endpoints, old.Endpoints) {
+			return
+		}
+		for _, e := range old.Endpoints {
+			known[e.DeprecatedTopology[corev1.LabelHostname]] = true
+		}
+	}
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		node, ok := e.DeprecatedTopology[corev1.LabelHostname]
+		if e.NodeName == nil && ok && node != "" && known[node] && len(apivalidation.NameIsDNSSubdomain(node, false)) == 0 {
+			e.NodeName = &node
+		}
+		e.DeprecatedTopology = nil
+	}
+}
+
+// endpointSliceColumns is shown by its first ports and addresses.
+var endpointSliceColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("AddressType", printers.Doc(discoveryv1.EndpointSlice{}, "addressType")),
+		printers.Text("Ports", printers.Doc(discoveryv1.EndpointSlice{}, "ports")),
+		printers.Text("Endpoints", printers.Doc(discoveryv1.EndpointSlice{}, "endpoints")),
+		printers.AgeColumn,
+	},
+	func(s *discoveryv1.EndpointSlice) []any {
+		var ports, addresses []string
+		for _, port := range s.Ports {
+			shown := ptr.Deref(port.Name, "*")
+			if port.Port != nil {
+				shown = strconv.Itoa(int(*port.Port))
+			}
+			ports = append(ports, shown)
+		}
+		for _, endpoint := range s.Endpoints {
+			addresses = append(addresses, endpoint.Addresses...)
+		}
+		return []any{
+			s.Name, string(s.AddressType), cmp.Or(printers.First(3, ports, ","), printers.Unset), cmp.Or(printers.First(3, addresses, ","), printers.Unset),
+			printers.Since(s.CreationTimestamp),
+		}
+	})
+
+// endpointSliceWarnings returns the warnings of an endpoint slice. The addresses that the
+// controllers write are known to be well-formed.
+func endpointSliceWarnings(_ context.Context, s, old *discoveryv1.EndpointSlice) []string {
+	var l warnings.List
+	if s.AddressType == discoveryv1.AddressTypeFQDN {
+		if old == nil {
+			// There is no spec in an EndpointSlice: the path is kube-apiserver's.
+			l.At(warnings.SpecPath.Child("addressType"), "FQDN endpoints are deprecated")
+		}
+		return l
+	}
+	switch s.Labels[discoveryv1.LabelManagedBy] {
+	case "endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io":
+		return l
+	}
+	for i, endpoint := range s.Endpoints {
+		for j, address := range endpoint.Addresses {
+			l.Ip(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)
+		}
+	}
+	return l
+}

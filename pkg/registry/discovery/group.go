@@ -1,0 +1,23 @@
+// Package discovery has the kinds of API group discovery.k8s.io, which says where services are.
+package discovery
+
+import (
+	discoveryv1 "k8s.io/api/discovery/v1"
+	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is where services' endpoints are.
+var Group = registry.Group{
+	Name: "discovery.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: discoveryv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: discoveryv1beta1.AddToScheme, OnDemand: true},
+	},
+	Priority:    16200,
+	Conversions: conversions(),
+	Kinds: []registry.Kind{
+		endpointSliceKind,
+	},
+}

@@ -1,0 +1,22 @@
+// Package events has the kinds of API group events.k8s.io, which serves the events of the core group under their second name and shape.
+package events
+
+import (
+	eventsv1 "k8s.io/api/events/v1"
+	eventsv1beta1 "k8s.io/api/events/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group serves the events of the core group under their second name and shape.
+var Group = registry.Group{
+	Name: "events.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: eventsv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: eventsv1beta1.AddToScheme, OnDemand: true},
+	},
+	Priority:    17750,
+	Conversions: conversions(),
+	Borrowed:    []schema.GroupResource{{Resource: "events"}},
+}

@@ -1,0 +1,29 @@
+// Package extensions has the kinds of API group extensions, which has what moved to other groups, stored where those groups store it.
+package extensions
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is where deployments and ingresses once were; they are stored where
+// their groups of today store them.
+var Group = registry.Group{
+	Name: "extensions",
+	Versions: []registry.Version{
+		{Name: "v1beta1", AddToScheme: extensionsv1beta1.AddToScheme, OnDemand: true},
+	},
+	Types:    []runtime.Object{&autoscalingv1.Scale{}},
+	Priority: 17150,
+	Borrowed: []schema.GroupResource{
+		{Group: "apps", Resource: "deployments"},
+		{Group: "apps", Resource: "daemonsets"},
+		{Group: "apps", Resource: "replicasets"},
+		{Group: "networking.k8s.io", Resource: "ingresses"},
+		{Group: "networking.k8s.io", Resource: "networkpolicies"},
+	},
+}

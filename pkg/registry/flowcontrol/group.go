@@ -1,0 +1,28 @@
+// Package flowcontrol has the kinds of API group flowcontrol.apiserver.k8s.io, which says how many requests are served at once, and which come first.
+package flowcontrol
+
+import (
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	flowcontrolv1beta1 "k8s.io/api/flowcontrol/v1beta1"
+	flowcontrolv1beta2 "k8s.io/api/flowcontrol/v1beta2"
+	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is how requests share the server.
+var Group = registry.Group{
+	Name: "flowcontrol.apiserver.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: flowcontrolv1.AddToScheme},
+		{Name: "v1beta3", AddToScheme: flowcontrolv1beta3.AddToScheme, OnDemand: true},
+		{Name: "v1beta2", AddToScheme: flowcontrolv1beta2.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: flowcontrolv1beta1.AddToScheme, OnDemand: true},
+	},
+	Priority:    16100,
+	Conversions: conversions(),
+	Kinds: []registry.Kind{
+		flowSchemaKind,
+		priorityLevelConfigurationKind,
+	},
+}

@@ -1,0 +1,241 @@
+package flowcontrol
+
+import (
+	"fmt"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	flowcontrolv1beta1 "k8s.io/api/flowcontrol/v1beta1"
+	flowcontrolv1beta2 "k8s.io/api/flowcontrol/v1beta2"
+	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/apiserver/pkg/util/shufflesharding"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// priorityLevelConfigurationKind is the row of prioritylevelconfigurations.
+var priorityLevelConfigurationKind = registry.Kind{
+	Resource: "prioritylevelconfigurations",
+	Object:   &flowcontrolv1.PriorityLevelConfiguration{}, List: &flowcontrolv1.PriorityLevelConfigurationList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultPriorityLevelConfiguration),
+		registry.DefaultOf(defaultPriorityLevelConfigurationV1beta1),
+		registry.DefaultOf(defaultPriorityLevelConfigurationV1beta2),
+		registry.DefaultOf(defaultPriorityLevelConfigurationV1beta3),
+	},
+	Status:              true,
+	StatusKeepsMetadata: true,
+	Generation:          true,
+	Printer:             &priorityLevelConfigurationColumns,
+	Hooks: registry.HooksOf[*flowcontrolv1.PriorityLevelConfiguration]{
+		Validate:             validatePriorityLevelConfiguration,
+		ValidateUpdate:       validatePriorityLevelConfigurationUpdate,
+		ValidateStatusUpdate: validatePriorityLevelConfigurationStatusUpdate,
+	},
+}
+
+// concurrencyShares are those of a priority level which doesn't say.
+const concurrencyShares int32 = 30
+
+// defaultPriorityLevelConfiguration sets the defaults of a PriorityLevelConfiguration.
+func defaultPriorityLevelConfiguration(c *flowcontrolv1.PriorityLevelConfiguration) {
+	if e := c.Spec.Exempt; e != nil {
+		defaults.Pointer(&e.NominalConcurrencyShares, 0)
+		defaults.Pointer(&e.LendablePercent, 0)
+	}
+	if l := c.Spec.Limited; l != nil {
+		defaults.Pointer(&l.NominalConcurrencyShares, concurrencyShares)
+		defaults.Pointer(&l.LendablePercent, 0)
+		if q := l.LimitResponse.Queuing; q != nil {
+			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
+		}
+	}
+}
+
+func queuing(handSize, queues, queueLengthLimit *int32) {
+	defaults.Zero(handSize, 8)
+	defaults.Zero(queues, 64)
+	defaults.Zero(queueLengthLimit, 50)
+}
+
+// defaultPriorityLevelConfigurationV1beta1 sets the defaults of a
+// flowcontrol.apiserver.k8s.io/v1beta1 PriorityLevelConfiguration.
+func defaultPriorityLevelConfigurationV1beta1(c *flowcontrolv1beta1.PriorityLevelConfiguration) {
+	if e := c.Spec.Exempt; e != nil {
+		defaults.Pointer(&e.NominalConcurrencyShares, 0)
+		defaults.Pointer(&e.LendablePercent, 0)
+	}
+	if l := c.Spec.Limited; l != nil {
+		defaults.Zero(&l.AssuredConcurrencyShares, concurrencyShares)
+		defaults.Pointer(&l.LendablePercent, 0)
+		if q := l.LimitResponse.Queuing; q != nil {
+			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
+		}
+	}
+}
+
+// defaultPriorityLevelConfigurationV1beta2 sets the defaults of a
+// flowcontrol.apiserver.k8s.io/v1beta2 PriorityLevelConfiguration.
+func defaultPriorityLevelConfigurationV1beta2(c *flowcontrolv1beta2.PriorityLevelConfiguration) {
+	if e := c.Spec.Exempt; e != nil {
+		defaults.Pointer(&e.NominalConcurrencyShares, 0)
+		defaults.Pointer(&e.LendablePercent, 0)
+	}
+	if l := c.Spec.Limited; l != nil {
+		defaults.Zero(&l.AssuredConcurrencyShares, concurrencyShares)
+		defaults.Pointer(&l.LendablePercent, 0)
+		if q := l.LimitResponse.Queuing; q != nil {
+			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
+		}
+	}
+}
+
+// defaultPriorityLevelConfigurationV1beta3 sets the defaults of a
+// flowcontrol.apiserver.k8s.io/v1beta3 PriorityLevelConfiguration. Shares of zero,
+// which v1 tells from none, are marked by an annotation.
+func defaultPriorityLevelConfigurationV1beta3(c *flowcontrolv1beta3.PriorityLevelConfiguration) {
+	if e := c.Spec.Exempt; e != nil {
+		defaults.Pointer(&e.NominalConcurrencyShares, 0)
+		defaults.Pointer(&e.LendablePercent, 0)
+	}
+	if l := c.Spec.Limited; l != nil {
+		if _, meant := c.Annotations[flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey]; !meant {
+			defaults.Zero(&l.NominalConcurrencyShares, concurrencyShares)
+		}
+		defaults.Pointer(&l.LendablePercent, 0)
+		if q := l.LimitResponse.Queuing; q != nil {
+			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
+		}
+	}
+}
+
+// validatePriorityLevelConfiguration checks a new level.
+func validatePriorityLevelConfiguration(o *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(priorityLevelSpec(o))
+	for _, fixed := range bootstrap.MandatoryPriorityLevelConfigurations {
+		if fixed.Name != o.Name {
+			continue
+		}
+		spec, msg := o.Spec, "spec of '%s' must equal the fixed value"
+		if o.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt {
+			spec.Exempt, msg = fixed.Spec.Exempt, "spec of '%s' except the 'spec.exempt' field must equal the fixed value"
+		}
+		f.AddIf(!apiequality.Semantic.DeepEqual(spec, fixed.Spec),
+			field.Invalid(field.NewPath("spec"), validation.Unversioned(o.Spec), fmt.Sprintf(msg, o.Name)))
+	}
+	f.Merge(validatePriorityLevelConfigurationStatusUpdate(o, nil))
+	return f.Errs
+}
+
+// validatePriorityLevelConfigurationUpdate checks a level that replaces another.
+func validatePriorityLevelConfigurationUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+	return validatePriorityLevelConfiguration(o)
+}
+
+// validatePriorityLevelConfigurationStatusUpdate checks what the server reports of a level.
+func validatePriorityLevelConfigurationStatusUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+	types := make([]string, len(o.Status.Conditions))
+	for i, c := range o.Status.Conditions {
+		types[i] = string(c.Type)
+	}
+	return flowConditions(types)
+}
+
+func priorityLevelSpec(o *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+	var f validation.Findings
+	path := field.NewPath("spec")
+	isExempt := o.Spec.Type == flowcontrolv1.PriorityLevelEnablementExempt
+	f.AddIf((o.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt) != isExempt,
+		field.Invalid(path.Child("type"), o.Spec.Type, "type must be 'Exempt' if and only if name is 'exempt'"))
+	f.Merge(validation.OneOf(path.Child("type"), o.Spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited))
+	switch limited := path.Child("limited"); {
+	case isExempt:
+		f.AddIf(o.Spec.Limited != nil, field.Forbidden(limited, "must be nil if the type is not Limited"))
+		if e := o.Spec.Exempt; e != nil {
+			f.Merge(levelShares(path.Child("exempt"), e.NominalConcurrencyShares, e.LendablePercent))
+		}
+	case o.Spec.Type == flowcontrolv1.PriorityLevelEnablementLimited:
+		f.AddIf(o.Spec.Exempt != nil, field.Forbidden(path.Child("exempt"), "must be nil if the type is Limited"))
+		if l := o.Spec.Limited; l == nil {
+			f.Add(field.Required(limited, "must not be empty when type is Limited"))
+		} else {
+			f.Merge(levelShares(limited, l.NominalConcurrencyShares, nil), limitResponse(limited.Child("limitResponse"), &l.LimitResponse),
+				levelShares(limited, nil, l.LendablePercent))
+			if p := l.BorrowingLimitPercent; p != nil {
+				f.AddIf(*p < 0, field.Invalid(limited.Child("borrowingLimitPercent"), *p, "if specified, must be a non-negative integer"))
+			}
+		}
+	}
+	return f.Errs
+}
+
+func levelShares(path *field.Path, shares, lendable *int32) field.ErrorList {
+	var f validation.Findings
+	if shares != nil {
+		f.AddIf(*shares < 0, field.Invalid(path.Child("nominalConcurrencyShares"), *shares, "must be a non-negative integer"))
+	}
+	if lendable != nil {
+		f.AddIf(*lendable < 0 || *lendable > 100, field.Invalid(path.Child("lendablePercent"), *lendable, "must be between 0 and 100, inclusive"))
+	}
+	return f.Errs
+}
+
+const maxFlowQueues = 10_000_000
+
+func limitResponse(path *field.Path, r *flowcontrolv1.LimitResponse) field.ErrorList {
+	f := validation.Findings{Errs: validation.OneOf(path.Child("type"), r.Type, flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject)}
+	path = path.Child("queuing")
+	q := r.Queuing
+	switch {
+	case r.Type == flowcontrolv1.LimitResponseTypeReject:
+		f.AddIf(q != nil, field.Forbidden(path, "must be nil if limited.limitResponse.type is not Limited"))
+	case r.Type != flowcontrolv1.LimitResponseTypeQueue:
+	case q == nil:
+		f.Add(field.Required(path, "must not be empty if limited.limitResponse.type is Limited"))
+	default:
+		f.AddIf(q.QueueLengthLimit <= 0, field.Invalid(path.Child("queueLengthLimit"), q.QueueLengthLimit, "must be positive"))
+		f.AddIf(q.Queues <= 0, field.Invalid(path.Child("queues"), q.Queues, "must be positive"))
+		f.AddIf(q.Queues > maxFlowQueues, field.Invalid(path.Child("queues"), q.Queues, fmt.Sprintf("must not be greater than %d", maxFlowQueues)))
+		hand := path.Child("handSize")
+		switch {
+		case q.HandSize <= 0:
+			f.Add(field.Invalid(hand, q.HandSize, "must be positive"))
+		case q.HandSize > q.Queues:
+			f.Add(field.Invalid(hand, q.HandSize, fmt.Sprintf("should not be greater than queues (%d)", q.Queues)))
+		case shufflesharding.RequiredEntropyBits(int(q.Queues), int(q.HandSize)) > shufflesharding.MaxHashBits:
+			f.Add(field.Invalid(hand, q.HandSize, fmt.Sprintf("required entropy bits of deckSize %d and handSize %d should not be greater than %d",
+				q.Queues, q.HandSize, shufflesharding.MaxHashBits)))
+		}
+	}
+	return f.Errs
+}
+
+// priorityLevelConfigurationColumns is shown by its share, and how its queues are made.
+var priorityLevelConfigurationColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Type", printers.Doc(flowcontrolv1.PriorityLevelConfigurationSpec{}, "type")),
+		printers.Text("NominalConcurrencyShares", printers.Doc(flowcontrolv1.LimitedPriorityLevelConfiguration{}, "nominalConcurrencyShares")),
+		printers.Text("Queues", printers.Doc(flowcontrolv1.QueuingConfiguration{}, "queues")),
+		printers.Text("HandSize", printers.Doc(flowcontrolv1.QueuingConfiguration{}, "handSize")),
+		printers.Text("QueueLengthLimit", printers.Doc(flowcontrolv1.QueuingConfiguration{}, "queueLengthLimit")),
+		printers.AgeColumn,
+	},
+	func(p *flowcontrolv1.PriorityLevelConfiguration) []any {
+		var shares, queues, hand, length any = printers.None, printers.None, printers.None, printers.None
+		if limited := p.Spec.Limited; limited != nil {
+			shares = int64(ptr.Deref(limited.NominalConcurrencyShares, 0))
+			if q := limited.LimitResponse.Queuing; q != nil {
+				queues, hand, length = int64(q.Queues), int64(q.HandSize), int64(q.QueueLengthLimit)
+			}
+		}
+		return []any{p.Name, string(p.Spec.Type), shares, queues, hand, length, printers.Since(p.CreationTimestamp)}
+	})

@@ -1,0 +1,249 @@
+package registry_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+)
+
+// TestGatedFieldsOnUpdate checks that a field whose gate is off can't be begun to be used,
+// and that objects which use it keep it.
+func TestGatedFieldsOnUpdate(t *testing.T) {
+	t.Parallel()
+	lease := func(holder *string, strategy *coordinationv1.CoordinatedLeaseStrategy) *coordinationv1.Lease {
+		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{PreferredHolder: holder, Strategy: strategy}}
+	}
+	claim := func(namespace string) *corev1.PersistentVolumeClaim {
+		c := &corev1.PersistentVolumeClaim{}
+		if namespace != "" {
+			c.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "c", Namespace: &namespace}
+		}
+		return c
+	}
+	node := func(configured bool) *corev1.Node {
+		n := &corev1.Node{}
+		if configured {
+			n.Spec.ConfigSource = &corev1.NodeConfigSource{}
+		}
+		return n
+	}
+	mounted := func(d *corev1.PodSpec, options ...string) {
+		d.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		d.Containers = []corev1.Container{{Name: "c", VolumeMounts: []corev1.VolumeMount{{Name: "v", BindMountOptions: options}}}}
+	}
+	deployment := func(options ...string) *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		mounted(&d.Spec.Template.Spec, options...)
+		return d
+	}
+	health := func(drivers ...storagev1.StorageHealth) *storagev1.CSINode {
+		return &storagev1.CSINode{Status: storagev1.CSINodeStatus{StorageHealth: drivers}}
+	}
+	sick := storagev1.StorageHealth{Name: "d.e"}
+	oldest := ptr.To(coordinationv1.OldestEmulationVersion)
+	for _, test := range []struct {
+		name, group, resource, reason string
+		obj, old, want                runtime.Object
+	}{
+		{"begun", "coordination.k8s.io", "leases", "it would not be understood", lease(ptr.To("a"), oldest), lease(nil, nil), lease(nil, nil)},
+		{"kept", "coordination.k8s.io", "leases", "the gate was on before", lease(ptr.To("b"), oldest), lease(ptr.To("a"), oldest), lease(ptr.To("b"), oldest)},
+		{"kept in part", "coordination.k8s.io", "leases", "each field counts for itself", lease(ptr.To("b"), oldest), lease(nil, oldest), lease(nil, oldest)},
+		{"claim", "", "persistentvolumeclaims", "it would not be understood", claim("other"), claim(""), claim("")},
+		{"kept claim", "", "persistentvolumeclaims", "the gate was on before", claim("other"), claim("other"), claim("other")},
+		{"node", "", "nodes", "no kubelet looks there any more", node(true), node(false), node(false)},
+		{"mount", "apps", "deployments", "it would not be understood", deployment("noexec"), deployment(), deployment()},
+		{"kept mount", "apps", "deployments", "the gate was on before", deployment("noexec"), deployment("noexec"), deployment("noexec")},
+		{"health", "storage.k8s.io", "csinodes", "no controller looks at it", health(sick), health(), health()},
+		{"kept health", "storage.k8s.io", "csinodes", "the gate was on before", health(), health(sick), health(sick)},
+		{"kept node", "", "nodes", "it is from before the feature went", node(true), node(true), node(true)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			builtin.Table().Strategy(builtin.Table().Row(schema.GroupResource{Group: test.group, Resource: test.resource}), registry.Dependencies{}).PrepareForUpdate(t.Context(), test.obj, test.old)
+			if diff := cmp.Diff(test.want, test.obj); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// TestGatedFields checks for each gate of each kind that the fields behind the gate are dropped where the emulated
+// version of Kubernetes has the gate off, and kept where it is on.
+func TestGatedFields(t *testing.T) {
+	t.Parallel()
+	for _, g := range builtin.Table().Groups() {
+		for i := range g.Kinds {
+			k := &g.Kinds[i]
+			for _, gate := range k.Gated {
+				testGate(t, k, gate, func(obj runtime.Object) any { return obj })
+			}
+			if k.PodSpec != nil {
+				for _, gate := range registry.PodGates {
+					testGate(t, k, gate, func(obj runtime.Object) any { return k.PodSpec.In(obj) })
+				}
+			}
+		}
+	}
+}
+
+// testGate sends each field behind a gate, of the part of an object that the gate is about.
+func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
+	t.Helper()
+	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
+		s := builtin.Table().Strategy(k, registry.Dependencies{Kubernetes: kubernetes})
+		kept := gate.Since() != nil && (kubernetes == nil || kubernetes.AtLeast(gate.Since()))
+		for _, path := range gate.Fields() {
+			obj := withField(k, part, path)
+			if !gate.Used(part(obj)) {
+				t.Errorf("%s: a field behind %s is set, and not seen", k.Resource, gate.Name())
+			}
+			s.DropGated(obj, nil)
+			if gate.Used(part(obj)) != kept {
+				t.Errorf("%s: want a field behind %s kept: %t, in Kubernetes %v", k.Resource, gate.Name(), kept, kubernetes)
+			}
+			old, now := withField(k, part, path), withField(k, part, path)
+			s.DropGated(now, old)
+			if !gate.Used(part(now)) {
+				t.Errorf("%s: a field behind %s that was used before is dropped, in Kubernetes %v", k.Resource, gate.Name(), kubernetes)
+			}
+		}
+	}
+}
+
+// withField is an object that has a field.
+func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runtime.Object {
+	obj := registry.NewOf(k.Object)()
+	if rc, ok := obj.(*corev1.ReplicationController); ok {
+		rc.Spec.Template = &corev1.PodTemplateSpec{} // a pointer here alone
+	}
+	fill(reflect.ValueOf(part(obj)), path)
+	return obj
+}
+
+// TestGatedPods checks the gates of a pod's spec that are more than fields.
+func TestGatedPods(t *testing.T) {
+	t.Parallel()
+	always, never := ptr.To(corev1.ContainerRestartPolicyAlways), ptr.To(corev1.ContainerRestartPolicyNever)
+	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+	image := corev1.Volume{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "r"}}}
+	empty := corev1.Volume{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+	mounts := func(names ...string) (m []corev1.VolumeMount) {
+		for _, name := range names {
+			m = append(m, corev1.VolumeMount{Name: name})
+		}
+		return m
+	}
+	ephemeral := func(c corev1.EphemeralContainerCommon) []corev1.EphemeralContainer {
+		return []corev1.EphemeralContainer{{EphemeralContainerCommon: c}}
+	}
+	for _, test := range []struct {
+		name, reason string
+		old          *corev1.PodSpec
+		spec, in1_34 corev1.PodSpec
+	}{
+		{
+			name: "rules for restarts", reason: "a kubelet of 1.34 doesn't know them",
+			spec: corev1.PodSpec{
+				InitContainers:      []corev1.Container{{Name: "sidecar", RestartPolicy: always}, {Name: "init", RestartPolicy: never, RestartPolicyRules: rules}},
+				Containers:          []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{RestartPolicy: never, RestartPolicyRules: rules}),
+			},
+			in1_34: corev1.PodSpec{
+				InitContainers:      []corev1.Container{{Name: "sidecar", RestartPolicy: always}, {Name: "init"}},
+				Containers:          []corev1.Container{{}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{}),
+			},
+		},
+		{
+			name: "rules that were there", reason: "the pod is from a later version",
+			old:    &corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: never}}},
+			spec:   corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
+			in1_34: corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
+		},
+		{
+			name: "sidecar", reason: "sidecars are older than the rules",
+			old:    &corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: always}}},
+			spec:   corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: never}}},
+			in1_34: corev1.PodSpec{InitContainers: []corev1.Container{{}}},
+		},
+		{
+			name: "volumes from images", reason: "a mount without its volume would be refused",
+			spec: corev1.PodSpec{
+				Volumes:             []corev1.Volume{image, empty},
+				InitContainers:      []corev1.Container{{VolumeMounts: mounts("image", "empty")}},
+				Containers:          []corev1.Container{{VolumeMounts: mounts("empty", "image")}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{VolumeMounts: mounts("image", "empty")}),
+			},
+			in1_34: corev1.PodSpec{
+				Volumes:             []corev1.Volume{empty},
+				InitContainers:      []corev1.Container{{VolumeMounts: mounts("empty")}},
+				Containers:          []corev1.Container{{VolumeMounts: mounts("empty")}},
+				EphemeralContainers: ephemeral(corev1.EphemeralContainerCommon{VolumeMounts: mounts("empty")}),
+			},
+		},
+		{
+			name: "volumes from images that were there", reason: "the pod is from a later version",
+			old:    &corev1.PodSpec{Volumes: []corev1.Volume{image}},
+			spec:   corev1.PodSpec{Volumes: []corev1.Volume{image}},
+			in1_34: corev1.PodSpec{Volumes: []corev1.Volume{image}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for kubernetes, want := range map[string]corev1.PodSpec{"1.34": test.in1_34, "1.35": test.spec} {
+				s := builtin.Table().Strategy(builtin.Table().Row(schema.GroupResource{Group: "", Resource: "pods"}), registry.Dependencies{Kubernetes: version.MustParse(kubernetes)})
+				now := &corev1.Pod{Spec: *test.spec.DeepCopy()}
+				if test.old == nil {
+					s.DropGated(now, nil)
+				} else {
+					s.DropGated(now, &corev1.Pod{Spec: *test.old})
+				}
+				if diff := cmp.Diff(want, now.Spec); diff != "" {
+					t.Errorf("in Kubernetes %s: %s (-want +got):\n%s", kubernetes, test.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// fill makes a value at the end of a path, and what is on the way there.
+func fill(v reflect.Value, path []int) {
+	switch {
+	case v.Kind() == reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		if len(path) > 0 {
+			fill(v.Elem(), path)
+		}
+	case v.Kind() == reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		if len(path) > 0 {
+			fill(v.Index(0), path)
+		}
+	case v.Kind() == reflect.Map:
+		item := reflect.New(v.Type().Elem()).Elem()
+		if len(path) > 0 {
+			fill(item, path)
+		}
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), item)
+	case len(path) > 0:
+		fill(v.Field(path[0]), path[1:])
+	}
+}

@@ -1,0 +1,77 @@
+package networking
+
+import (
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// ipAddressKind is the row of ipaddresses.
+var ipAddressKind = registry.Kind{
+	Resource:   "ipaddresses",
+	ShortNames: []string{"ip"},
+	Object:     &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
+	Printer: &ipAddressColumns,
+	Hooks: registry.HooksOf[*networkingv1.IPAddress]{
+		Validate:       validateIPAddress,
+		ValidateUpdate: validateIPAddressUpdate,
+	},
+}
+
+// validateIPAddress checks a new address, of which the name is the address (KEP-1880).
+func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(name string, _ bool) []string {
+		var msgs []string
+		for _, err := range utilvalidation.IsValidIP(nil, name) {
+			msgs = append(msgs, err.Detail)
+		}
+		return msgs
+	})
+	path := field.NewPath("spec", "parentRef")
+	ref := o.Spec.ParentRef
+	if ref == nil {
+		f.Add(field.Required(path, ""))
+		return f.Errs
+	}
+	if ref.Group != "" {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("group"), ref.Group))
+	}
+	f.Merge(validation.Required(content.IsPathSegmentName, path.Child("resource"), ref.Resource),
+		validation.Required(content.IsPathSegmentName, path.Child("name"), ref.Name),
+		validation.Follows(content.IsPathSegmentName, path.Child("namespace"), ref.Namespace))
+	return f.Errs
+}
+
+// validateIPAddressUpdate checks an address that replaces another.
+func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	path := field.NewPath("spec", "parentRef")
+	f.AddIf(o.Spec.ParentRef == nil, field.Required(path, ""))
+	f.Merge(validation.Unchanged(path, o.Spec.ParentRef, old.Spec.ParentRef))
+	return f.Errs
+}
+
+// IPAddress has a cell more than it has columns: its age, which therefore isn't
+// shown. It is so in kube-apiserver.
+var ipAddressColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.Text("ParentRef", printers.Doc(networkingv1.IPAddressSpec{}, "parentRef"))},
+	func(a *networkingv1.IPAddress) []any {
+		parent := printers.None
+		if ref := a.Spec.ParentRef; ref != nil {
+			resource := schema.GroupResource{Group: ref.Group, Resource: ref.Resource}
+			parent = strings.ToLower(resource.String())
+			if ref.Namespace != "" {
+				parent += "/" + ref.Namespace
+			}
+			parent += "/" + ref.Name
+		}
+		return []any{a.Name, parent, printers.Since(a.CreationTimestamp)}
+	})

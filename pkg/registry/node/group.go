@@ -1,0 +1,25 @@
+// Package node has the kinds of API group node.k8s.io, which says how containers are run on nodes.
+package node
+
+import (
+	nodev1 "k8s.io/api/node/v1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
+	nodev1beta1 "k8s.io/api/node/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is how containers are run on nodes.
+var Group = registry.Group{
+	Name: "node.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: nodev1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: nodev1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: nodev1alpha1.AddToScheme, OnDemand: true},
+	},
+	Priority:    16300,
+	Conversions: conversions(),
+	Kinds: []registry.Kind{
+		runtimeClassKind,
+	},
+}

@@ -1,0 +1,117 @@
+package node
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
+	nodev1beta1 "k8s.io/api/node/v1beta1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// runtimeClassKind is the row of runtimeclasses.
+var runtimeClassKind = registry.Kind{
+	Resource: "runtimeclasses",
+	Object:   &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultRuntimeClass),
+		registry.DefaultOf(defaultRuntimeClassV1alpha1),
+		registry.DefaultOf(defaultRuntimeClassV1beta1),
+	},
+	ConditionalUpdate: true,
+	Printer:           &runtimeClassColumns,
+	Hooks: registry.HooksOf[*nodev1.RuntimeClass]{
+		Validate:       validateRuntimeClass,
+		ValidateUpdate: validateRuntimeClassUpdate,
+		Warnings:       runtimeClassWarnings,
+	},
+}
+
+// defaultRuntimeClass sets the defaults of a RuntimeClass.
+func defaultRuntimeClass(c *nodev1.RuntimeClass) {
+	if c.Overhead != nil {
+		defaults.ResourceList(c.Overhead.PodFixed)
+	}
+}
+
+// defaultRuntimeClassV1alpha1 sets the defaults of a node.k8s.io/v1alpha1 RuntimeClass.
+func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
+	if c.Spec.Overhead != nil {
+		defaults.ResourceList(c.Spec.Overhead.PodFixed)
+	}
+}
+
+// defaultRuntimeClassV1beta1 sets the defaults of a node.k8s.io/v1beta1 RuntimeClass.
+func defaultRuntimeClassV1beta1(c *nodev1beta1.RuntimeClass) {
+	if c.Overhead != nil {
+		defaults.ResourceList(c.Overhead.PodFixed)
+	}
+}
+
+// validateRuntimeClass checks a new class (KEP-585).
+func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
+	if o.Overhead != nil {
+		f.Merge(validation.ResourceRequirements(field.NewPath("overhead"), &corev1.ResourceRequirements{Limits: o.Overhead.PodFixed},
+			validation.ContainerResourceName, nil))
+	}
+	if s := o.Scheduling; s != nil {
+		path := field.NewPath("scheduling")
+		f.Merge(metav1validation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector")),
+			runtimeTolerations(path.Child("tolerations"), s.Tolerations))
+	}
+	return f.Errs
+}
+
+// validateRuntimeClassUpdate checks a class that replaces another.
+func validateRuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validation.Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
+	return f.Errs
+}
+
+func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
+	f := validation.Findings{Errs: validation.Tolerations(path, ts)}
+	type toleration struct {
+		key, value string
+		operator   corev1.TolerationOperator
+		effect     corev1.TaintEffect
+		seconds    int64
+	}
+	seen := map[toleration]bool{}
+	for i, t := range ts {
+		id := toleration{t.Key, t.Value, t.Operator, t.Effect, ptr.Deref(t.TolerationSeconds, -1)}
+		f.AddIf(seen[id], field.Duplicate(path.Index(i), validation.Unversioned(t)))
+		seen[id] = true
+	}
+	return f.Errs
+}
+
+// runtimeClassColumns is shown by its handler. The column has no description, in
+// kube-apiserver neither.
+var runtimeClassColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.Text("Handler", ""), printers.AgeColumn},
+	func(c *nodev1.RuntimeClass) []any {
+		return []any{c.Name, c.Handler, printers.Since(c.CreationTimestamp)}
+	})
+
+// runtimeClassWarnings returns the warnings of a runtime class.
+func runtimeClassWarnings(_ context.Context, c, _ *nodev1.RuntimeClass) []string {
+	if c.Scheduling == nil {
+		return nil
+	}
+	var l warnings.List
+	l.NodeSelector(c.Scheduling.NodeSelector, func(string) *field.Path { return field.NewPath("scheduling", "nodeSelector") })
+	return l
+}

@@ -1,0 +1,45 @@
+package rbac
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// guarded refuses roles and bindings that grant more than their author holds.
+type guarded struct {
+	*registry.Storage
+	escalation registry.Escalation
+}
+
+var _ rest.StandardStorage = &guarded{}
+
+func newGuarded(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
+	if deps.Escalation == nil {
+		return main, nil
+	}
+	return &guarded{main, deps.Escalation}, nil
+}
+
+func (g *guarded) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	if err := g.escalation.Check(ctx, obj, nil); err != nil {
+		return nil, err
+	}
+	return g.Storage.Create(ctx, obj, validate, options)
+}
+
+func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	checked := rest.WrapUpdatedObjectInfo(objInfo, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
+		// An update that creates is given an empty old object.
+		if registry.MetaOf(old).GetUID() == "" {
+			old = nil
+		}
+		return obj, g.escalation.Check(ctx, obj, old)
+	})
+	return g.Storage.Update(ctx, name, checked, createValidation, updateValidation, forceAllowCreate, options)
+}

@@ -1,0 +1,28 @@
+// Package rbac has the kinds of API group rbac.authorization.k8s.io, which grants permissions.
+package rbac
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is who may do what.
+var Group = registry.Group{
+	Name: "rbac.authorization.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: rbacv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: rbacv1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha1", AddToScheme: rbacv1alpha1.AddToScheme, OnDemand: true},
+	},
+	Priority:    17000,
+	Conversions: conversions(),
+	Kinds: []registry.Kind{
+		roleKind,
+		roleBindingKind,
+		clusterRoleKind,
+		clusterRoleBindingKind,
+	},
+}

@@ -1,0 +1,26 @@
+package rbac
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+func policyRules(rules []rbacv1.PolicyRule, s validation.Scope) field.ErrorList {
+	var f validation.Findings
+	for i, r := range rules {
+		path := field.NewPath("rules").Index(i)
+		f.AddIf(len(r.Verbs) == 0, field.Required(path.Child("verbs"), "verbs must contain at least one value"))
+		if len(r.NonResourceURLs) > 0 {
+			urls := path.Child("nonResourceURLs")
+			f.AddIf(s == validation.Namespaced, field.Invalid(urls, r.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
+			f.AddIf(len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames) > 0, field.Invalid(urls, r.NonResourceURLs,
+				"rules cannot apply to both regular resources and non-resource URLs"))
+			continue
+		}
+		f.AddIf(len(r.APIGroups) == 0, field.Required(path.Child("apiGroups"), "resource rules must supply at least one api group"))
+		f.AddIf(len(r.Resources) == 0, field.Required(path.Child("resources"), "resource rules must supply at least one resource"))
+	}
+	return f.Errs
+}

@@ -1,0 +1,82 @@
+package rbac
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+func defaultSubjects(list []rbacv1.Subject) {
+	for i := range list {
+		subjectGroup(list[i].Kind, &list[i].APIGroup)
+	}
+}
+
+// subjectGroup is the group of a subject that doesn't say: users and groups belong
+// to RBAC itself, service accounts to the core.
+func subjectGroup(kind string, group *string) {
+	if kind == rbacv1.UserKind || kind == rbacv1.GroupKind {
+		defaults.Zero(group, rbacv1.GroupName)
+	}
+}
+
+func subjectsV1beta1(list []rbacv1beta1.Subject) {
+	for i := range list {
+		subjectGroup(list[i].Kind, &list[i].APIGroup)
+	}
+}
+
+// subjectsV1alpha1 completes subjects that still have an apiVersion.
+func subjectsV1alpha1(list []rbacv1alpha1.Subject) {
+	for i := range list {
+		switch s := &list[i]; s.Kind {
+		case rbacv1.ServiceAccountKind:
+			defaults.Zero(&s.APIVersion, corev1.SchemeGroupVersion.String())
+		case rbacv1.UserKind, rbacv1.GroupKind:
+			defaults.Zero(&s.APIVersion, rbacv1alpha1.SchemeGroupVersion.String())
+		}
+	}
+}
+
+func rbacSubjects(subjects []rbacv1.Subject, s validation.Scope) field.ErrorList {
+	var f validation.Findings
+	for i, subject := range subjects {
+		path := field.NewPath("subjects").Index(i)
+		f.AddIf(subject.Name == "", field.Required(path.Child("name"), ""))
+		switch subject.Kind {
+		case rbacv1.ServiceAccountKind:
+			if subject.Name != "" {
+				f.Merge(validation.Follows(validation.Named(apivalidation.ValidateServiceAccountName), path.Child("name"), subject.Name))
+			}
+			f.Merge(validation.OneOf(path.Child("apiGroup"), subject.APIGroup, ""))
+			f.AddIf(s == validation.ClusterScoped && subject.Namespace == "", field.Required(path.Child("namespace"), ""))
+		case rbacv1.UserKind, rbacv1.GroupKind:
+			f.Merge(validation.OneOf(path.Child("apiGroup"), subject.APIGroup, rbacv1.GroupName))
+		default:
+			f.Merge(validation.OneOf(path.Child("kind"), subject.Kind, rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind))
+		}
+	}
+	return f.Errs
+}
+
+// subjectsCell lists the subjects of each kind.
+func subjectsCell(all []rbacv1.Subject) (users, groups, accounts string) {
+	byKind := map[string][]string{}
+	for _, s := range all {
+		name := s.Name
+		if s.Kind == rbacv1.ServiceAccountKind {
+			name = s.Namespace + "/" + s.Name
+		}
+		byKind[s.Kind] = append(byKind[s.Kind], name)
+	}
+	list := func(kind string) string { return strings.Join(byKind[kind], ", ") }
+	return list(rbacv1.UserKind), list(rbacv1.GroupKind), list(rbacv1.ServiceAccountKind)
+}

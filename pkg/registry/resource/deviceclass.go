@@ -1,0 +1,60 @@
+package resource
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// deviceClassKind is the row of deviceclasses.
+var deviceClassKind = registry.Kind{
+	Resource: "deviceclasses",
+	Object:   &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
+	Generation:    true,
+	ReturnDeleted: true,
+	Printer:       &deviceClassColumns,
+	Hooks: registry.HooksOf[*resourcev1.DeviceClass]{
+		Validate:       validateDeviceClass,
+		ValidateUpdate: validateDeviceClassUpdate,
+	},
+	Gated: []registry.Gate{registry.GateOf[resourcev1.DeviceClass]("1.36", "DRAExtendedResource", "Spec.ExtendedResourceName")},
+}
+
+// validateDeviceClass checks a new class (KEP-4381).
+func validateDeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(deviceClassSpec(&o.Spec, nil))
+	return f.Errs
+}
+
+// validateDeviceClassUpdate checks a class that replaces another.
+func validateDeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(deviceClassSpec(&o.Spec, &old.Spec))
+	return f.Errs
+}
+
+// deviceClassSpec checks a class. Selectors that the old one has, all of them, are stored.
+func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)
+	f := validation.Findings{Errs: deviceSelectors(path.Child("selectors"), spec.Selectors, stored)}
+	f.Merge(validation.Few(path.Child("config"), len(spec.Config), resourcev1.DeviceConfigMaxSize))
+	for i := range spec.Config {
+		f.Merge(deviceConfiguration(path.Child("config").Index(i), &spec.Config[i].DeviceConfiguration))
+	}
+	if name := spec.ExtendedResourceName; name != nil {
+		f.Merge(declared(validate.ExtendedResourceName, path.Child("extendedResourceName"), *name))
+	}
+	return f.Errs
+}
+
+var deviceClassColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.AgeColumn},
+	func(c *resourcev1.DeviceClass) []any { return []any{c.Name, printers.Since(c.CreationTimestamp)} })

@@ -1,0 +1,60 @@
+package resource
+
+import (
+	"strings"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// taintedNow says that a taint without time was added now, to the second.
+func taintedNow(added **metav1.Time) {
+	if *added == nil {
+		*added = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	}
+}
+
+// deviceTaint checks a taint of devices, of one in its slice or of all that a rule selects.
+func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
+	f := validation.Findings{Errs: metav1validation.ValidateLabelName(t.Key, path.Child("key"))}
+	if t.Value != "" {
+		f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
+	}
+	f.Merge(validation.RequiredOneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
+	return f.Errs
+}
+
+var deviceTaintEffects = []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoExecute,
+	resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNone}
+
+// poolName checks the name of a pool: DNS names separated by slashes.
+func poolName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	var f validation.Findings
+	f.AddIf(len(name) > resourcev1.PoolNameMaxLength, field.TooLong(path, "", resourcev1.PoolNameMaxLength))
+	for part := range strings.SplitSeq(name, "/") {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path, part))
+	}
+	return f.Errs
+}
+
+func deviceName(path *field.Path, name string) field.ErrorList {
+	return validation.Required(utilvalidation.IsDNS1123Label, path, name)
+}
+
+// bindingConditions checks the types of conditions that binding waits for, or fails with (KEP-5007).
+func bindingConditions(path *field.Path, types []string) field.ErrorList {
+	f := validation.Findings{Errs: validation.Few(path, len(types), resourcev1.BindingConditionsMaxSize)}
+	for i, t := range types {
+		f.Merge(metav1validation.ValidateLabelName(t, path.Index(i)))
+	}
+	return f.Errs
+}

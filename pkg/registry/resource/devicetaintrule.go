@@ -1,0 +1,115 @@
+package resource
+
+import (
+	"context"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// deviceTaintRuleKind is the row of devicetaintrules.
+var deviceTaintRuleKind = registry.Kind{
+	Resource: "devicetaintrules",
+	Object:   &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultDeviceTaintRule),
+		registry.DefaultOf(defaultDeviceTaintRuleV1beta2),
+		registry.DefaultOf(defaultDeviceTaintRuleV1alpha3),
+	},
+	Status:              true,
+	StatusKeepsMetadata: true,
+	Generation:          true,
+	ReturnDeleted:       true,
+	Printer:             &deviceTaintRuleColumns,
+	Hooks: registry.HooksOf[*resourcev1.DeviceTaintRule]{
+		PrepareForUpdate:     retaint,
+		Validate:             validateDeviceTaintRule,
+		ValidateUpdate:       validateDeviceTaintRuleUpdate,
+		ValidateStatusUpdate: validateDeviceTaintRuleStatusUpdate,
+	},
+}
+
+// defaultDeviceTaintRuleV1beta2 sets the defaults of a resource.k8s.io/v1beta2
+// DeviceTaintRule.
+func defaultDeviceTaintRuleV1beta2(r *resourcev1beta2.DeviceTaintRule) {
+	taintedNow(&r.Spec.Taint.TimeAdded)
+}
+
+// defaultDeviceTaintRuleV1alpha3 sets the defaults of a resource.k8s.io/v1alpha3
+// DeviceTaintRule.
+func defaultDeviceTaintRuleV1alpha3(r *resourcev1alpha3.DeviceTaintRule) {
+	taintedNow(&r.Spec.Taint.TimeAdded)
+}
+
+// defaultDeviceTaintRule sets the defaults of a DeviceTaintRule.
+func defaultDeviceTaintRule(r *resourcev1.DeviceTaintRule) { taintedNow(&r.Spec.Taint.TimeAdded) }
+
+// validateDeviceTaintRule checks a new rule that taints devices (KEP-5055).
+func validateDeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(deviceTaintRuleSpec(&o.Spec))
+	return f.Errs
+}
+
+// validateDeviceTaintRuleUpdate checks a rule that replaces another. An effect of a later
+// version may stay.
+func validateDeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	spec := o.Spec
+	if spec.Taint.Effect == old.Spec.Taint.Effect {
+		spec.Taint.Effect = resourcev1.DeviceTaintEffectNone
+	}
+	f.Merge(deviceTaintRuleSpec(&spec))
+	return f.Errs
+}
+
+// validateDeviceTaintRuleStatusUpdate checks what a controller says of the pods that have to go.
+func validateDeviceTaintRuleStatusUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	path := field.NewPath("status", "conditions")
+	f.Merge(validation.Few(path, len(o.Status.Conditions), resourcev1.DeviceTaintRuleStatusMaxConditions),
+		metav1validation.ValidateConditions(o.Status.Conditions, path))
+	return f.Errs
+}
+
+func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
+	var f validation.Findings
+	path := field.NewPath("spec")
+	if s := spec.DeviceSelector; s != nil {
+		path := path.Child("deviceSelector")
+		for _, criterion := range []struct {
+			name  string
+			value *string
+			check func(*field.Path, string) field.ErrorList
+		}{{"driver", s.Driver, validation.CSIDriverName}, {"pool", s.Pool, poolName}, {"device", s.Device, deviceName}} {
+			if criterion.value != nil {
+				f.Merge(criterion.check(path.Child(criterion.name), *criterion.value))
+			}
+		}
+	}
+	f.Merge(deviceTaint(path.Child("taint"), &spec.Taint))
+	return f.Errs
+}
+
+// retaint says that a taint which has another effect now was added now, unless the
+// update says when (KEP-5055).
+func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
+	now, was := &r.Spec.Taint, &old.Spec.Taint
+	if now.Effect != was.Effect && now.TimeAdded.Equal(was.TimeAdded) {
+		now.TimeAdded = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	}
+}
+
+var deviceTaintRuleColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.AgeColumn},
+	func(r *resourcev1.DeviceTaintRule) []any { return []any{r.Name, printers.Since(r.CreationTimestamp)} })

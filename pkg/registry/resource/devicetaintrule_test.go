@@ -1,0 +1,62 @@
+package resource
+
+import (
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func taintRule(taint resourcev1.DeviceTaint, selector *resourcev1.DeviceTaintSelector) *resourcev1.DeviceTaintRule {
+	return &resourcev1.DeviceTaintRule{ObjectMeta: registrytest.ClusterStored("rule"), Spec: resourcev1.DeviceTaintRuleSpec{DeviceSelector: selector, Taint: taint}}
+}
+
+func TestDeviceTaintRule(t *testing.T) {
+	t.Parallel()
+	unknown := resourcev1.DeviceTaint{Key: "k", Effect: "Explode"}
+	tooMany := taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"}, nil)
+	for i := range 9 {
+		tooMany.Status.Conditions = append(tooMany.Status.Conditions,
+			metav1.Condition{Type: string(rune('A' + i)), Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()})
+	}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{{
+		name: "everything", reason: "the empty selector matches all devices",
+		errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "e.com/k", Value: "v", Effect: "NoExecute"}, &resourcev1.DeviceTaintSelector{})),
+	}, {
+		name: "nothing", reason: "a taint has a key and an effect", errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{}, nil)),
+		want: []string{
+			"spec.taint.key: Invalid value: \"\": name part must be non-empty",
+			"spec.taint.key: Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+			"spec.taint.effect: Required value",
+		},
+	}, {
+		name: "a node's effect", reason: "devices can't be preferred", errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil)),
+		want: []string{`spec.taint.effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule", "None"`},
+	}, {
+		name: "selector", reason: "each criterion that is there is a name",
+		errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"},
+			&resourcev1.DeviceTaintSelector{Driver: ptr.To(""), Pool: ptr.To(""), Device: ptr.To("")})),
+		want: []string{
+			"spec.deviceSelector.driver: Required value", "spec.deviceSelector.driver: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+			"spec.deviceSelector.pool: Required value", "spec.deviceSelector.device: Required value",
+		},
+	}, {
+		name: "kept effect", reason: "a later version may have written it", errs: validateDeviceTaintRuleUpdate(taintRule(unknown, nil), taintRule(unknown, nil)),
+	}, {
+		name: "too many conditions", reason: "a status is no log", errs: validateDeviceTaintRuleStatusUpdate(tooMany, taintRule(unknown, nil)),
+		want: []string{"status.conditions: Too many: 9: must have at most 8 items"},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}

@@ -1,0 +1,31 @@
+// Package resource has the kinds of API group resource.k8s.io, which allocates devices (dynamic resource allocation).
+package resource
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is dynamic resource allocation.
+var Group = registry.Group{
+	Name: "resource.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: resourcev1.AddToScheme},
+		{Name: "v1beta2", AddToScheme: resourcev1beta2.AddToScheme, OnDemand: true},
+		{Name: "v1beta1", AddToScheme: resourcev1beta1.AddToScheme, OnDemand: true},
+		{Name: "v1alpha3", AddToScheme: resourcev1alpha3.AddToScheme, OnDemand: true},
+	},
+	Priority:    15900,
+	Conversions: conversions(),
+	Kinds: []registry.Kind{
+		deviceClassKind,
+		deviceTaintRuleKind,
+		resourceClaimKind,
+		resourceClaimTemplateKind,
+		resourceSliceKind,
+	},
+}

@@ -1,0 +1,446 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// resourceClaimKind is the row of resourceclaims.
+var resourceClaimKind = registry.Kind{
+	Resource:   "resourceclaims",
+	Namespaced: true,
+	Object:     &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultResourceClaim),
+		registry.DefaultOf(defaultResourceClaimV1beta2),
+		registry.DefaultOf(defaultResourceClaimV1beta1),
+	},
+	Status:              true,
+	StatusKeepsMetadata: true,
+	ReturnDeleted:       true,
+	Printer:             &resourceClaimColumns,
+	Hooks:               resourceClaimHooks,
+	Gated: []registry.Gate{
+		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceTaints", ofRequests("Spec", "Tolerations")...),
+		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
+			append(ofRequests("Spec", "Capacity"), "Spec.Devices.Constraints.DistinctAttribute")...),
+		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
+			"Status.Allocation.Devices.Results.ShareID", "Status.Allocation.Devices.Results.ConsumedCapacity", "Status.Devices.ShareID"),
+		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceBindingConditions",
+			"Status.Allocation.Devices.Results.BindingConditions", "Status.Allocation.Devices.Results.BindingFailureConditions"),
+	},
+}
+
+// defaultResourceClaimV1beta2 sets the defaults of a resource.k8s.io/v1beta2
+// ResourceClaim.
+func defaultResourceClaimV1beta2(c *resourcev1beta2.ResourceClaim) {
+	deviceClaimV1beta2(&c.Spec.Devices)
+	if a := c.Status.Allocation; a != nil {
+		for i := range a.Devices.Results {
+			tolerationsV1beta2(a.Devices.Results[i].Tolerations)
+		}
+	}
+}
+
+// defaultResourceClaimV1beta1 sets the defaults of a resource.k8s.io/v1beta1
+// ResourceClaim.
+func defaultResourceClaimV1beta1(c *resourcev1beta1.ResourceClaim) {
+	deviceClaimV1beta1(&c.Spec.Devices)
+	if a := c.Status.Allocation; a != nil {
+		for i := range a.Devices.Results {
+			tolerationsV1beta1(a.Devices.Results[i].Tolerations)
+		}
+	}
+}
+
+// defaultResourceClaim sets the defaults of a ResourceClaim.
+func defaultResourceClaim(c *resourcev1.ResourceClaim) {
+	deviceClaim(&c.Spec.Devices)
+	if a := c.Status.Allocation; a != nil {
+		for i := range a.Devices.Results {
+			tolerations(a.Devices.Results[i].Tolerations)
+		}
+	}
+}
+
+// validateResourceClaim checks a new claim.
+func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(claimSpec(field.NewPath("spec"), &o.Spec, false))
+	return f.Errs
+}
+
+// validateResourceClaimUpdate checks a claim that replaces another: what it asks for never
+// changes.
+func validateResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	if len(f.Errs) == 0 {
+		f.Merge(claimSpec(field.NewPath("spec"), &o.Spec, true))
+	}
+	return f.Errs
+}
+
+// maxAllocationConfig is that of the claim and that of the class.
+const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
+
+// validateResourceClaimStatusUpdate checks who allocates, reserves and reports devices.
+func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	path := field.NewPath("status")
+	reserved := path.Child("reservedFor")
+	users := sets.New[string]()
+	f.Merge(validation.Few(reserved, len(o.Status.ReservedFor), resourcev1.ResourceClaimReservedForMaxSize))
+	for i, user := range o.Status.ReservedFor {
+		path := reserved.Index(i)
+		f.AddIf(user.Resource == "", field.Required(path.Child("resource"), ""))
+		f.AddIf(user.Name == "", field.Required(path.Child("name"), ""))
+		f.AddIf(user.UID == "", field.Required(path.Child("uid"), ""))
+		f.AddIf(users.Has(string(user.UID)), field.Duplicate(path, user))
+		users.Insert(string(user.UID))
+	}
+	now, was := o.Status.Allocation, old.Status.Allocation
+	f.AddIf(len(o.Status.ReservedFor) > 0 && now == nil, field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
+	f.Merge(reportedDevices(path.Child("devices"), &o.Status))
+	if o.DeletionTimestamp != nil {
+		for i, user := range o.Status.ReservedFor {
+			f.AddIf(!slices.Contains(old.Status.ReservedFor, user),
+				field.Forbidden(reserved.Index(i), "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"))
+		}
+	}
+	if now == nil {
+		return f.Errs
+	}
+	allocation := path.Child("allocation")
+	if was != nil {
+		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Invalid(allocation, nil, "field cannot be modified once set"))
+		return f.Errs
+	}
+	if now.NodeSelector != nil {
+		f.Merge(validation.NodeSelector(allocation.Child("nodeSelector"), now.NodeSelector))
+	}
+	results := allocation.Child("devices", "results")
+	f.Merge(validation.Few(results, len(now.Devices.Results), resourcev1.AllocationResultsMaxSize))
+	requests := requestNames(o.Spec.Devices.Requests)
+	for i, r := range now.Devices.Results {
+		path := results.Index(i)
+		f.Merge(requestName(path.Child("request"), r.Request, requests), validation.CSIDriverName(path.Child("driver"), r.Driver),
+			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device),
+			bindingConditions(path.Child("bindingConditions"), r.BindingConditions),
+			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions),
+			allocatedTolerations(path.Child("tolerations"), r.Tolerations))
+		if r.ShareID != nil {
+			f.Merge(declared(validate.UUID, path.Child("shareID"), *r.ShareID))
+		}
+	}
+	config := allocation.Child("devices", "config")
+	f.Merge(validation.Few(config, len(now.Devices.Config), maxAllocationConfig))
+	for i := range now.Devices.Config {
+		path := config.Index(i)
+		c := &now.Devices.Config[i]
+		f.Merge(validation.RequiredOneOf(path.Child("source"), c.Source, resourcev1.AllocationConfigSourceClaim, resourcev1.AllocationConfigSourceClass),
+			usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
+	}
+	return f.Errs
+}
+
+// allocatedTolerations checks the form of what a request tolerated.
+func allocatedTolerations(path *field.Path, tolerations []resourcev1.DeviceToleration) field.ErrorList {
+	var f validation.Findings
+	for i, t := range tolerations {
+		path := path.Index(i)
+		if t.Key != "" {
+			f.Merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
+		}
+		f.Merge(validation.OneOf(path.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists))
+		if t.Effect != "" {
+			f.Merge(validation.OneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
+		}
+	}
+	return f.Errs
+}
+
+// The longest names and addresses of network interfaces that are reported.
+const (
+	maxInterfaceName   = 256
+	maxHardwareAddress = 128
+)
+
+// reportedDevices checks what drivers report of a claim's devices, which are those that are allocated
+// (KEP-4817).
+func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) field.ErrorList {
+	allocated := sets.New[string]()
+	if status.Allocation != nil {
+		for _, r := range status.Allocation.Devices.Results {
+			allocated.Insert(deviceID(r.Driver, r.Pool, r.Device, r.ShareID))
+		}
+	}
+	var f validation.Findings
+	seen := sets.New[string]()
+	for i := range status.Devices {
+		path, d := path.Index(i), &status.Devices[i]
+		id := deviceID(d.Driver, d.Pool, d.Device, d.ShareID)
+		f.Merge(validation.CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
+		f.AddIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
+		if d.ShareID != nil {
+			f.Merge(declared(validate.UUID, path.Child("shareID"), *d.ShareID))
+		}
+		f.Merge(validation.Few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
+			metav1validation.ValidateConditions(d.Conditions, path.Child("conditions")))
+		if d.Data != nil {
+			f.Merge(rawObject(path.Child("data"), d.Data.Raw, resourcev1.AllocatedDeviceStatusDataMaxLength))
+		}
+		if d.NetworkData != nil {
+			f.Merge(reportedNetwork(path.Child("networkData"), d.NetworkData))
+		}
+		f.AddIf(seen.Has(id), field.Duplicate(path, *d))
+		seen.Insert(id)
+	}
+	return f.Errs
+}
+
+// deviceID tells the devices, and the shares of devices, of a claim apart.
+func deviceID[Share ~string](driver, pool, device string, share *Share) string {
+	id := driver + "/" + pool + "/" + device
+	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")
+}
+
+func reportedNetwork(path *field.Path, n *resourcev1.NetworkDeviceData) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(len(n.InterfaceName) > maxInterfaceName, field.TooLong(path.Child("interfaceName"), "", maxInterfaceName))
+	f.AddIf(len(n.HardwareAddress) > maxHardwareAddress, field.TooLong(path.Child("hardwareAddress"), "", maxHardwareAddress))
+	ips := path.Child("ips")
+	f.Merge(validation.Few(ips, len(n.IPs), resourcev1.NetworkDeviceDataMaxIPs))
+	seen := sets.New[string]()
+	for i, ip := range n.IPs {
+		f.Merge(utilvalidation.IsValidInterfaceAddress(ips.Index(i), ip))
+		f.AddIf(seen.Has(ip), field.Duplicate(ips.Index(i), ip))
+		seen.Insert(ip)
+	}
+	return f.Errs
+}
+
+// mayChangeClaim refuses a change of an allocation, and of the status of allocated devices, by
+// a user who may write the claim's status but not that part of it, see
+// https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/.
+// A driver is permitted in the claim's namespace; a scheduler must be permitted in all of them.
+func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+	binds := !apiequality.Semantic.DeepEqual(c.Status.Allocation, old.Status.Allocation) ||
+		!apiequality.Semantic.DeepEqual(c.Status.ReservedFor, old.Status.ReservedFor)
+	var drivers []string
+	if c.Status.Allocation != nil { // a deallocation takes the status of the devices along
+		drivers = driversWithChanges(c, old)
+	}
+	if !binds && len(drivers) == 0 {
+		return nil
+	}
+	path := field.NewPath("status")
+	u, haveUser := genericapirequest.UserFrom(ctx)
+	info, haveInfo := genericapirequest.RequestInfoFrom(ctx)
+	if !haveUser || !haveInfo {
+		return field.ErrorList{field.InternalError(path, errors.New("the request has no user or no verb"))}
+	}
+	asked := authorizer.AttributesRecord{
+		User: u, APIGroup: resourcev1.GroupName, APIVersion: info.APIVersion, Resource: "resourceclaims", ResourceRequest: true,
+	}
+	var errs field.ErrorList
+	if binds {
+		asked.Subresource = resourcev1.SubresourceBinding
+		if err := permitted(ctx, deps.Authorizer, asked, info.Verb); err != nil {
+			errs = append(errs, field.Forbidden(path.Child("allocation"), fmt.Sprintf(
+				`changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="%s" permission: %s`, info.Verb, err)))
+		}
+	}
+	verbs := []string{resourcev1.VerbPrefixArbitraryNode + info.Verb}
+	if onAllocatedNode(u, c) {
+		verbs = slices.Insert(verbs, 0, resourcev1.VerbPrefixAssociatedNode+info.Verb)
+	}
+	asked.Subresource, asked.Namespace = resourcev1.SubresourceDriver, c.Namespace
+	for _, asked.Name = range drivers {
+		if err := permitted(ctx, deps.Authorizer, asked, verbs...); err != nil {
+			errs = append(errs, field.Forbidden(path.Child("devices"), fmt.Sprintf(
+				`changing status.devices requires resource="resourceclaims/driver", verb="%s" permission: %s`, verbs, err)))
+		}
+	}
+	return errs
+}
+
+// driversWithChanges are the drivers of which the update changes the status of a device, sorted.
+func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
+	type share struct {
+		driverDevice
+		id string
+	}
+	statuses := func(c *resourcev1.ResourceClaim) map[share]resourcev1.AllocatedDeviceStatus {
+		byShare := map[share]resourcev1.AllocatedDeviceStatus{}
+		for _, s := range c.Status.Devices {
+			byShare[share{driverDevice{s.Driver, s.Pool, s.Device}, ptr.Deref(s.ShareID, "")}] = s
+		}
+		return byShare
+	}
+	now, was := statuses(c), statuses(old)
+	drivers := sets.New[string]()
+	for _, statuses := range []map[share]resourcev1.AllocatedDeviceStatus{now, was} {
+		for s := range statuses {
+			if !apiequality.Semantic.DeepEqual(now[s], was[s]) {
+				drivers.Insert(s.driver)
+			}
+		}
+	}
+	return sets.List(drivers)
+}
+
+// onAllocatedNode says whether the user is a service account whose token is bound to the one
+// node that the claim's devices are on.
+func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
+	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err != nil {
+		return false
+	}
+	node, allocation := u.GetExtra()[serviceaccount.NodeNameKey], c.Status.Allocation
+	if len(node) != 1 || allocation == nil || allocation.NodeSelector == nil || len(allocation.NodeSelector.NodeSelectorTerms) != 1 {
+		return false
+	}
+	term := allocation.NodeSelector.NodeSelectorTerms[0]
+	if len(term.MatchFields) != 1 || len(term.MatchExpressions) != 0 {
+		return false
+	}
+	r := term.MatchFields[0]
+	return r.Key == metav1.ObjectNameField && r.Operator == corev1.NodeSelectorOpIn && slices.Equal(r.Values, node)
+}
+
+// permitted is nil if the request is allowed with one of the verbs, and else the refusal of
+// the first one.
+func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.AttributesRecord, verbs ...string) error {
+	var refusal error
+	for _, asked.Verb = range verbs {
+		decision, reason, err := a.Authorize(ctx, asked)
+		if decision == authorizer.DecisionAllow {
+			return nil
+		}
+		if refusal != nil {
+			continue
+		}
+		switch {
+		case err != nil && reason != "":
+			reason = fmt.Sprintf("%v: %s", err, reason)
+		case err != nil:
+			reason = err.Error()
+		}
+		refusal = responsewriters.ForbiddenStatusError(asked, reason)
+	}
+	return refusal
+}
+
+var resourceClaimHooks = registry.HooksOf[*resourcev1.ResourceClaim]{
+	PrepareForStatusUpdate: dropDeallocatedDevices,
+	Validate:               validateResourceClaim,
+	ValidateUpdate:         validateResourceClaimUpdate,
+	ValidateStatusUpdate:   validateResourceClaimStatusUpdate,
+	Authorize: func(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+		if old != nil {
+			// The spec is immutable.
+			return nil
+		}
+		return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
+	},
+	AuthorizeStatus: func(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+		var errs field.ErrorList
+		if allocatedAdminAccess(old) == nil {
+			errs = allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
+		}
+		return append(errs, mayChangeClaim(ctx, deps, c, old)...)
+	},
+	AuthorizeFirst: true,
+}
+
+// allocatedAdminAccess is where administrative access is given first, or nil.
+func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
+	if c.Status.Allocation == nil {
+		return nil
+	}
+	for i, r := range c.Status.Allocation.Devices.Results {
+		if ptr.Deref(r.AdminAccess, false) {
+			return field.NewPath("status", "allocation", "devices", "results").Index(i).Child("adminAccess")
+		}
+	}
+	return nil
+}
+
+// dropDeallocatedDevices drops the status of devices that were allocated and no
+// longer are (KEP-4817).
+func dropDeallocatedDevices(_ context.Context, c, old *resourcev1.ResourceClaim) {
+	was, is := allocatedDevices(old), allocatedDevices(c)
+	c.Status.Devices = slices.DeleteFunc(c.Status.Devices, func(s resourcev1.AllocatedDeviceStatus) bool {
+		d := driverDevice{s.Driver, s.Pool, s.Device}
+		return was[d] && !is[d]
+	})
+	if len(c.Status.Devices) == 0 {
+		c.Status.Devices = nil
+	}
+}
+
+// driverDevice is what names a device in a claim.
+type driverDevice struct{ driver, pool, name string }
+
+func allocatedDevices(c *resourcev1.ResourceClaim) map[driverDevice]bool {
+	devices := map[driverDevice]bool{}
+	if c.Status.Allocation != nil {
+		for _, r := range c.Status.Allocation.Devices.Results {
+			devices[driverDevice{r.Driver, r.Pool, r.Device}] = true
+		}
+	}
+	return devices
+}
+
+var resourceClaimColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("State", "A summary of the current state (allocated, pending, reserved, etc.)."),
+		printers.AgeColumn,
+	},
+	func(c *resourcev1.ResourceClaim) []any {
+		return []any{c.Name, claimState(c), printers.Since(c.CreationTimestamp)}
+	})
+
+func claimState(c *resourcev1.ResourceClaim) string {
+	var states []string
+	if c.DeletionTimestamp != nil {
+		states = append(states, "deleted")
+	}
+	switch {
+	case c.Status.Allocation != nil:
+		states = append(states, "allocated")
+		if len(c.Status.ReservedFor) > 0 {
+			states = append(states, "reserved")
+		}
+	case c.DeletionTimestamp == nil:
+		states = append(states, "pending")
+	}
+	return strings.Join(states, ",")
+}

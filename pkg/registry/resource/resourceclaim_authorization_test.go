@@ -1,0 +1,108 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// TestWhoChangesClaims checks that a claim is allocated by schedulers, and that a driver
+// speaks of its own devices alone, on its own node.
+func TestWhoChangesClaims(t *testing.T) {
+	t.Parallel()
+	const (
+		binding     = "update resourceclaims/binding" // of all claims in all namespaces
+		local       = "associated-node:update resourceclaims/driver ns/a.example.com"
+		anywhere    = "arbitrary-node:update resourceclaims/driver ns/a.example.com"
+		otherDriver = "arbitrary-node:update resourceclaims/driver ns/b.example.com"
+	)
+	on := func(node string) *resourcev1.AllocationResult {
+		return &resourcev1.AllocationResult{
+			Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+				{Driver: "a.example.com", Pool: "p", Device: "d"}, {Driver: "b.example.com", Pool: "p", Device: "d"},
+			}},
+			NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			}}},
+		}
+	}
+	claim := func(allocation *resourcev1.AllocationResult, drivers ...string) *resourcev1.ResourceClaim {
+		c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "claim"}}
+		c.Status.Allocation = allocation
+		for _, d := range drivers {
+			c.Status.Devices = append(c.Status.Devices, resourcev1.AllocatedDeviceStatus{Driver: d, Pool: "p", Device: "d"})
+		}
+		return c
+	}
+	pluginOn := func(node string) user.Info {
+		return &user.DefaultInfo{Name: "system:serviceaccount:ns:plugin", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}}}
+	}
+	someone := &user.DefaultInfo{Name: "someone", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {"n"}}}
+	for _, test := range []struct {
+		name, reason string
+		user         user.Info
+		may          []string
+		c, old       *resourcev1.ResourceClaim
+		asked        []string
+		refused      []string
+	}{
+		{"unchanged", "nothing of it needs a permission of its own", someone, nil,
+			claim(on("n"), "a.example.com"), claim(on("n"), "a.example.com"), nil, nil},
+		{"allocated", "that is for schedulers", someone, []string{binding},
+			claim(on("n")), claim(nil), []string{binding}, nil},
+		{"allocated by a driver", "its permission is for devices", someone, []string{anywhere},
+			claim(on("n")), claim(nil), []string{binding}, []string{"status.allocation"}},
+		{"deallocated", "what was said of the devices goes by itself", someone, []string{binding},
+			claim(nil), claim(on("n"), "a.example.com"), []string{binding}, nil},
+		{"on its node", "the driver's token is bound to the node of the devices", pluginOn("n"), []string{local},
+			claim(on("n"), "a.example.com"), claim(on("n")), []string{local}, nil},
+		{"everywhere", "who may speak of devices on all nodes may do so on its own", pluginOn("n"), []string{anywhere},
+			claim(on("n"), "a.example.com"), claim(on("n")), []string{local, anywhere}, nil},
+		{"on another node", "a driver doesn't see devices of other nodes", pluginOn("other"), []string{local},
+			claim(on("n"), "a.example.com"), claim(on("n")), []string{anywhere}, []string{"status.devices"}},
+		{"no service account", "anybody can say to be on a node, tokens of service accounts are bound to it", someone, []string{local},
+			claim(on("n"), "a.example.com"), claim(on("n")), []string{anywhere}, []string{"status.devices"}},
+		{"of another driver", "each driver is asked about", someone, []string{anywhere},
+			claim(on("n"), "a.example.com", "b.example.com"), claim(on("n")), []string{anywhere, otherDriver}, []string{"status.devices"}},
+		{"taken away", "to say no more is a change as well", someone, nil,
+			claim(on("n")), claim(on("n"), "a.example.com"), []string{anywhere}, []string{"status.devices"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			deps := registry.Dependencies{Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+				question := a.GetVerb() + " " + a.GetResource() + "/" + a.GetSubresource()
+				if a.GetNamespace() != "" || a.GetName() != "" {
+					question += " " + a.GetNamespace() + "/" + a.GetName()
+				}
+				asked = append(asked, question)
+				if slices.Contains(test.may, question) {
+					return authorizer.DecisionAllow, "", nil
+				}
+				return authorizer.DecisionNoOpinion, "", nil
+			})}
+			ctx := genericapirequest.WithUser(t.Context(), test.user)
+			ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{Verb: "update"})
+			var refused []string
+			for _, err := range resourceClaimHooks.AuthorizeStatus(ctx, deps, test.c, test.old) {
+				refused = append(refused, err.Field)
+			}
+			if diff := cmp.Diff(test.refused, refused); diff != "" {
+				t.Errorf("refused (-want +got), %s:\n%s", test.reason, diff)
+			}
+			if diff := cmp.Diff(test.asked, asked); diff != "" {
+				t.Errorf("asked (-want +got), %s:\n%s", test.reason, diff)
+			}
+		})
+	}
+}

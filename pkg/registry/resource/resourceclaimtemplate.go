@@ -1,0 +1,85 @@
+package resource
+
+import (
+	"context"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// resourceClaimTemplateKind is the row of resourceclaimtemplates.
+var resourceClaimTemplateKind = registry.Kind{
+	Resource:   "resourceclaimtemplates",
+	Namespaced: true,
+	Object:     &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultResourceClaimTemplate),
+		registry.DefaultOf(defaultResourceClaimTemplateV1beta2),
+		registry.DefaultOf(defaultResourceClaimTemplateV1beta1),
+	},
+	ReturnDeleted: true,
+	Printer:       &resourceClaimTemplateColumns,
+	Hooks:         resourceClaimTemplateHooks,
+	Gated: []registry.Gate{
+		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRADeviceTaints", ofRequests("Spec.Spec", "Tolerations")...),
+		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRAConsumableCapacity",
+			append(ofRequests("Spec.Spec", "Capacity"), "Spec.Spec.Devices.Constraints.DistinctAttribute")...),
+	},
+}
+
+// defaultResourceClaimTemplateV1beta2 sets the defaults of a
+// resource.k8s.io/v1beta2 ResourceClaimTemplate.
+func defaultResourceClaimTemplateV1beta2(t *resourcev1beta2.ResourceClaimTemplate) {
+	deviceClaimV1beta2(&t.Spec.Spec.Devices)
+}
+
+// defaultResourceClaimTemplateV1beta1 sets the defaults of a
+// resource.k8s.io/v1beta1 ResourceClaimTemplate.
+func defaultResourceClaimTemplateV1beta1(t *resourcev1beta1.ResourceClaimTemplate) {
+	deviceClaimV1beta1(&t.Spec.Spec.Devices)
+}
+
+// defaultResourceClaimTemplate sets the defaults of a ResourceClaimTemplate.
+func defaultResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) {
+	deviceClaim(&t.Spec.Spec.Devices)
+}
+
+// validateResourceClaimTemplate checks a new template.
+func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	spec := field.NewPath("spec")
+	f.Merge(validation.ClaimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec, false))
+	return f.Errs
+}
+
+// validateResourceClaimTemplateUpdate checks a template that replaces another.
+func validateResourceClaimTemplateUpdate(o, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
+	return f.Errs
+}
+
+var resourceClaimTemplateHooks = registry.HooksOf[*resourcev1.ResourceClaimTemplate]{
+	Validate:       validateResourceClaimTemplate,
+	ValidateUpdate: validateResourceClaimTemplateUpdate,
+	Authorize: func(ctx context.Context, deps registry.Dependencies, t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
+		if old != nil {
+			return nil
+		}
+		return allowAdminAccess(ctx, deps, t.Namespace, requestedAdminAccess(t.Spec.Spec.Devices.Requests))
+	},
+	AuthorizeFirst: true,
+}
+
+var resourceClaimTemplateColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.AgeColumn},
+	func(t *resourcev1.ResourceClaimTemplate) []any {
+		return []any{t.Name, printers.Since(t.CreationTimestamp)}
+	})

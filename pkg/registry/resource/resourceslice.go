@@ -1,0 +1,354 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	semver "github.com/blang/semver/v4"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// resourceSliceKind is the row of resourceslices.
+var resourceSliceKind = registry.Kind{
+	Resource: "resourceslices",
+	Object:   &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultResourceSlice),
+		registry.DefaultOf(defaultResourceSliceV1beta2),
+		registry.DefaultOf(defaultResourceSliceV1beta1),
+	},
+	Generation:    true,
+	ReturnDeleted: true,
+	Printer:       &resourceSliceColumns,
+	Hooks: registry.HooksOf[*resourcev1.ResourceSlice]{
+		Validate:       validateResourceSlice,
+		ValidateUpdate: validateResourceSliceUpdate,
+		Warnings:       resourceSliceWarnings,
+	},
+	Fields: resourceSliceFields,
+	Gated: []registry.Gate{
+		registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRADeviceTaints", "Spec.Devices.Taints"),
+		registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAPartitionableDevices", "Spec.SharedCounters", "Spec.PerDeviceNodeSelection",
+			"Spec.Devices.ConsumesCounters", "Spec.Devices.NodeName", "Spec.Devices.NodeSelector", "Spec.Devices.AllNodes"),
+		registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRADeviceBindingConditions",
+			"Spec.Devices.BindingConditions", "Spec.Devices.BindingFailureConditions", "Spec.Devices.BindsToNode"),
+		registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity",
+			"Spec.Devices.AllowMultipleAllocations", "Spec.Devices.Capacity.RequestPolicy"),
+	},
+}
+
+// defaultResourceSliceV1beta2 sets the defaults of a resource.k8s.io/v1beta2
+// ResourceSlice.
+func defaultResourceSliceV1beta2(s *resourcev1beta2.ResourceSlice) {
+	for i := range s.Spec.Devices {
+		for j := range s.Spec.Devices[i].Taints {
+			taintedNow(&s.Spec.Devices[i].Taints[j].TimeAdded)
+		}
+	}
+}
+
+// defaultResourceSliceV1beta1 sets the defaults of a resource.k8s.io/v1beta1
+// ResourceSlice.
+func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
+	for i := range s.Spec.Devices {
+		if basic := s.Spec.Devices[i].Basic; basic != nil {
+			for j := range basic.Taints {
+				taintedNow(&basic.Taints[j].TimeAdded)
+			}
+		}
+	}
+}
+
+// defaultResourceSlice sets the defaults of a ResourceSlice.
+func defaultResourceSlice(s *resourcev1.ResourceSlice) {
+	for i := range s.Spec.Devices {
+		for j := range s.Spec.Devices[i].Taints {
+			taintedNow(&s.Spec.Devices[i].Taints[j].TimeAdded)
+		}
+	}
+}
+
+// validateResourceSlice checks a new slice of a driver's devices.
+func validateResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(sliceSpec(&o.Spec))
+	return f.Errs
+}
+
+// validateResourceSliceUpdate checks a slice that replaces another: whose devices they are never
+// changes.
+func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(sliceSpec(&o.Spec))
+	spec := field.NewPath("spec")
+	f.Merge(validation.Unchanged(spec.Child("nodeName"), o.Spec.NodeName, old.Spec.NodeName),
+		validation.Unchanged(spec.Child("driver"), o.Spec.Driver, old.Spec.Driver),
+		validation.Unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name))
+	return f.Errs
+}
+
+func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	f := validation.Findings{Errs: validation.CSIDriverName(path.Child("driver"), spec.Driver)}
+	pool := path.Child("pool")
+	f.Merge(poolName(pool.Child("name"), spec.Pool.Name))
+	f.AddIf(spec.Pool.ResourceSliceCount <= 0, field.Invalid(pool.Child("resourceSliceCount"), spec.Pool.ResourceSliceCount, "must be greater than zero"))
+	f.AddIf(spec.Pool.Generation < 0, field.Invalid(pool.Child("generation"), spec.Pool.Generation, "must be greater than or equal to zero"))
+
+	f.Merge(sliceNodes(path, spec))
+	devices := path.Child("devices")
+	most := resourcev1.ResourceSliceMaxDevices
+	for i := range spec.Devices {
+		if len(spec.Devices[i].Taints) > 0 || len(spec.Devices[i].ConsumesCounters) > 0 {
+			most = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
+		}
+	}
+	f.Merge(validation.Few(devices, len(spec.Devices), most))
+	f.AddIf(len(spec.Devices) > 0 && len(spec.SharedCounters) > 0,
+		field.Invalid(path, "{`devices`, `sharedCounters`}", "only one of `devices` or `sharedCounters` is allowed"))
+	names := sets.New[string]()
+	for i := range spec.Devices {
+		d := &spec.Devices[i]
+		f.Merge(device(devices.Index(i), d, ptr.Deref(spec.PerDeviceNodeSelection, false)))
+		f.AddIf(names.Has(d.Name), field.Duplicate(devices.Index(i), d.Name))
+		names.Insert(d.Name)
+	}
+	counters := path.Child("sharedCounters")
+	f.Merge(validation.Few(counters, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets))
+	names = sets.New[string]()
+	for i, set := range spec.SharedCounters {
+		f.Merge(validation.Required(utilvalidation.IsDNS1123Label, counters.Index(i).Child("name"), set.Name), deviceCounters(counters.Index(i), set.Counters))
+		f.AddIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set))
+		names.Insert(set.Name)
+	}
+	return f.Errs
+}
+
+// nodeFlag is a way to say which nodes can reach devices that is true or not given.
+type nodeFlag struct {
+	name  string
+	value *bool
+}
+
+// sliceNodes checks that a slice says in one way which nodes can reach its devices.
+func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+	ways, errs := reachingNodes(path, spec.NodeName, spec.NodeSelector,
+		nodeFlag{"allNodes", spec.AllNodes}, nodeFlag{"perDeviceNodeSelection", spec.PerDeviceNodeSelection})
+	const need = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+	return append(errs, oneWay(path, ways, need, need+", but multiple fields are set")...)
+}
+
+// deviceNodes checks that a device says in one way which nodes can reach it.
+func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
+	ways, errs := reachingNodes(path, d.NodeName, d.NodeSelector, nodeFlag{"allNodes", d.AllNodes})
+	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+	return append(errs, oneWay(path, ways, need, need)...)
+}
+
+// reachingNodes checks what says which nodes can reach devices, and tells in which ways that is said.
+func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector, flags ...nodeFlag) (ways []string, errs field.ErrorList) {
+	var f validation.Findings
+	if name != nil {
+		ways = append(ways, "`nodeName`")
+		f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *name))
+	}
+	if selector != nil {
+		ways = append(ways, "`nodeSelector`")
+		f.Merge(validation.NodeSelector(path.Child("nodeSelector"), selector))
+		f.AddIf(len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
+			validation.Unversioned(selector.NodeSelectorTerms), "must have exactly one node selector term"))
+	}
+	for _, flag := range flags {
+		switch {
+		case flag.value == nil:
+		case *flag.value:
+			ways = append(ways, "`"+flag.name+"`")
+		default:
+			f.Add(field.Invalid(path.Child(flag.name), false, "must be either unset or set to true"))
+		}
+	}
+	return ways, f.Errs
+}
+
+func oneWay(path *field.Path, ways []string, none, many string) field.ErrorList {
+	switch len(ways) {
+	case 0:
+		return field.ErrorList{field.Required(path, none)}
+	case 1:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, fmt.Sprintf("{%s}", strings.Join(ways, ", ")), many)}
+}
+
+func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorList {
+	f := validation.Findings{Errs: deviceName(path.Child("name"), d.Name)}
+	const most = resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice
+	n := len(d.Attributes) + len(d.Capacity)
+	f.AddIf(n > most, field.Invalid(path, n, fmt.Sprintf("the total number of attributes and capacities must not exceed %d", most)))
+	for name, a := range validation.Sorted(d.Attributes) {
+		path := path.Child("attributes").Key(string(name))
+		f.Merge(deviceQualifiedName(path, string(name)), deviceAttribute(path, &a))
+	}
+	for name := range validation.Sorted(d.Capacity) {
+		f.Merge(deviceQualifiedName(path.Child("capacity").Key(string(name)), string(name)))
+	}
+	taints := path.Child("taints")
+	f.Merge(validation.Few(taints, len(d.Taints), resourcev1.DeviceTaintsMaxLength))
+	for i, t := range d.Taints {
+		f.Merge(deviceTaint(taints.Index(i), &t))
+	}
+	consumes := path.Child("consumesCounters")
+	f.Merge(validation.Few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))
+	counterSets := sets.New[string]()
+	for i, c := range d.ConsumesCounters {
+		f.AddIf(counterSets.Has(c.CounterSet), field.Duplicate(consumes.Index(i), c))
+		counterSets.Insert(c.CounterSet)
+		f.Merge(validation.Required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
+			deviceCounters(consumes.Index(i), c.Counters))
+	}
+	f.Merge(bindingConditions(path.Child("bindingConditions"), d.BindingConditions),
+		bindingConditions(path.Child("bindingFailureConditions"), d.BindingFailureConditions))
+	if ownNodes {
+		f.Merge(deviceNodes(path, d))
+		return f.Errs
+	}
+	for _, way := range []struct {
+		name string
+		set  bool
+	}{{"nodeName", d.NodeName != nil}, {"nodeSelector", d.NodeSelector != nil}, {"allNodes", d.AllNodes != nil}} {
+		f.AddIf(way.set, field.Invalid(path.Child(way.name), nil,
+			"`"+way.name+"` field should only be set when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"))
+	}
+	return f.Errs
+}
+
+func deviceCounters(path *field.Path, counters map[string]resourcev1.Counter) field.ErrorList {
+	var f validation.Findings
+	path = path.Child("counters")
+	f.AddIf(len(counters) == 0, field.Required(path, ""))
+	f.Merge(validation.Few(path, len(counters), resourcev1.ResourceSliceMaxCountersPerCounterSet))
+	for name := range validation.Sorted(counters) {
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path, name))
+	}
+	return f.Errs
+}
+
+// deviceAttribute checks that an attribute has exactly one value.
+func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
+	var f validation.Findings
+	n := 0
+	for _, set := range []bool{a.IntValue != nil, a.BoolValue != nil, a.StringValue != nil, a.VersionValue != nil,
+		a.IntValues != nil, a.BoolValues != nil, a.StringValues != nil, a.VersionValues != nil} {
+		if set {
+			n++
+		}
+	}
+	f.AddIf(n == 0, field.Required(path, "exactly one value must be specified"))
+	f.AddIf(n > 1, field.Invalid(path, validation.Unversioned(*a), "exactly one value must be specified"))
+	for _, text := range []struct {
+		name  string
+		value *string
+	}{{"string", a.StringValue}, {"version", a.VersionValue}} {
+		if text.value != nil && len(*text.value) > resourcev1.DeviceAttributeMaxValueLength {
+			f.Add(field.TooLong(path.Child(text.name), "", resourcev1.DeviceAttributeMaxValueLength))
+		}
+	}
+	if v := a.VersionValue; v != nil {
+		_, err := semver.Parse(*v)
+		f.AddIf(err != nil, field.Invalid(path.Child("version"), *v, "must be a string compatible with semver.org spec 2.0.0"))
+	}
+	return f.Errs
+}
+
+// deviceQualifiedName checks a name that may have a domain. What has more than one slash
+// isn't looked at.
+func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "name required")}
+	}
+	domain, id, qualified := strings.Cut(name, "/")
+	switch {
+	case !qualified:
+		return deviceIdentifier(path, name)
+	case strings.Contains(id, "/"):
+		return nil
+	}
+	var f validation.Findings
+	if domain == "" {
+		f.Add(field.Required(path, "the domain must not be empty"))
+	} else {
+		f.Merge(validation.CSIDriverName(path, domain))
+	}
+	if id == "" {
+		f.Add(field.Required(path, "the name must not be empty"))
+	} else {
+		f.Merge(deviceIdentifier(path, id))
+	}
+	return f.Errs
+}
+
+func deviceIdentifier(path *field.Path, id string) field.ErrorList {
+	var f validation.Findings
+	f.AddIf(len(id) > resourcev1.DeviceMaxIDLength, field.TooLong(path, "", resourcev1.DeviceMaxIDLength))
+	f.Merge(validation.Follows(content.IsCIdentifier, path, id))
+	return f.Errs
+}
+
+var resourceSliceColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Node", printers.Doc(resourcev1.ResourceSliceSpec{}, "nodeName")),
+		printers.Text("Driver", printers.Doc(resourcev1.ResourceSliceSpec{}, "driver")),
+		printers.Text("Pool", printers.Doc(resourcev1.ResourcePool{}, "name")),
+		printers.AgeColumn,
+	},
+	func(s *resourcev1.ResourceSlice) []any {
+		node := ""
+		if s.Spec.NodeName != nil {
+			node = *s.Spec.NodeName
+		}
+		return []any{s.Name, node, s.Spec.Driver, s.Spec.Pool.Name, printers.Since(s.CreationTimestamp)}
+	})
+
+// resourceSliceWarnings returns the warnings of a resource slice.
+func resourceSliceWarnings(_ context.Context, s, _ *resourcev1.ResourceSlice) []string {
+	var l warnings.List
+	if s.Spec.Driver != strings.ToLower(s.Spec.Driver) {
+		l.At(warnings.SpecPath.Child("driver"), "driver names should be lowercase; %q contains uppercase characters", s.Spec.Driver)
+	}
+	return l
+}
+
+var resourceSliceFields = registry.FieldsOf[*resourcev1.ResourceSlice]{
+	Values: func(s *resourcev1.ResourceSlice) fields.Set {
+		var node string
+		if s.Spec.NodeName != nil {
+			node = *s.Spec.NodeName
+		}
+		return fields.Set{
+			resourcev1.ResourceSliceSelectorNodeName: node,
+			resourcev1.ResourceSliceSelectorDriver:   s.Spec.Driver,
+			resourcev1.ResourceSliceSelectorPoolName: s.Spec.Pool.Name,
+		}
+	},
+	Names: []string{
+		resourcev1.ResourceSliceSelectorNodeName, resourcev1.ResourceSliceSelectorDriver, resourcev1.ResourceSliceSelectorPoolName,
+	},
+	Unsupported: "field label not supported for %[2]s: %[1]s",
+}

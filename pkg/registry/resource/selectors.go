@@ -1,0 +1,55 @@
+package resource
+
+import (
+	"context"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/cel/environment"
+	devicecel "k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// deviceFeatures are what expressions about devices may use: what is on by default.
+var deviceFeatures = devicecel.Features{EnableConsumableCapacity: true}
+
+// deviceSelectors checks the selectors of a class or a request, and compiles their
+// expressions as the scheduler will (KEP-4381). Stored ones may use what a newer version
+// of the server introduced.
+func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector, stored bool) field.ErrorList {
+	f := validation.Findings{Errs: validation.Few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
+	for i, s := range selectors {
+		path := path.Index(i).Child("cel")
+		if s.CEL == nil {
+			f.Add(field.Required(path, ""))
+			continue
+		}
+		f.Merge(deviceExpression(path.Child("expression"), s.CEL.Expression, stored))
+	}
+	return f.Errs
+}
+
+func deviceExpression(path *field.Path, text string, stored bool) field.ErrorList {
+	if len(text) > resourcev1.CELSelectorExpressionMaxLength {
+		return field.ErrorList{field.TooLong(path, "", resourcev1.CELSelectorExpressionMaxLength)}
+	}
+	env := environment.NewExpressions
+	if stored {
+		env = environment.StoredExpressions
+	}
+	compiled := devicecel.GetCompiler(deviceFeatures).CompileCELExpression(text, devicecel.Options{EnvType: &env})
+	if compiled.Error != nil {
+		return validation.Expression{Written: text}.Failure(compiled.Error, path)
+	}
+	if compiled.MaxCost > resourcev1.CELSelectorExpressionMaxCost {
+		return field.ErrorList{field.Forbidden(path, "too complex, exceeds cost limit")}
+	}
+	return nil
+}
+
+// declared checks a value by a rule of the library's declarative validation.
+func declared[T any](rule func(context.Context, operation.Operation, *field.Path, *T, *T) field.ErrorList, path *field.Path, value T) field.ErrorList {
+	return rule(context.Background(), operation.Operation{}, path, &value, nil)
+}

@@ -1,0 +1,24 @@
+// Package scheduling has the kinds of API group scheduling.k8s.io, which says which pods are scheduled first, and which together.
+package scheduling
+
+import (
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Group is which pods go first, and which go together.
+var Group = registry.Group{
+	Name: "scheduling.k8s.io",
+	Versions: []registry.Version{
+		{Name: "v1", AddToScheme: schedulingv1.AddToScheme},
+		{Name: "v1beta1", AddToScheme: schedulingv1beta1.AddToScheme, OnDemand: true},
+	},
+	Priority: 16600,
+	Kinds: []registry.Kind{
+		priorityClassKind,
+		workloadKind,
+		podGroupKind,
+	},
+}

@@ -1,0 +1,142 @@
+package scheduling
+
+import (
+	"testing"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func gang(count int32) schedulingv1beta1.PodGroupSchedulingPolicy {
+	return schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: count}}
+}
+
+var basic = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}
+
+func workload(templates ...schedulingv1beta1.PodGroupTemplate) *schedulingv1beta1.Workload {
+	return &schedulingv1beta1.Workload{ObjectMeta: registrytest.Stored("workload"), Spec: schedulingv1beta1.WorkloadSpec{PodGroupTemplates: templates}}
+}
+
+func podGroup(change func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
+	g := &schedulingv1beta1.PodGroup{ObjectMeta: registrytest.Stored("group"), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2)}}
+	change(g)
+	return g
+}
+
+func TestWorkload(t *testing.T) {
+	t.Parallel()
+	template := func(name string, policy schedulingv1beta1.PodGroupSchedulingPolicy) schedulingv1beta1.PodGroupTemplate {
+		return schedulingv1beta1.PodGroupTemplate{Name: name, SchedulingPolicy: policy}
+	}
+	owned, composite := workload(template("a", gang(1))), workload()
+	owned.Spec.ControllerRef = &schedulingv1beta1.TypedLocalObjectReference{APIGroup: "batch", Kind: "a/b"}
+	composite.Spec.CompositePodGroupTemplates = []schedulingv1beta1.CompositePodGroupTemplate{{Name: "c"}}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{{
+		name: "two groups", reason: "each has a policy of its own", errs: validateWorkload(workload(template("a", gang(3)), template("b", basic))),
+	}, {
+		name: "nothing", reason: "there is nothing to schedule", errs: validateWorkload(workload()),
+		want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
+	}, {
+		name: "composite", reason: "its feature gate is off", errs: validateWorkload(composite),
+		want: []string{"spec.compositePodGroupTemplates: Forbidden"},
+	}, {
+		name: "templates", reason: "each has a name, and one policy",
+		errs: validateWorkload(workload(
+			template("", schedulingv1beta1.PodGroupSchedulingPolicy{}),
+			template("b", schedulingv1beta1.PodGroupSchedulingPolicy{Basic: basic.Basic, Gang: gang(1).Gang}),
+			template("c", gang(0)), template("d", gang(-1)))),
+		want: []string{
+			"spec.podGroupTemplates[0].name: Required value",
+			"spec.podGroupTemplates[0].schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`",
+			"spec.podGroupTemplates[1].schedulingPolicy: Invalid value: \"{basic, gang}\": must specify exactly one of: `basic`, `gang`",
+			"spec.podGroupTemplates[2].schedulingPolicy.gang.minCount: Required value",
+			"spec.podGroupTemplates[3].schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
+		},
+	}, {
+		name: "controller", reason: "it is found by its names", errs: validateWorkload(owned),
+		want: []string{
+			`spec.controllerRef.kind: Invalid value: "a/b": may not contain '/'`,
+			"spec.controllerRef.name: Required value",
+		},
+	}, {
+		name: "larger gang", reason: "workloads are scaled", errs: validateWorkloadUpdate(workload(template("a", gang(3))), workload(template("a", gang(2)))),
+	}, {
+		name: "another template", reason: "groups are made of the first ones", errs: validateWorkloadUpdate(workload(template("b", gang(2))), workload(template("a", gang(2)))),
+		want: []string{"spec.podGroupTemplates[0]: Forbidden: item may not be added", "spec.podGroupTemplates: Forbidden: item may not be removed"},
+	}, {
+		name: "another policy", reason: "groups are scheduled by the first one", errs: validateWorkloadUpdate(workload(template("a", basic)), workload(template("a", gang(2)))),
+		want: []string{
+			"spec.podGroupTemplates[0].schedulingPolicy.basic: Invalid value: null: field is immutable",
+			"spec.podGroupTemplates[0].schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set",
+		},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}
+
+func TestPodGroup(t *testing.T) {
+	t.Parallel()
+	same := func(*schedulingv1beta1.PodGroup) {}
+	claims := []schedulingv1beta1.PodGroupResourceClaim{{Name: "a"}, {Name: "a", ResourceClaimName: ptr.To("A"), ResourceClaimTemplateName: ptr.To("t")}}
+	for _, tc := range []struct {
+		name, reason string
+		errs         field.ErrorList
+		want         []string
+	}{{
+		name: "gang", reason: "a policy is enough", errs: validatePodGroup(podGroup(same)),
+	}, {
+		name: "references", reason: "a group is of a template of a workload", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+			g.Spec.WorkloadRef, g.Spec.ParentCompositePodGroupName = &schedulingv1beta1.WorkloadReference{}, ptr.To("parent")
+		})),
+		want: []string{
+			"spec.parentCompositePodGroupName: Forbidden",
+			"spec.workloadRef.workloadName: Required value", "spec.workloadRef.templateName: Required value",
+		},
+	}, {
+		name: "optional fields", reason: "what is there is checked", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 2)}
+			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{}
+			g.Spec.Priority, g.Spec.PreemptionPolicy = ptr.To[int32](1_000_000_001), ptr.To(schedulingv1beta1.PreemptionPolicy("Always"))
+		})),
+		want: []string{
+			"spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item",
+			"spec.schedulingConstraints.topology[0].key: Required value", "spec.schedulingConstraints.topology[1].key: Required value",
+			"spec.disruptionMode: Invalid value: \"\": must specify one of: `single`, `all`",
+			"spec.priority: Invalid value: 1000000001: must be less than or equal to 1000000000",
+			`spec.preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"`,
+		},
+	}, {
+		name: "claims", reason: "each has a name, and one source", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims })),
+		want: []string{
+			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+			`spec.resourceClaims[1]: Duplicate value: {"name":"a","resourceClaimName":"A","resourceClaimTemplateName":"t"}`,
+			"spec.resourceClaims[1]: Invalid value: \"{resourceClaimName, resourceClaimTemplateName}\": must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`",
+			"spec.resourceClaims[1].resourceClaimName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+		},
+	}, {
+		name: "larger gang", reason: "workloads are scaled", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), podGroup(same)),
+	}, {
+		name: "another priority", reason: "it has been scheduled by the first one", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), podGroup(same)),
+		want: []string{"spec.priority: Invalid value: null: field is immutable"},
+	}, {
+		name: "claim of nothing", reason: "only the group's claims are made", errs: validatePodGroupStatusUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) {
+			g.Status.ResourceClaimStatuses = []schedulingv1beta1.PodGroupResourceClaimStatus{{Name: "a"}}
+		}), podGroup(same)),
+		want: []string{"status.resourceClaimStatuses[0].name: Invalid value: \"a\": must match the name of an entry in `spec.resourceClaims`"},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
+		})
+	}
+}

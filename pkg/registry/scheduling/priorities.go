@@ -1,0 +1,6 @@
+package scheduling
+
+const (
+	systemPriorityPrefix = "system-"
+	maxUserPriority      = 1_000_000_000
+)

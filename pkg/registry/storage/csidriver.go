@@ -1,0 +1,170 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	storagev1 "k8s.io/api/storage/v1"
+	storagev1beta1 "k8s.io/api/storage/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// csiDriverKind is the row of csidrivers.
+var csiDriverKind = registry.Kind{
+	Resource: "csidrivers",
+	Object:   &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
+	Defaults:          []registry.Default{registry.DefaultOf(defaultCSIDriver), registry.DefaultOf(defaultCSIDriverV1beta1)},
+	ReturnDeleted:     true,
+	ConditionalUpdate: true,
+	Printer:           &csiDriverColumns,
+	Hooks: registry.HooksOf[*storagev1.CSIDriver]{
+		PrepareForUpdate: countDriverChanges,
+		Validate:         validateCSIDriver,
+		ValidateUpdate:   validateCSIDriverUpdate,
+		Warnings:         csiDriverWarnings,
+	},
+	Gated: []registry.Gate{
+		registry.GateOf[storagev1.CSIDriver]("1.35", "MutableCSINodeAllocatableCount", "Spec.NodeAllocatableUpdatePeriodSeconds"),
+		registry.GateOf[storagev1.CSIDriver]("1.35", "CSIServiceAccountTokenSecrets", "Spec.ServiceAccountTokenInSecrets"),
+		registry.GateOf[storagev1.CSIDriver]("1.37", "VolumeLimitScaling", "Spec.PreventPodSchedulingIfMissing"),
+	},
+}
+
+// defaultCSIDriver sets the defaults of a CSIDriver.
+func defaultCSIDriver(d *storagev1.CSIDriver) {
+	defaults.Pointer(&d.Spec.AttachRequired, true)
+	defaults.Pointer(&d.Spec.PodInfoOnMount, false)
+	defaults.Pointer(&d.Spec.StorageCapacity, false)
+	defaults.Pointer(&d.Spec.RequiresRepublish, false)
+	defaults.Pointer(&d.Spec.SELinuxMount, false)
+	defaults.Pointer(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	if len(d.Spec.VolumeLifecycleModes) == 0 {
+		d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	}
+}
+
+// defaultCSIDriverV1beta1 sets the defaults of a storage.k8s.io/v1beta1 CSIDriver.
+func defaultCSIDriverV1beta1(d *storagev1beta1.CSIDriver) {
+	defaults.Pointer(&d.Spec.AttachRequired, true)
+	defaults.Pointer(&d.Spec.PodInfoOnMount, false)
+	defaults.Pointer(&d.Spec.StorageCapacity, false)
+	defaults.Pointer(&d.Spec.RequiresRepublish, false)
+	defaults.Pointer(&d.Spec.SELinuxMount, false)
+	defaults.Pointer(&d.Spec.FSGroupPolicy, storagev1beta1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	if len(d.Spec.VolumeLifecycleModes) == 0 {
+		d.Spec.VolumeLifecycleModes = []storagev1beta1.VolumeLifecycleMode{storagev1beta1.VolumeLifecyclePersistent}
+	}
+}
+
+// validateCSIDriver checks a new driver (KEP-770).
+func validateCSIDriver(o *storagev1.CSIDriver) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.CSIDriverName(field.NewPath("name"), o.Name))
+	spec := field.NewPath("spec")
+	for _, flag := range []struct {
+		name  string
+		value *bool
+	}{
+		{"attachedRequired", o.Spec.AttachRequired},
+		{"podInfoOnMount", o.Spec.PodInfoOnMount},
+		{"storageCapacity", o.Spec.StorageCapacity},
+	} {
+		f.AddIf(flag.value == nil, field.Required(spec.Child(flag.name), ""))
+	}
+	f.AddIf(o.Spec.FSGroupPolicy == nil, field.Required(spec.Child("fsGroupPolicy"), ""))
+	f.Merge(validation.OptionalOneOf(spec.Child("fsGroupPolicy"), o.Spec.FSGroupPolicy, storagev1.FileFSGroupPolicy,
+		storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy))
+	f.Merge(tokenRequests(spec.Child("tokenRequests"), o.Spec.TokenRequests))
+	for _, mode := range o.Spec.VolumeLifecycleModes {
+		f.Merge(validation.OneOf(spec.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent))
+	}
+	f.AddIf(o.Spec.SELinuxMount == nil, field.Required(spec.Child("seLinuxMount"), ""))
+	if period := o.Spec.NodeAllocatableUpdatePeriodSeconds; period != nil {
+		f.AddIf(*period < 10, field.Invalid(spec.Child("nodeAllocatableUpdatePeriodSeconds"), *period,
+			"must be greater than or equal to 10 seconds"))
+	}
+	return f.Errs
+}
+
+// validateCSIDriverUpdate checks a driver that replaces another.
+func validateCSIDriverUpdate(o, old *storagev1.CSIDriver) field.ErrorList {
+	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
+	f.Merge(validateCSIDriver(o))
+	spec := field.NewPath("spec")
+	f.Merge(validation.Unchanged(spec.Child("attachedRequired"), o.Spec.AttachRequired, old.Spec.AttachRequired),
+		validation.Unchanged(spec.Child("volumeLifecycleModes"), o.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes))
+	return f.Errs
+}
+
+func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.ErrorList {
+	var f validation.Findings
+	var audiences []string
+	for i, r := range requests {
+		path := path.Index(i)
+		f.AddIf(slices.Contains(audiences, r.Audience), field.Duplicate(path.Child("audience"), r.Audience))
+		audiences = append(audiences, r.Audience)
+		if r.ExpirationSeconds != nil {
+			f.Merge(validation.TokenLifetime(path.Child("expirationSeconds"), *r.ExpirationSeconds))
+		}
+	}
+	return f.Errs
+}
+
+// countDriverChanges counts, as a driver's generation, the changes that the kubelet goes by.
+// It begins with none.
+func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
+	now, was := d.Spec, old.Spec
+	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||
+		!ptr.Equal(now.RequiresRepublish, was.RequiresRepublish) || !ptr.Equal(now.SELinuxMount, was.SELinuxMount) {
+		d.Generation = old.Generation + 1
+	}
+}
+
+var csiDriverColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Boolean("AttachRequired", printers.Doc(storagev1.CSIDriverSpec{}, "attachRequired")),
+		printers.Boolean("PodInfoOnMount", printers.Doc(storagev1.CSIDriverSpec{}, "podInfoOnMount")),
+		printers.Boolean("StorageCapacity", printers.Doc(storagev1.CSIDriverSpec{}, "storageCapacity")),
+		printers.Text("TokenRequests", printers.Doc(storagev1.CSIDriverSpec{}, "tokenRequests")),
+		printers.Boolean("RequiresRepublish", printers.Doc(storagev1.CSIDriverSpec{}, "requiresRepublish")),
+		printers.Text("Modes", printers.Doc(storagev1.CSIDriverSpec{}, "volumeLifecycleModes")),
+		printers.AgeColumn,
+	},
+	func(d *storagev1.CSIDriver) []any {
+		audiences := printers.Unset
+		if d.Spec.TokenRequests != nil {
+			audiences = printers.Joined(d.Spec.TokenRequests, func(r *storagev1.TokenRequest) string { return r.Audience })
+		}
+		var modes []string
+		for _, mode := range d.Spec.VolumeLifecycleModes {
+			modes = append(modes, string(mode))
+		}
+		return []any{
+			d.Name, ptr.Deref(d.Spec.AttachRequired, true), ptr.Deref(d.Spec.PodInfoOnMount, false),
+			ptr.Deref(d.Spec.StorageCapacity, false), audiences, ptr.Deref(d.Spec.RequiresRepublish, false),
+			cmp.Or(strings.Join(modes, ","), printers.None), printers.Since(d.CreationTimestamp),
+		}
+	})
+
+// csiDriverWarnings returns the warnings of a driver, where the tokens that it asks for are new.
+func csiDriverWarnings(_ context.Context, d, old *storagev1.CSIDriver) []string {
+	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
+		return nil
+	}
+	if old != nil && apiequality.Semantic.DeepEqual(d.Spec.TokenRequests, old.Spec.TokenRequests) {
+		return nil
+	}
+	return []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, " +
+		"set to true to prevent possible logging of tokens in volume attributes"}
+}

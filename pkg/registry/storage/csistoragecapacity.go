@@ -1,0 +1,66 @@
+package storage
+
+import (
+	"context"
+	"reflect"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// csiStorageCapacityKind is the row of csistoragecapacities.
+var csiStorageCapacityKind = registry.Kind{
+	Resource:   "csistoragecapacities",
+	Namespaced: true,
+	Object:     &storagev1.CSIStorageCapacity{}, List: &storagev1.CSIStorageCapacityList{},
+	ConditionalUpdate: true,
+	Hooks: registry.HooksOf[*storagev1.CSIStorageCapacity]{
+		Validate:       validateCSIStorageCapacity,
+		ValidateUpdate: validateCSIStorageCapacityUpdate,
+		Warnings:       csiStorageCapacityWarnings,
+	},
+}
+
+// validateCSIStorageCapacity checks a new capacity (KEP-1472).
+func validateCSIStorageCapacity(o *storagev1.CSIStorageCapacity) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{}))
+	return f.Errs
+}
+
+// validateCSIStorageCapacityUpdate checks a capacity that replaces another: only amounts change.
+func validateCSIStorageCapacityUpdate(o, old *storagev1.CSIStorageCapacity) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
+	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{
+		AllowInvalidLabelValueInSelector: metav1validation.LabelSelectorHasInvalidLabelValue(old.NodeTopology)}))
+	if !reflect.DeepEqual(o.NodeTopology, old.NodeTopology) {
+		f.Add(field.Invalid(field.NewPath("nodeTopology"), o.NodeTopology, apivalidation.FieldImmutableErrorMsg))
+	}
+	f.Merge(validation.Unchanged(field.NewPath("storageClassName"), o.StorageClassName, old.StorageClassName))
+	return f.Errs
+}
+
+func capacity(o *storagev1.CSIStorageCapacity, opts metav1validation.LabelSelectorValidationOptions) field.ErrorList {
+	f := validation.Findings{Errs: metav1validation.ValidateLabelSelector(o.NodeTopology, opts, field.NewPath("nodeTopology"))}
+	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), field.NewPath("storageClassName"), o.StorageClassName))
+	if q := o.Capacity; q != nil {
+		f.AddIf(q.Sign() < 0, field.Invalid(field.NewPath("capacity"), q.String(), apivalidation.IsNegativeErrorMsg))
+	}
+	if q := o.MaximumVolumeSize; q != nil {
+		f.AddIf(q.Sign() < 0, field.Invalid(field.NewPath("maximumVolumeSize"), q.String(), apivalidation.IsNegativeErrorMsg))
+	}
+	return f.Errs
+}
+
+// csiStorageCapacityWarnings returns the warnings of a storage capacity.
+func csiStorageCapacityWarnings(_ context.Context, c, _ *storagev1.CSIStorageCapacity) []string {
+	var l warnings.List
+	l.NodeLabelSelector(field.NewPath("nodeTopology"), c.NodeTopology)
+	return l
+}

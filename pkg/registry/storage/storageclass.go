@@ -1,0 +1,133 @@
+package storage
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	storagev1beta1 "k8s.io/api/storage/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
+)
+
+// storageClassKind is the row of storageclasses.
+var storageClassKind = registry.Kind{
+	Resource:   "storageclasses",
+	ShortNames: []string{"sc"},
+	Object:     &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultStorageClass), registry.DefaultOf(defaultStorageClassV1beta1)},
+	ReturnDeleted: true,
+	Printer:       &storageClassColumns,
+	Hooks: registry.HooksOf[*storagev1.StorageClass]{
+		Validate:       validateStorageClass,
+		ValidateUpdate: validateStorageClassUpdate,
+		Warnings:       storageClassWarnings,
+	},
+}
+
+// defaultStorageClass sets the defaults of a StorageClass.
+func defaultStorageClass(c *storagev1.StorageClass) {
+	defaults.Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	defaults.Pointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+}
+
+// defaultStorageClassV1beta1 sets the defaults of a storage.k8s.io/v1beta1
+// StorageClass.
+func defaultStorageClassV1beta1(c *storagev1beta1.StorageClass) {
+	defaults.Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	defaults.Pointer(&c.VolumeBindingMode, storagev1beta1.VolumeBindingImmediate)
+}
+
+// validateStorageClass checks a new class.
+func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.Required(lowerQualified, field.NewPath("provisioner"), o.Provisioner),
+		storageParameters(o.Parameters, true))
+	if ptr.Deref(o.ReclaimPolicy, "") != "" {
+		f.Merge(validation.OneOf(field.NewPath("reclaimPolicy"), *o.ReclaimPolicy,
+			corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain))
+	}
+	mode := field.NewPath("volumeBindingMode")
+	f.AddIf(o.VolumeBindingMode == nil, field.Required(mode, ""))
+	f.Merge(validation.OptionalOneOf(mode, o.VolumeBindingMode, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer))
+	f.Merge(allowedTopologies(o.AllowedTopologies))
+	return f.Errs
+}
+
+// validateStorageClassUpdate checks a class that replaces another: how volumes are made never
+// changes.
+func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList {
+	f := validation.Findings{Errs: validateStorageClass(o)}
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
+	f.AddIf(!maps.Equal(o.Parameters, old.Parameters), forbiddenUpdate("parameters"))
+	f.AddIf(o.Provisioner != old.Provisioner, forbiddenUpdate("provisioner"))
+	f.AddIf(!ptr.Equal(o.ReclaimPolicy, old.ReclaimPolicy), forbiddenUpdate("reclaimPolicy"))
+	f.Merge(validation.Unchanged(field.NewPath("volumeBindingMode"), o.VolumeBindingMode, old.VolumeBindingMode))
+	return f.Errs
+}
+
+func allowedTopologies(terms []corev1.TopologySelectorTerm) field.ErrorList {
+	var f validation.Findings
+	seen := make([]map[string]sets.Set[string], 0, len(terms))
+	for i, term := range terms {
+		expressions := field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions")
+		byKey := map[string]sets.Set[string]{}
+		for j, r := range term.MatchLabelExpressions {
+			path := expressions.Index(j)
+			f.AddIf(len(r.Values) == 0, field.Required(path.Child("values"), ""))
+			for k, v := range r.Values {
+				f.AddIf(slices.Contains(r.Values[:k], v), field.Duplicate(path.Child("values").Index(k), v))
+			}
+			f.Merge(metav1validation.ValidateLabelName(r.Key, path.Child("key")))
+			f.AddIf(byKey[r.Key] != nil, field.Duplicate(path.Child("key"), r.Key))
+			byKey[r.Key] = sets.New(r.Values...)
+		}
+		for _, other := range seen {
+			f.AddIf(apiequality.Semantic.DeepEqual(other, byKey), field.Duplicate(expressions, ""))
+		}
+		seen = append(seen, byKey)
+	}
+	return f.Errs
+}
+
+var storageClassColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		printers.Text("Provisioner", printers.Doc(storagev1.StorageClass{}, "provisioner")),
+		printers.Text("ReclaimPolicy", printers.Doc(storagev1.StorageClass{}, "reclaimPolicy")),
+		printers.Text("VolumeBindingMode", printers.Doc(storagev1.StorageClass{}, "volumeBindingMode")),
+		printers.Text("AllowVolumeExpansion", printers.Doc(storagev1.StorageClass{}, "allowVolumeExpansion")),
+		printers.AgeColumn,
+	},
+	func(c *storagev1.StorageClass) []any {
+		return []any{
+			className(c.Name, c.Annotations, defaultClassAnnotation, betaDefaultStorageClass), c.Provisioner,
+			string(ptr.Deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)),
+			string(ptr.Deref(c.VolumeBindingMode, storagev1.VolumeBindingImmediate)),
+			ptr.Deref(c.AllowVolumeExpansion, false), printers.Since(c.CreationTimestamp),
+		}
+	})
+
+// storageClassWarnings returns the warnings of a storage class.
+func storageClassWarnings(_ context.Context, c, _ *storagev1.StorageClass) []string {
+	var l warnings.List
+	for i, topology := range c.AllowedTopologies {
+		for j, requirement := range topology.MatchLabelExpressions {
+			path := field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions").Index(j).Child("key")
+			l.NodeLabel(path, requirement.Key, false)
+		}
+	}
+	return l
+}

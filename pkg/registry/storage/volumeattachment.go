@@ -1,0 +1,140 @@
+package storage
+
+import (
+	storagev1 "k8s.io/api/storage/v1"
+	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
+	storagev1beta1 "k8s.io/api/storage/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// volumeAttachmentKind is the row of volumeattachments.
+var volumeAttachmentKind = registry.Kind{
+	Resource: "volumeattachments",
+	Object:   &storagev1.VolumeAttachment{}, List: &storagev1.VolumeAttachmentList{},
+	Defaults: []registry.Default{
+		registry.DefaultOf(defaultVolumeAttachment),
+		registry.DefaultOf(defaultVolumeAttachmentV1beta1),
+		registry.DefaultOf(defaultVolumeAttachmentV1alpha1),
+	},
+	Status:              true,
+	StatusKeepsMetadata: true,
+	ReturnDeleted:       true,
+	ConditionalUpdate:   true,
+	Printer:             &volumeAttachmentColumns,
+	Hooks: registry.HooksOf[*storagev1.VolumeAttachment]{
+		Validate:       validateVolumeAttachment,
+		ValidateUpdate: validateVolumeAttachmentUpdate,
+		// What a driver reports is checked wherever it is written.
+		ValidateStatusUpdate: validateVolumeAttachmentUpdate,
+	},
+	Gated: []registry.Gate{registry.GateOf[storagev1.VolumeAttachment]("1.35", "MutableCSINodeAllocatableCount",
+		"Status.AttachError.ErrorCode", "Status.DetachError.ErrorCode")},
+}
+
+// defaultVolumeAttachment sets the defaults of a VolumeAttachment.
+func defaultVolumeAttachment(a *storagev1.VolumeAttachment) {
+	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
+		defaults.VolumeSpec(spec)
+	}
+}
+
+// defaultVolumeAttachmentV1beta1 sets the defaults of a storage.k8s.io/v1beta1
+// VolumeAttachment.
+func defaultVolumeAttachmentV1beta1(a *storagev1beta1.VolumeAttachment) {
+	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
+		defaults.VolumeSpec(spec)
+	}
+}
+
+// defaultVolumeAttachmentV1alpha1 sets the defaults of a storage.k8s.io/v1alpha1
+// VolumeAttachment.
+func defaultVolumeAttachmentV1alpha1(a *storagev1alpha1.VolumeAttachment) {
+	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
+		defaults.VolumeSpec(spec)
+	}
+}
+
+// validateVolumeAttachment checks a new attachment.
+func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	spec := field.NewPath("spec")
+	f.Merge(validation.CSIDriverName(spec.Child("attacher"), o.Spec.Attacher))
+	f.Merge(attachmentSource(&o.Spec.Source, spec.Child("source")))
+	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), o.Spec.NodeName))
+	status := field.NewPath("status")
+	f.Merge(attachmentMetadata(status.Child("attachmentMetadata"), o.Status.AttachmentMetadata),
+		volumeError(status.Child("attachError"), o.Status.AttachError), volumeError(status.Child("detachError"), o.Status.DetachError))
+	if name := o.Spec.Source.PersistentVolumeName; name != nil {
+		path := spec.Child("source", "persistentVolumeName")
+		f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path, *name))
+	}
+	return f.Errs
+}
+
+// validateVolumeAttachmentUpdate checks an attachment that replaces another.
+func validateVolumeAttachmentUpdate(o, old *storagev1.VolumeAttachment) field.ErrorList {
+	f := validation.Findings{Errs: validateVolumeAttachment(o)}
+	f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec, old.Spec), field.Invalid(field.NewPath("spec"), validation.Unversioned(o.Spec), "field is immutable"))
+	return f.Errs
+}
+
+func attachmentSource(s *storagev1.VolumeAttachmentSource, path *field.Path) field.ErrorList {
+	switch {
+	case s.InlineVolumeSpec == nil && s.PersistentVolumeName == nil:
+		return field.ErrorList{field.Required(path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")}
+	case s.InlineVolumeSpec != nil && s.PersistentVolumeName != nil:
+		return field.ErrorList{field.Forbidden(path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")}
+	case s.PersistentVolumeName != nil:
+		return validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("persistentVolumeName"), *s.PersistentVolumeName)
+	default:
+		return validation.PersistentVolumeSpec(path.Child("inlineVolumeSpec"), s.InlineVolumeSpec, "", true)
+	}
+}
+
+// The sizes of what a volume's driver reports.
+const (
+	maxAttachedMetadata   = 256 * 1024
+	maxVolumeErrorMessage = 1024
+)
+
+func attachmentMetadata(path *field.Path, metadata map[string]string) field.ErrorList {
+	var f validation.Findings
+	size := 0
+	for k, v := range validation.Sorted(metadata) {
+		f.AddIf(k == "", field.Invalid(path, k, "field can not be empty."))
+		size += len(k) + len(v)
+	}
+	f.AddIf(size > maxAttachedMetadata, field.TooLong(path, "", maxAttachedMetadata))
+	return f.Errs
+}
+
+func volumeError(path *field.Path, e *storagev1.VolumeError) field.ErrorList {
+	if e == nil || len(e.Message) <= maxVolumeErrorMessage {
+		return nil
+	}
+	return field.ErrorList{field.TooLong(path.Child("message"), "", maxAttachedMetadata)}
+}
+
+var volumeAttachmentColumns = printers.Of(
+	[]printers.Column{
+		printers.NameColumn,
+		{Name: "Attacher", Type: "string", Format: "name", Description: printers.Doc(storagev1.VolumeAttachmentSpec{}, "attacher")},
+		printers.Text("PV", printers.Doc(storagev1.VolumeAttachmentSource{}, "persistentVolumeName")),
+		printers.Text("Node", printers.Doc(storagev1.VolumeAttachmentSpec{}, "nodeName")),
+		printers.Boolean("Attached", printers.Doc(storagev1.VolumeAttachmentStatus{}, "attached")),
+		printers.AgeColumn,
+	},
+	func(a *storagev1.VolumeAttachment) []any {
+		return []any{
+			a.Name, a.Spec.Attacher, ptr.Deref(a.Spec.Source.PersistentVolumeName, ""), a.Spec.NodeName,
+			a.Status.Attached, printers.Since(a.CreationTimestamp),
+		}
+	})

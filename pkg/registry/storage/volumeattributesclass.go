@@ -1,0 +1,48 @@
+package storage
+
+import (
+	"maps"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// volumeAttributesClassKind is the row of volumeattributesclasses.
+var volumeAttributesClassKind = registry.Kind{
+	Resource:   "volumeattributesclasses",
+	ShortNames: []string{"vac"},
+	Object:     &storagev1.VolumeAttributesClass{}, List: &storagev1.VolumeAttributesClassList{},
+	ReturnDeleted: true,
+	Printer:       &volumeAttributesClassColumns,
+	Hooks: registry.HooksOf[*storagev1.VolumeAttributesClass]{
+		Validate:       validateVolumeAttributesClass,
+		ValidateUpdate: validateVolumeAttributesClassUpdate,
+	},
+}
+
+// validateVolumeAttributesClass checks a new class (KEP-3751).
+func validateVolumeAttributesClass(o *storagev1.VolumeAttributesClass) field.ErrorList {
+	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
+	f.Merge(validation.Required(lowerQualified, field.NewPath("driverName"), o.DriverName), storageParameters(o.Parameters, false))
+	return f.Errs
+}
+
+// validateVolumeAttributesClassUpdate checks a class that replaces another.
+func validateVolumeAttributesClassUpdate(o, old *storagev1.VolumeAttributesClass) field.ErrorList {
+	f := validation.Findings{Errs: validateVolumeAttributesClass(o)}
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
+	f.AddIf(o.DriverName != old.DriverName, forbiddenUpdate("driverName"))
+	f.AddIf(!maps.Equal(o.Parameters, old.Parameters), forbiddenUpdate("parameters"))
+	return f.Errs
+}
+
+var volumeAttributesClassColumns = printers.Of(
+	[]printers.Column{printers.NameColumn, printers.Text("DriverName", printers.Doc(storagev1.VolumeAttributesClass{}, "driverName")), printers.AgeColumn},
+	func(c *storagev1.VolumeAttributesClass) []any {
+		return []any{className(c.Name, c.Annotations, defaultVolumeAttributesClass), c.DriverName, printers.Since(c.CreationTimestamp)}
+	})

@@ -1,0 +1,45 @@
+package validation
+
+import (
+	"fmt"
+
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilsnet "k8s.io/utils/net"
+)
+
+// LoadBalancerHost checks the host name of a load balancer.
+func LoadBalancerHost(path *field.Path, host string) field.ErrorList {
+	if host == "" {
+		return nil
+	}
+	f := Findings{Errs: Follows(utilvalidation.IsDNS1123Subdomain, path, host)}
+	f.AddIf(utilsnet.ParseIPSloppy(host) != nil,
+		field.Invalid(path, host, "must be a DNS name, not an IP address"))
+	return f.Errs
+}
+
+// LegacyIP is the rule of address fields that are older than strict addresses. What
+// was stored before stays valid (KEP-4858).
+func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
+	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
+}
+
+// LegacyCIDR is the same for networks.
+func LegacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
+	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
+}
+
+// EndpointIP refuses addresses that can't be those of an endpoint. Unlike kube-apiserver
+// it lets loopback addresses through: a webhook under development is behind one.
+func EndpointIP(path *field.Path, value string) field.ErrorList {
+	ip := utilsnet.ParseIPSloppy(value)
+	if ip == nil {
+		return field.ErrorList{field.Invalid(path, value, "must be a valid IP address")}
+	}
+	var f Findings
+	f.AddIf(ip.IsUnspecified(), field.Invalid(path, value, fmt.Sprintf("may not be unspecified (%v)", value)))
+	f.AddIf(ip.IsLinkLocalUnicast(), field.Invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+	f.AddIf(ip.IsLinkLocalMulticast(), field.Invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+	return f.Errs
+}

@@ -1,0 +1,15 @@
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const leastTokenLifetime = 10 * 60
+
+// TokenLifetime checks for how long a token is asked for.
+func TokenLifetime(path *field.Path, seconds int64) field.ErrorList {
+	var f Findings
+	f.AddIf(seconds < leastTokenLifetime, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))
+	f.AddIf(seconds > mostTokenLifetime, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
+	return f.Errs
+}
