@@ -6,7 +6,6 @@ package defaultingressclass
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -17,6 +16,7 @@ import (
 	networkinglisters "k8s.io/client-go/listers/networking/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/defaultclass"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -24,31 +24,19 @@ const Name = "DefaultIngressClass"
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+	return &Plugin{reader.NewListerHandler(classes, admission.Create)}
+}
+
+func classes(f informers.SharedInformerFactory) reader.Informer[networkinglisters.IngressClassLister] {
+	return f.Networking().V1().IngressClasses()
 }
 
 // Plugin sets the class of ingresses.
 type Plugin struct {
-	*admission.Handler
-	classes networkinglisters.IngressClassLister
+	*reader.ListerHandler[networkinglisters.IngressClassLister]
 }
 
 var _ admission.MutationInterface = &Plugin{}
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	classes := f.Networking().V1().IngressClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.classes == nil {
-		return errors.New("missing ingress class lister")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -62,7 +50,10 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if _, annotated := ingress.Annotations[networkingv1beta1.AnnotationIngressClass]; annotated || ingress.Spec.IngressClassName != nil {
 		return nil
 	}
+	if err := p.AwaitReady(a); err != nil {
+		return err
+	}
 	var err error
-	ingress.Spec.IngressClassName, err = defaultclass.Name(a, p.Handler, p.classes, networkingv1.AnnotationIsDefaultIngressClass)
+	ingress.Spec.IngressClassName, err = defaultclass.Name(a, p.Lister, networkingv1.AnnotationIsDefaultIngressClass)
 	return err
 }

@@ -7,7 +7,6 @@ package defaultstorageclass
 
 import (
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/admission"
@@ -15,6 +14,7 @@ import (
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/defaultclass"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -28,31 +28,19 @@ const (
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+	return &Plugin{reader.NewListerHandler(classes, admission.Create)}
+}
+
+func classes(f informers.SharedInformerFactory) reader.Informer[storagelisters.StorageClassLister] {
+	return f.Storage().V1().StorageClasses()
 }
 
 // Plugin sets the storage class of claims.
 type Plugin struct {
-	*admission.Handler
-	classes storagelisters.StorageClassLister
+	*reader.ListerHandler[storagelisters.StorageClassLister]
 }
 
 var _ admission.MutationInterface = &Plugin{}
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	classes := f.Storage().V1().StorageClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.classes == nil {
-		return errors.New("missing storage class lister")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -66,7 +54,10 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if _, asked := claim.Annotations[corev1.BetaStorageClassAnnotation]; asked || claim.Spec.StorageClassName != nil {
 		return nil // the empty class is a class too
 	}
+	if err := p.AwaitReady(a); err != nil {
+		return err
+	}
 	var err error
-	claim.Spec.StorageClassName, err = defaultclass.Name(a, p.Handler, p.classes, isDefaultClass, isDefaultClassBeta)
+	claim.Spec.StorageClassName, err = defaultclass.Name(a, p.Lister, isDefaultClass, isDefaultClassBeta)
 	return err
 }

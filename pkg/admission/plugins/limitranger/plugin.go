@@ -8,7 +8,6 @@ package limitranger
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -25,34 +26,22 @@ const Name = "LimitRanger"
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	return &Plugin{reader.NewListerHandler(ranges, admission.Create, admission.Update)}
+}
+
+func ranges(f informers.SharedInformerFactory) reader.Informer[corelisters.LimitRangeLister] {
+	return f.Core().V1().LimitRanges()
 }
 
 // Plugin applies limit ranges.
 type Plugin struct {
-	*admission.Handler
-	ranges corelisters.LimitRangeLister
+	*reader.ListerHandler[corelisters.LimitRangeLister]
 }
 
 var (
 	_ admission.MutationInterface   = &Plugin{}
 	_ admission.ValidationInterface = &Plugin{}
 )
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	ranges := f.Core().V1().LimitRanges()
-	p.ranges = ranges.Lister()
-	p.SetReadyFunc(ranges.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.ranges == nil {
-		return errors.New("missing limitRange lister")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -113,10 +102,10 @@ func limited(a admission.Attributes) bool {
 
 // rangesOf returns the limit ranges of the request's namespace, by name.
 func (p *Plugin) rangesOf(a admission.Attributes) ([]*corev1.LimitRange, error) {
-	if !p.WaitForReady() {
-		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	if err := p.AwaitReady(a); err != nil {
+		return nil, err
 	}
-	ranges, err := p.ranges.LimitRanges(a.GetNamespace()).List(labels.Everything())
+	ranges, err := p.Lister.LimitRanges(a.GetNamespace()).List(labels.Everything())
 	if err != nil {
 		return nil, admission.NewForbidden(a, fmt.Errorf("unable to %s %v at this time because there was an error enforcing limit ranges", a.GetOperation(), a.GetResource()))
 	}

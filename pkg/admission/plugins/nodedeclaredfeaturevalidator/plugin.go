@@ -14,11 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-helpers/nodedeclaredfeatures"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/boundpods"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -26,22 +26,18 @@ const Name = "NodeDeclaredFeatureValidator"
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Update), features: nodedeclaredfeatures.DefaultFramework}
+	return &Plugin{Handler: reader.NewHandler(admission.Update), features: nodedeclaredfeatures.DefaultFramework}
 }
 
 // Plugin reads a node for each change that the node may not support.
 type Plugin struct {
-	*admission.Handler
-	client   kubernetes.Interface
+	*reader.Handler
 	features *nodedeclaredfeatures.Framework
 	// version is the server's version. Features that all nodes of the version have are not checked.
 	version *version.Version
 }
 
 var _ admission.ValidationInterface = &Plugin{}
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
 // InspectEffectiveVersion implements initializer.WantsEffectiveVersion.
 func (p *Plugin) InspectEffectiveVersion(effective compatibility.EffectiveVersion) {
@@ -50,10 +46,10 @@ func (p *Plugin) InspectEffectiveVersion(effective compatibility.EffectiveVersio
 
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil || p.version == nil {
-		return errors.New("missing client or version")
+	if p.version == nil {
+		return errors.New("missing version")
 	}
-	return nil
+	return p.Handler.ValidateInitialization()
 }
 
 // Validate implements admission.ValidationInterface.
@@ -75,7 +71,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if required.IsEmpty() {
 		return nil
 	}
-	node, err := boundpods.Node(ctx, p.client, a, pod.Spec.NodeName)
+	node, err := boundpods.Node(ctx, p.Client, a, pod.Spec.NodeName)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
 )
 
@@ -35,16 +35,14 @@ const userPrefix = "system:node:"
 // New returns the plugin. Unless anyAudience is set, a node gets tokens of its pods only for audiences that the pods
 // need or that the node is authorized to request.
 func New(anyAudience bool) *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
+	return &Plugin{Handler: reader.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
 }
 
 // Plugin checks the requests of kubelets. It reads objects from the server: there are few kubelets, and informers for
 // all pods and nodes would be expensive.
 type Plugin struct {
-	*admission.Handler
-	client     kubernetes.Interface
-	authorizer authorizer.UnconditionalAuthorizer
-
+	*reader.Handler
+	authorizer  authorizer.UnconditionalAuthorizer
 	anyAudience bool
 }
 
@@ -52,18 +50,15 @@ type Plugin struct {
 // kubelet's request before other plugins change it.
 var _ admission.MutationInterface = &Plugin{}
 
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
 // SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
 func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }
 
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil || p.authorizer == nil {
-		return errors.New("missing client or authorizer")
+	if p.authorizer == nil {
+		return errors.New("missing authorizer")
 	}
-	return nil
+	return p.Handler.ValidateInitialization()
 }
 
 // rules check the requests of a node, by resource. Other resources are not restricted. An error that isn't a status

@@ -38,14 +38,14 @@ func (p *Plugin) podCertificateRequest(ctx context.Context, node string, a admis
 	case pod.Spec.ServiceAccountName != spec.ServiceAccountName:
 		return fmt.Errorf("PodCertificateRequest for pod %q contains serviceAccountName (%q) that differs from running pod (%q)", spec.PodName, spec.ServiceAccountName, pod.Spec.ServiceAccountName)
 	}
-	account, err := p.client.CoreV1().ServiceAccounts(a.GetNamespace()).Get(ctx, spec.ServiceAccountName, metav1.GetOptions{})
+	account, err := p.Client.CoreV1().ServiceAccounts(a.GetNamespace()).Get(ctx, spec.ServiceAccountName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("while retrieving service account %q: %w", spec.ServiceAccountName, err)
 	}
 	if account.UID != spec.ServiceAccountUID {
 		return fmt.Errorf("PodCertificateRequest for pod %q contains serviceAccountUID (%q) that differs from the service account's (%q)", spec.PodName, spec.ServiceAccountUID, account.UID)
 	}
-	own, err := p.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	own, err := p.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("while retrieving node %q: %w", node, err)
 	}

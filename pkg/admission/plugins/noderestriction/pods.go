@@ -106,7 +106,7 @@ func (p *Plugin) podOwner(ctx context.Context, node string, pod *corev1.Pod) err
 	case owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion:
 		return fmt.Errorf("node %q must not set blockOwnerDeletion on an owner reference", node)
 	}
-	object, err := p.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	object, err := p.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return missingError{err}
 	}
@@ -187,7 +187,7 @@ func podStatus(node string, a admission.Attributes) error {
 }
 
 func (p *Plugin) storedPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
-	pod, err := p.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	pod, err := p.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, missingError{err}
 	}

@@ -132,14 +132,14 @@ func (p *Plugin) driverOf(ctx context.Context, pod *corev1.Pod, volume *corev1.V
 }
 
 func (p *Plugin) driverOfClaim(ctx context.Context, namespace, name string) (string, error) {
-	claim, err := p.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	claim, err := p.Client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", orMissing(err, corev1.Resource("persistentvolumeclaim"), name)
 	}
 	if claim.Spec.VolumeName == "" {
 		return "", apierrors.NewNotFound(corev1.Resource("persistentvolume"), "")
 	}
-	volume, err := p.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	volume, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return "", orMissing(err, corev1.Resource("persistentvolume"), claim.Spec.VolumeName)
 	}
@@ -160,7 +160,7 @@ func driverOfVolume(volume *corev1.PersistentVolume) string {
 }
 
 func (p *Plugin) driverNeedsAudience(ctx context.Context, name, audience string) (bool, error) {
-	driver, err := p.client.StorageV1().CSIDrivers().Get(ctx, name, metav1.GetOptions{})
+	driver, err := p.Client.StorageV1().CSIDrivers().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return false, orMissing(err, storagev1.Resource("csidriver"), name)
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/informers"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -21,31 +23,19 @@ const Name = "PersistentVolumeClaimResize"
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Update)}
+	return &Plugin{reader.NewListerHandler(classes, admission.Update)}
+}
+
+func classes(f informers.SharedInformerFactory) reader.Informer[storagelisters.StorageClassLister] {
+	return f.Storage().V1().StorageClasses()
 }
 
 // Plugin checks which claims may grow.
 type Plugin struct {
-	*admission.Handler
-	classes storagelisters.StorageClassLister
+	*reader.ListerHandler[storagelisters.StorageClassLister]
 }
 
 var _ admission.ValidationInterface = &Plugin{}
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	classes := f.Storage().V1().StorageClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.classes == nil {
-		return errors.New("missing storage class lister")
-	}
-	return nil
-}
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -63,8 +53,8 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	if old.Status.Phase != corev1.ClaimBound {
 		return admission.NewForbidden(a, errors.New("Only bound persistent volume claims can be expanded"))
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	if err := p.AwaitReady(a); err != nil {
+		return err
 	}
 	if !p.allowsExpansion(claim, old) {
 		return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and "+
@@ -78,6 +68,6 @@ func (p *Plugin) allowsExpansion(claim, old *corev1.PersistentVolumeClaim) bool 
 	if name == "" || name != storagehelpers.GetPersistentVolumeClaimClass(old) {
 		return false
 	}
-	class, err := p.classes.Get(name)
+	class, err := p.Lister.Get(name)
 	return err == nil && class.AllowVolumeExpansion != nil && *class.AllowVolumeExpansion
 }

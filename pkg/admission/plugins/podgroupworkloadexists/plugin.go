@@ -6,41 +6,27 @@ package podgroupworkloadexists
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
 const Name = "PodGroupWorkloadExists"
 
 // New returns the plugin.
-func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create)} }
+func New() *Plugin { return &Plugin{reader.NewHandler(admission.Create)} }
 
-// Plugin reads the workloads of pod groups.
-type Plugin struct {
-	*admission.Handler
-	client kubernetes.Interface
-}
+// Plugin reads the workloads of pod groups. It has no informer of workloads: they are served on demand, and the informer of a
+// resource that isn't served is never ready.
+type Plugin struct{ *reader.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The plugin has no informer of workloads:
-// they are served on demand, and the informer of a resource that isn't served is never ready.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil {
-		return errors.New("missing client")
-	}
-	return nil
-}
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -55,7 +41,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	name := group.Spec.WorkloadRef.WorkloadName
-	workload, err := p.client.SchedulingV1beta1().Workloads(a.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	workload, err := p.Client.SchedulingV1beta1().Workloads(a.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return admission.NewForbidden(a, fmt.Errorf("workload %q of spec.workloadRef.workloadName does not exist", name))

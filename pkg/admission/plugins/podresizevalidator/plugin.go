@@ -15,10 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/boundpods"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -32,27 +32,13 @@ const (
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Update)}
+	return &Plugin{reader.NewHandler(admission.Update)}
 }
 
 // Plugin reads a node for each pod that is resized.
-type Plugin struct {
-	*admission.Handler
-	client kubernetes.Interface
-}
+type Plugin struct{ *reader.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil {
-		return errors.New("missing client")
-	}
-	return nil
-}
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -63,7 +49,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if pod == nil || err != nil {
 		return err
 	}
-	node, err := boundpods.Node(ctx, p.client, a, pod.Spec.NodeName)
+	node, err := boundpods.Node(ctx, p.Client, a, pod.Spec.NodeName)
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if resource != corev1.Resource("namespaces") && !p.judge.PodSpecExtractor.HasPodSpec(resource) {
 		return nil
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	if err := p.AwaitReady(a); err != nil {
+		return err
 	}
 	response := p.judge.Validate(ctx, attributes{a})
 	for _, text := range response.Warnings {

@@ -7,7 +7,6 @@ package podtopologylabels
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -26,27 +26,13 @@ var copied = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+	return &Plugin{reader.NewHandler(admission.Create)}
 }
 
 // Plugin reads a node for each pod that it labels.
-type Plugin struct {
-	*admission.Handler
-	client kubernetes.Interface
-}
+type Plugin struct{ *reader.Handler }
 
 var _ admission.MutationInterface = &Plugin{}
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil {
-		return errors.New("missing client")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -79,7 +65,7 @@ func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName 
 	if nodeName == "" || len(content.IsPathSegmentName(nodeName)) > 0 {
 		return nil // no client can request such a name
 	}
-	node, err := p.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	node, err := p.Client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

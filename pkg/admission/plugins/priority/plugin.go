@@ -6,7 +6,6 @@ package priority
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
 // Name is the plugin's name.
@@ -25,34 +26,22 @@ const Name = "Priority"
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
+	return &Plugin{reader.NewListerHandler(classes, admission.Create, admission.Update, admission.Delete)}
+}
+
+func classes(f informers.SharedInformerFactory) reader.Informer[schedulinglisters.PriorityClassLister] {
+	return f.Scheduling().V1().PriorityClasses()
 }
 
 // Plugin resolves the priority of pods and pod groups, and validates priority classes.
 type Plugin struct {
-	*admission.Handler
-	classes schedulinglisters.PriorityClassLister
+	*reader.ListerHandler[schedulinglisters.PriorityClassLister]
 }
 
 var (
 	_ admission.MutationInterface   = &Plugin{}
 	_ admission.ValidationInterface = &Plugin{}
 )
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	classes := f.Scheduling().V1().PriorityClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.classes == nil {
-		return errors.New("missing priority class lister")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -124,14 +113,14 @@ func groupChoice(o runtime.Object) *choice {
 
 // resolve sets the fields that follow from the object's class, or from the default class.
 func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	if err := p.AwaitReady(a); err != nil {
+		return err
 	}
 	// Without a default class, the priority is 0 and the pod preempts.
 	class := &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
 	if name := *c.class; name != "" {
 		var err error
-		class, err = p.classes.Get(name)
+		class, err = p.Lister.Get(name)
 		switch {
 		case apierrors.IsNotFound(err):
 			return admission.NewForbidden(a, fmt.Errorf("no PriorityClass with name %v was found", name))
@@ -168,7 +157,7 @@ func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 // defaultClass returns the default class, or nil without one. If concurrent writes have marked two, the lower one
 // counts.
 func (p *Plugin) defaultClass() (*schedulingv1.PriorityClass, error) {
-	classes, err := p.classes.List(labels.Everything())
+	classes, err := p.Lister.List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +182,8 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	if !class.GlobalDefault {
 		return nil
 	}
-	if !p.WaitForReady() {
-		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	if err := p.AwaitReady(a); err != nil {
+		return err
 	}
 	byDefault, err := p.defaultClass()
 	if err != nil {

@@ -14,12 +14,11 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	nodelisters "k8s.io/client-go/listers/node/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/tolerations"
 )
 
@@ -33,41 +32,22 @@ var (
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+	return &Plugin{reader.NewListerHandler(classes, admission.Create)}
+}
+
+func classes(f informers.SharedInformerFactory) reader.Informer[nodelisters.RuntimeClassLister] {
+	return f.Node().V1().RuntimeClasses()
 }
 
 // Plugin applies runtime classes to pods.
 type Plugin struct {
-	*admission.Handler
-	classes nodelisters.RuntimeClassLister
-	client  kubernetes.Interface
+	*reader.ListerHandler[nodelisters.RuntimeClassLister]
 }
 
 var (
 	_ admission.MutationInterface   = &Plugin{}
 	_ admission.ValidationInterface = &Plugin{}
 )
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	classes := f.Node().V1().RuntimeClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.classes == nil {
-		return errors.New("missing RuntimeClass lister")
-	}
-	if p.client == nil {
-		return errors.New("missing RuntimeClass client")
-	}
-	return nil
-}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -127,13 +107,9 @@ func (p *Plugin) podAndClass(ctx context.Context, a admission.Attributes) (*core
 		return pod, nil, nil
 	}
 	name := *pod.Spec.RuntimeClassName
-	class, err := p.classes.Get(name)
+	class, err := reader.Get(ctx, name, p.Lister.Get, p.Client.NodeV1().RuntimeClasses().Get)
 	if apierrors.IsNotFound(err) {
-		// Another process may have written the class to the same storage.
-		class, err = p.client.NodeV1().RuntimeClasses().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil, nil, admission.NewForbidden(a, fmt.Errorf("pod rejected: RuntimeClass %q not found", name))
-		}
+		return nil, nil, admission.NewForbidden(a, fmt.Errorf("pod rejected: RuntimeClass %q not found", name))
 	}
 	return pod, class, err
 }

@@ -12,12 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
@@ -29,38 +28,22 @@ const defaultName = "default"
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	return &Plugin{reader.NewListerHandler(serviceAccounts, admission.Create, admission.Update)}
+}
+
+func serviceAccounts(f informers.SharedInformerFactory) reader.Informer[corelisters.ServiceAccountLister] {
+	return f.Core().V1().ServiceAccounts()
 }
 
 // Plugin sets the service account of pods.
 type Plugin struct {
-	*admission.Handler
-	client   kubernetes.Interface
-	accounts corelisters.ServiceAccountLister
+	*reader.ListerHandler[corelisters.ServiceAccountLister]
 }
 
 var (
 	_ admission.MutationInterface   = &Plugin{}
 	_ admission.ValidationInterface = &Plugin{}
 )
-
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	accounts := f.Core().V1().ServiceAccounts()
-	p.accounts = accounts.Lister()
-	p.SetReadyFunc(accounts.Informer().HasSynced)
-}
-
-// ValidateInitialization implements admission.InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil || p.accounts == nil {
-		return errors.New("missing client or service account lister")
-	}
-	return nil
-}
 
 // podOf returns the pod of a request that may refer to secrets or a service account, else nil: a pod when it is
 // created, or when ephemeral containers are added.
@@ -170,15 +153,11 @@ func validateMirror(pod *corev1.Pod) error {
 
 // account returns the pod's service account.
 func (p *Plugin) account(ctx context.Context, a admission.Attributes, pod *corev1.Pod) (*corev1.ServiceAccount, error) {
-	if !p.WaitForReady() {
-		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	if err := p.AwaitReady(a); err != nil {
+		return nil, err
 	}
 	namespace, name := a.GetNamespace(), pod.Spec.ServiceAccountName
-	account, err := p.accounts.ServiceAccounts(namespace).Get(name)
-	if apierrors.IsNotFound(err) {
-		// Another process may have written the account to the same storage.
-		account, err = p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
-	}
+	account, err := reader.Get(ctx, name, p.Lister.ServiceAccounts(namespace).Get, p.Client.CoreV1().ServiceAccounts(namespace).Get)
 	if apierrors.IsNotFound(err) {
 		err = apierrors.NewNotFound(corev1.Resource("serviceaccount"), name)
 	}

@@ -6,7 +6,6 @@ package defaultclass
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +18,9 @@ type Lister[Class metav1.Object] interface {
 	List(labels.Selector) ([]Class, error)
 }
 
-// Name returns the name of the default class, which one of the annotations marks, or nil without one. It waits until
-// the plugin's handler is ready. Its error is the response to the request.
-func Name[Class metav1.Object](a admission.Attributes, handler *admission.Handler, lister Lister[Class], annotations ...string) (*string, error) {
-	if !handler.WaitForReady() {
-		return nil, admission.NewForbidden(a, errors.New("not yet ready to handle request"))
-	}
+// Name returns the name of the default class, which one of the annotations marks, or nil without one. Its error is the
+// response to the request.
+func Name[Class metav1.Object](a admission.Attributes, lister Lister[Class], annotations ...string) (*string, error) {
 	classes, err := lister.List(labels.Everything())
 	if err != nil {
 		return nil, admission.NewForbidden(a, err)
