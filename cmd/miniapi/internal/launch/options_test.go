@@ -13,6 +13,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
+// parsed returns the options of a command line.
+func parsed(t *testing.T, args []string) *Options {
+	t.Helper()
+	o := NewOptions(server.NewOptions())
+	cmd := &cobra.Command{Use: "test"}
+	o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 func TestFlagsOfKubeAPIServerAlone(t *testing.T) {
 	t.Parallel()
 
@@ -33,12 +45,7 @@ func TestFlagsOfKubeAPIServerAlone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := NewOptions(server.NewOptions())
-			cmd := &cobra.Command{Use: "test"}
-			o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
-			if err := cmd.ParseFlags(test.args); err != nil {
-				t.Fatal(err)
-			}
+			o := parsed(t, test.args)
 			o.kubeOnly.DropAPIs(o.Server.APIs.RuntimeConfig)
 			var warning bytes.Buffer
 			o.kubeOnly.Warn(&warning)
@@ -97,12 +104,7 @@ func TestNodeAudienceGate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := NewOptions(server.NewOptions())
-			cmd := &cobra.Command{Use: "test"}
-			o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
-			if err := cmd.ParseFlags(test.args); err != nil {
-				t.Fatal(err)
-			}
+			o := parsed(t, test.args)
 			if got := o.Server.Admission.AnyNodeAudience; got != test.want {
 				t.Errorf("%s: any audience is allowed: want %t, got %t", test.reason, test.want, got)
 			}
@@ -129,12 +131,7 @@ func TestExcludeReviewsGate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := NewOptions(server.NewOptions())
-			cmd := &cobra.Command{Use: "test"}
-			o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError))
-			if err := cmd.ParseFlags(test.args); err != nil {
-				t.Fatal(err)
-			}
+			o := parsed(t, test.args)
 			if got := o.Server.Admission.ExcludeReviews; got != test.want {
 				t.Errorf("%s: reviews are excluded: want %t, got %t", test.reason, test.want, got)
 			}
