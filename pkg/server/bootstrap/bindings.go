@@ -30,6 +30,7 @@ func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
 		bindCluster("system:volume-scheduler", scheduler),
 		bindCluster("system:node"),
 		bindCluster("system:service-account-issuer-discovery", groupSubject("system:serviceaccounts")),
+		bindCluster("system:cluster-trust-bundle-discovery", groupSubject("system:serviceaccounts")),
 	}
 	for _, role := range controllerRoles() {
 		bindings = append(bindings, bindCluster(role.name, accountSubject(strings.TrimPrefix(role.name, controllerPrefix))))

@@ -79,6 +79,7 @@ func userRoles() []roleSpec {
 			paths("/metrics /metrics/slis /livez /livez/* /readyz /readyz/* /healthz /healthz/*"),
 			paths("/flagz"),
 			paths("/statusz"),
+			allow("get", core, "nodes/metrics"),
 		}},
 		{name: "system:basic-user", rules: []rbacv1.PolicyRule{
 			allow("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
@@ -107,12 +108,14 @@ func userRoles() []roleSpec {
 			allow(write, "networking.k8s.io", "ingresses networkpolicies"),
 			allow(readWrite, "coordination.k8s.io", "leases"),
 			allow(write, "resource.k8s.io", "resourceclaims resourceclaimtemplates"),
+			allow(write, "events.k8s.io", "events"),
 		}},
 		{name: "system:aggregate-to-view", into: toView, rules: []rbacv1.PolicyRule{
 			allow(read, core, inNamespaces+"endpoints persistentvolumeclaims/status pods services/status"),
 			allow(read, core, "bindings events limitranges namespaces/status pods/log pods/status replicationcontrollers/status resourcequotas resourcequotas/status"),
 			allow(read, core, "namespaces"),
 			allow(read, "discovery.k8s.io", "endpointslices"),
+			allow(read, "events.k8s.io", "events"),
 			allow(read, "apps", apps+appsStatus),
 			allow(read, "autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status"),
 			allow(read, "batch", "jobs jobs/status cronjobs cronjobs/status"),

@@ -15,7 +15,7 @@ func NodeRules() []rbacv1.PolicyRule {
 		allow("create get list watch", core, "nodes"),
 		allow("update patch", core, "nodes/status"),
 		allow("update patch", core, "nodes"),
-		allow("create update patch", core, "events"),
+		recordEvents(),
 		allow(read, core, "pods"),
 		allow("create delete", core, "pods"),
 		allow("update patch", core, "pods/status"),
@@ -109,6 +109,7 @@ func componentRoles() []roleSpec {
 		{name: "system:service-account-issuer-discovery", rules: []rbacv1.PolicyRule{
 			paths("/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/"),
 		}},
+		{name: "system:cluster-trust-bundle-discovery", rules: []rbacv1.PolicyRule{allow(read, "certificates.k8s.io", "clustertrustbundles")}},
 		{name: "system:node-proxier", rules: []rbacv1.PolicyRule{
 			allow("list watch", core, "services endpoints"),
 			allow(read, core, "nodes"),
@@ -140,8 +141,10 @@ func componentRoles() []roleSpec {
 			allow(read, "resource.k8s.io", "deviceclasses"),
 			allow("get list watch patch update", "resource.k8s.io", "resourceclaims"),
 			allow("get list watch patch update", "resource.k8s.io", "resourceclaims/status"),
+			allow("create delete", "resource.k8s.io", "resourceclaims"),
+			allow(read, "resource.k8s.io", "devicetaintrules"),
 			allow("patch update", "resource.k8s.io", "resourceclaims/binding"),
-			allow("get list watch patch update", core, "pods/finalizers"),
+			allow("update", core, "pods/finalizers"),
 			allow(read, "resource.k8s.io", "resourceslices"),
 		}},
 	}

@@ -80,6 +80,8 @@ func controllerRoles() []roleSpec {
 			allow(read, resource, "resourceslices"),
 			allow(read, resource, "deviceclasses"),
 			events,
+			allow(patching, resource, "devicetaintrules/status"),
+			allow(read, resource, "devicetaintrules"),
 		}},
 		{name: "disruption-controller", rules: []rbacv1.PolicyRule{
 			allow(read, appsOld, "deployments"),
@@ -137,6 +139,11 @@ func controllerRoles() []roleSpec {
 			allow(read, "external.metrics.k8s.io", "*"),
 			events,
 		}},
+		{name: "kube-apiserver-serving-clustertrustbundle-publisher", rules: []rbacv1.PolicyRule{
+			allow("attest", certificates, "signers", "kubernetes.io/kube-apiserver-serving"),
+			allow("create update delete list watch", certificates, "clustertrustbundles"),
+			events,
+		}},
 		{name: "job-controller", rules: []rbacv1.PolicyRule{
 			allow("get list watch update patch", "batch", "jobs"),
 			allow("update", "batch", "jobs/status"),
@@ -158,6 +165,7 @@ func controllerRoles() []roleSpec {
 			allow(patching, core, "nodes/status"),
 			allow(patching, core, "pods/status"),
 			allow("get list watch delete", core, "pods"),
+			allow(read, "coordination.k8s.io", "leases"),
 			events,
 		}},
 		{name: "persistent-volume-binder", rules: []rbacv1.PolicyRule{
@@ -179,6 +187,9 @@ func controllerRoles() []roleSpec {
 		{name: "pv-protection-controller", rules: []rbacv1.PolicyRule{
 			allow(readUpdate, core, "persistentvolumes"),
 			events,
+		}},
+		{name: "podcertificaterequestcleaner", rules: []rbacv1.PolicyRule{
+			allow("get list watch delete", certificates, "podcertificaterequests"),
 		}},
 		{name: "pvc-protection-controller", rules: []rbacv1.PolicyRule{
 			allow(readUpdate, core, "persistentvolumeclaims"),
@@ -258,6 +269,12 @@ func controllerRoles() []roleSpec {
 			allow("update delete", core, "persistentvolumeclaims"),
 			allow("update", core, "pods/finalizers"),
 			events,
+		}},
+		{name: "storage-version-migrator-controller", rules: []rbacv1.PolicyRule{
+			allow("list patch", "*", "*"),
+			allow("get", "apiextensions.k8s.io", "customresourcedefinitions"),
+			allow("patch", "apiextensions.k8s.io", "customresourcedefinitions/status"),
+			allow("update", "storagemigration.k8s.io", "storageversionmigrations/status"),
 		}},
 		{name: "ttl-after-finished-controller", rules: []rbacv1.PolicyRule{
 			allow("get list watch delete", "batch", "jobs"),

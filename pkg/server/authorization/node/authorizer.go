@@ -232,20 +232,22 @@ func decideResourceSlice(a *Authorizer, node string, request authorizer.Attribut
 	return "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection"
 }
 
-func decidePodCertificateRequest(_ *Authorizer, node string, request authorizer.Attributes) string {
+func decidePodCertificateRequest(a *Authorizer, node string, request authorizer.Attributes) string {
 	if request.GetSubresource() != "" {
 		return "nodes may not access the status subresource of PodCertificateRequests"
 	}
 	switch request.GetVerb() {
 	case "create":
 		return "" // NodeRestriction looks at the pod
+	case "get":
+		return a.needed(node, certificateRequest, request)
 	case "list", "watch":
 		if selects(request, "spec.nodeName", node) {
 			return ""
 		}
 		return "can only list/watch podcertificaterequests with spec.nodeName field selector"
 	}
-	return "only the following verbs are allowed for a PodCertificateRequest: create, list, watch"
+	return "only the following verbs are allowed for a PodCertificateRequest: create, get, list, watch"
 }
 
 // selects tells whether the request is limited to objects with that field.

@@ -3,11 +3,13 @@ package node
 import (
 	"testing"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/informers"
@@ -42,11 +44,17 @@ func TestAuthorizer(t *testing.T) {
 	}
 	attached := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "attached"}, Spec: storagev1.VolumeAttachmentSpec{NodeName: "n1"}}
 
+	request := func(name, node string) *certificatesv1.PodCertificateRequest {
+		return &certificatesv1.PodCertificateRequest{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: certificatesv1.PodCertificateRequestSpec{NodeName: types.NodeName(node)},
+		}
+	}
+
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(
 		pod("mine", "n1", "my-secret", nil),
 		pod("theirs", "n2", "their-secret", nil),
 		pod("mirror", "n1", "mirrored-secret", map[string]string{corev1.MirrorPodAnnotationKey: "x"}),
-		volume, attached,
+		volume, attached, request("mine", "n1"), request("theirs", "n2"),
 	), 0)
 	rules := []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"services"}}}
 	node := New(factory, rules)
@@ -95,6 +103,8 @@ func TestAuthorizer(t *testing.T) {
 		{"requests of its pods", selecting(ask("watch", "certificates.k8s.io", "podcertificaterequests", "", "", ""), "spec.nodeName=n1"), true, "it waits for their certificates"},
 		{"requests of all pods", ask("watch", "certificates.k8s.io", "podcertificaterequests", "", "", ""), false, "others wait for theirs"},
 		{"a request for a pod", ask("create", "certificates.k8s.io", "podcertificaterequests", "", "ns", ""), true, "NodeRestriction looks at the pod"},
+		{"a request of its pod", ask("get", "certificates.k8s.io", "podcertificaterequests", "", "ns", "mine"), true, "the node made it"},
+		{"a request of another node's pod", ask("get", "certificates.k8s.io", "podcertificaterequests", "", "ns", "theirs"), false, "another node made it"},
 		{"issuing", ask("update", "certificates.k8s.io", "podcertificaterequests", "status", "ns", "r"), false, "a node is no signer"},
 		{"own lease", ask("update", "coordination.k8s.io", "leases", "", corev1.NamespaceNodeLease, "n1"), true, "its own"},
 		{"other lease", ask("update", "coordination.k8s.io", "leases", "", corev1.NamespaceNodeLease, "n2"), false, "not its own"},

@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
+	certificatesv1listers "k8s.io/client-go/listers/certificates/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	resourcev1listers "k8s.io/client-go/listers/resource/v1"
 	storagev1listers "k8s.io/client-go/listers/storage/v1"
@@ -25,6 +26,7 @@ const (
 	resourceClaim
 	attachment
 	resourceSlice
+	certificateRequest
 )
 
 // objects are what leads from a node to the objects that it needs.
@@ -33,9 +35,10 @@ type objects struct {
 	volumes     corev1listers.PersistentVolumeLister
 	attachments storagev1listers.VolumeAttachmentLister
 	slices      resourcev1listers.ResourceSliceLister
+	requests    certificatesv1listers.PodCertificateRequestLister
 }
 
-// New reads pods, volumes, attachments and resource slices from shared informers, which the caller starts.
+// New reads pods, volumes, attachments, resource slices and certificate requests of pods from shared informers, which the caller starts.
 // Rules are what every node may do: those of the cluster role system:node.
 func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
 	a := &Authorizer{rules: rules, objects: &objects{
@@ -43,6 +46,7 @@ func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *
 		volumes:     informers.Core().V1().PersistentVolumes().Lister(),
 		attachments: informers.Storage().V1().VolumeAttachments().Lister(),
 		slices:      informers.Resource().V1().ResourceSlices().Lister(),
+		requests:    informers.Certificates().V1().PodCertificateRequests().Lister(),
 	}}
 	a.AuthorizerFunc = a.authorize
 	return a
@@ -57,6 +61,9 @@ func (o *objects) needs(node string, kind objectKind, namespace, name string) bo
 	case resourceSlice:
 		slice, err := o.slices.Get(name)
 		return err == nil && slice.Spec.NodeName != nil && *slice.Spec.NodeName == node
+	case certificateRequest:
+		request, err := o.requests.PodCertificateRequests(namespace).Get(name)
+		return err == nil && string(request.Spec.NodeName) == node
 	case pod:
 		pod, err := o.pods.Pods(namespace).Get(name)
 		return err == nil && pod.Spec.NodeName == node
