@@ -282,6 +282,24 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
+// The codecs of a server follow its gates, whatever gates the servers before it had. The test isn't parallel: no other
+// server may run meanwhile.
+func TestCodecsFollowGates(t *testing.T) {
+	for _, on := range []bool{false, true, false} {
+		srv, err := miniapitest.New(t.Context(), miniapitest.WithFeatureGates(map[string]bool{"CBORServingAndStorage": on}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = srv.Client().CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/default").SetHeader("Accept", "application/cbor").DoRaw(t.Context())
+		if got := err == nil; got != on {
+			t.Errorf("a namespace in CBOR: %t (%v), want %t", got, err, on)
+		}
+		if err := srv.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A start ends with its context at any stage and leaves nothing; see TestMain.
 func TestStartCancelled(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
@@ -20,9 +19,14 @@ import (
 // It must not be changed.
 func (t *Table) Scheme() *runtime.Scheme { return t.scheme }
 
-// Codecs are the serializers of Scheme: JSON, YAML, protobuf and, if the process has
-// turned on the feature gate CBORServingAndStorage by the first call, CBOR.
-func (t *Table) Codecs() serializer.CodecFactory { return t.codecs() }
+// Codecs are the serializers of Scheme: JSON, YAML, protobuf and, while the feature gate CBORServingAndStorage is on,
+// CBOR. It is called after the flags are parsed: the gate may be among them.
+func (t *Table) Codecs() serializer.CodecFactory {
+	if utilfeature.DefaultFeatureGate.Enabled(features.CBORServingAndStorage) {
+		return t.cborCodecs()
+	}
+	return t.codecs()
+}
 
 // ParameterCodec decodes query parameters into options, those of connect
 // subresources included.
@@ -31,14 +35,10 @@ func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewPara
 // codecOptions are those that k8s.io/apiserver gives its own groups: long lists are
 // encoded item by item.
 func codecOptions() []serializer.CodecFactoryOptionsMutator {
-	options := []serializer.CodecFactoryOptionsMutator{
+	return []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),
 		serializer.WithStreamingCollectionEncodingToProtobuf(),
 	}
-	if utilfeature.DefaultFeatureGate.Enabled(features.CBORServingAndStorage) {
-		options = append(options, serializer.WithSerializer(cbor.NewSerializerInfo))
-	}
-	return options
 }
 
 // fillScheme registers what the groups and their rows say of types. The hub of a group may be

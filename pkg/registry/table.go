@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/names"
@@ -17,8 +18,9 @@ import (
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme
-	// codecs is called after the flags are parsed: the feature gates that it asks may be among them.
-	codecs func() serializer.CodecFactory
+	// codecs and cborCodecs are those without and with the feature gate CBORServingAndStorage, each made at its first
+	// use. Servers of a process that don't run at the same time may have different gates.
+	codecs, cborCodecs func() serializer.CodecFactory
 }
 
 // NewTable makes a table of groups. It reports types that are registered twice and
@@ -27,6 +29,9 @@ func NewTable(groups ...Group) (*Table, error) {
 	t := &Table{groups: groups, scheme: runtime.NewScheme()}
 	t.codecs = sync.OnceValue(func() serializer.CodecFactory {
 		return serializer.NewCodecFactory(t.scheme, codecOptions()...)
+	})
+	t.cborCodecs = sync.OnceValue(func() serializer.CodecFactory {
+		return serializer.NewCodecFactory(t.scheme, append(codecOptions(), serializer.WithSerializer(cbor.NewSerializerInfo))...)
 	})
 	if err := t.fillScheme(); err != nil {
 		return nil, err

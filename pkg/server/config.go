@@ -85,7 +85,8 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
 		// Meanwhile, etcd elects itself.
-		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildAudit,
+		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission,
+		func(context.Context) error { return audit.Apply(o.Audit, c.generic) },
 		c.buildStorage,
 	}
 	for _, step := range steps {
@@ -152,7 +153,7 @@ func (c *Config) applyServerRun(context.Context) error {
 		// The tracked counts are for flow control.
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
-	c.generic.BuildHandlerChainFunc = c.buildHandlerChain
+	c.generic.BuildHandlerChainFunc = handlerChain(c)
 	c.generic.EnableIndex = false     // installed apart, with the groups
 	c.generic.EnableDiscovery = false // so is it
 	// Both are served when first asked for: see package openapi. apiextensions needs its own to be set.
@@ -195,5 +196,3 @@ func (c *Config) buildStorage(context.Context) error {
 	}
 	return buildPeers(c, factory)
 }
-
-func (c *Config) buildAudit(context.Context) error { return audit.Apply(c.options.Audit, c.generic) }

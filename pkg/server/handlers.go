@@ -19,17 +19,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// buildHandlerChain is the library's, with what is served before its own mux.
-func (c *Config) buildHandlerChain(next http.Handler, config *genericapiserver.Config) http.Handler {
-	handler := c.apis.handler(next)
-	if wrap := c.options.WrapHandler; wrap != nil {
-		handler = wrap(handler)
+// handlerChain is the library's, with what is served before its own mux.
+func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
+	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
+		handler := c.apis.handler(next)
+		if wrap := c.options.WrapHandler; wrap != nil {
+			handler = wrap(handler)
+		}
+		c.listener.LongRunning = func(req *http.Request) bool {
+			info, err := config.RequestInfoResolver.NewRequestInfo(req)
+			return err == nil && config.LongRunningFunc(req, info)
+		}
+		return requestlog.Handler(c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, config)), config, c.options.LogRequest)
 	}
-	c.listener.LongRunning = func(req *http.Request) bool {
-		info, err := config.RequestInfoResolver.NewRequestInfo(req)
-		return err == nil && config.LongRunningFunc(req, info)
-	}
-	return requestlog.Handler(c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, config)), config, c.options.LogRequest)
 }
 
 // notFound answers requests that no part of the server knows, with a Status.

@@ -21,8 +21,8 @@ var shared = struct {
 	// are needed. No server changes them.
 	schemas func() *openapi.Schemas
 	// copies are the objects of every cluster, as one server has prepared and validated them. They are the same for most
-	// servers, and to copy them is half of the time that a later server takes to start. A server for which an object is
-	// different prepares its own.
+	// servers, and to copy them is half of the time that a later server takes to start. A server prepares its own where
+	// the object is different, and if no server had its feature gates and versions before.
 	copies *seed.Copies
 }{
 	process: process.New(),

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
@@ -51,11 +52,11 @@ func (s *Server) syncInformers(starting context.Context) error {
 		aggregator.Start()
 	}
 	if err := s.config.clients.informers.WaitForSync(ctx); err != nil {
-		return fmt.Errorf("waiting for informers: %w", s.orWhyUnlisted(starting, err))
+		return fmt.Errorf("waiting for informers: %w", orWhyUnlisted(starting, s.config.clients.typed, err))
 	}
 	for informer, synced := range s.config.apis.customResources.Informers().WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("waiting for the informer of %s: %w", informer, s.orWhyUnlisted(starting, context.Cause(ctx)))
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, orWhyUnlisted(starting, s.config.clients.typed, context.Cause(ctx)))
 		}
 	}
 	return nil
@@ -63,10 +64,10 @@ func (s *Server) syncInformers(starting context.Context) error {
 
 // orWhyUnlisted asks for what an informer of the library's waits for in vain, which doesn't say why, and adds the answer
 // to an error, unless starting ends before.
-func (s *Server) orWhyUnlisted(starting context.Context, err error) error {
+func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
-	reason := s.config.clients.typed.Discovery().RESTClient().Get().
+	reason := client.Discovery().RESTClient().Get().
 		AbsPath(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName, "v1", "customresourcedefinitions").Param("limit", "1").Do(ctx).Error()
 	if reason == nil || starting.Err() != nil {
 		return err
@@ -81,7 +82,7 @@ func (s *Server) orWhyUnlisted(starting context.Context, err error) error {
 func (s *Server) becomeReady(starting, serving context.Context) error {
 	ctx, giveUp := context.WithTimeout(serving, startTimeout)
 	defer giveUp()
-	client := health.Client{REST: s.config.clients.typed.Discovery().RESTClient(), OfEncryption: s.config.ofEncryption}
+	client := health.Client{REST: s.config.clients.typed.Discovery().RESTClient(), OfEncryption: s.config.options.ofEncryption}
 	defer context.AfterFunc(starting, func() {
 		_ = client.Await(ctx, health.Started())
 		giveUp()
@@ -90,7 +91,7 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	defer cancel()
 	if err := s.ensureObjects(ensuring); bootstrap.IsRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
 		klog.ErrorS(err, "what every cluster has isn't all there, and is tried again")
-		s.background.Go(func() { s.ensureObjectsLater(serving) })
+		s.background.Go(func() { ensureObjectsLater(serving, s.config) })
 	} else if err != nil {
 		return fmt.Errorf("creating what every cluster has: %w", err)
 	}
@@ -116,9 +117,9 @@ func (s *Server) ensureObjects(ctx context.Context) error {
 }
 
 // ensureObjectsLater returns when everything is there, or ctx has ended.
-func (s *Server) ensureObjectsLater(ctx context.Context) {
+func ensureObjectsLater(ctx context.Context, c *Config) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(ctx context.Context) (bool, error) {
-		return bootstrap.Ensure(ctx, s.config.clients.typed, clusterConfig(s.config)) == nil, nil
+		return bootstrap.Ensure(ctx, c.clients.typed, clusterConfig(c)) == nil, nil
 	})
 }
 
@@ -128,14 +129,14 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
 		return nil
 	}
-	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Unreadable: c.ofEncryption}
+	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
 	s.seeded, err = seeder.Seed(ctx, clusterConfig(c))
 	return err
 }
 
 // ofEncryption names the flag by which what is stored is encrypted, if it was given.
-func (c *Config) ofEncryption(err error) error {
-	return etcd.OfEncryption(c.options.Etcd.EncryptionProviderConfigFilepath, err)
+func (o CompletedOptions) ofEncryption(err error) error {
+	return etcd.OfEncryption(o.Etcd.EncryptionProviderConfigFilepath, err)
 }
 
 // clusterConfig says what the objects that every cluster has depend on.

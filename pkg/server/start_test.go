@@ -67,8 +67,8 @@ func TestOrWhyUnlisted(t *testing.T) {
 					_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no audit", "code": 500}`))
 				}
 			}))
-			s := &Server{config: &Config{clients: clients{typed: kubernetes.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})}}}
-			if got := s.orWhyUnlisted(starting, errors.New("it took too long")); got.Error() != test.want {
+			client := kubernetes.NewForConfigOrDie(&rest.Config{Host: "https://localhost", Transport: apiServer})
+			if got := orWhyUnlisted(starting, client, errors.New("it took too long")); got.Error() != test.want {
 				t.Errorf("%s: %v, want %s", test.reason, got, test.want)
 			}
 		})

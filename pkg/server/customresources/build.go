@@ -37,7 +37,7 @@ type Config struct {
 
 // Build builds the server of the custom resources, once.
 func (r *Resources) Build(c Config) error {
-	config, err := r.libraryConfig(c)
+	config, err := libraryConfig(r, c)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *Resources) Build(c Config) error {
 
 // libraryConfig is the configuration of apiextensions-apiserver, whose requests come through the handler chain of the
 // server.
-func (r *Resources) libraryConfig(c Config) (*crdserver.Config, error) {
+func libraryConfig(r *Resources, c Config) (*crdserver.Config, error) {
 	g := c.Generic
 	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	g.OpenAPIV3Config = c.OpenAPI

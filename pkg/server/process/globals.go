@@ -68,6 +68,11 @@ func (g *Globals) AddMetrics() {
 	g.ComponentGlobalsRegistry.AddMetrics()
 }
 
+// Key is the same for servers that want the same gates and versions.
+func (g *Globals) Key() string {
+	return fmt.Sprint(g.wanted.emulated, g.wanted.compatible, g.wanted.given)
+}
+
 // Enter makes the process's gates and versions those of the server, or returns an error if servers run that have
 // others. A caller that gets no error calls leave when the server needs them no longer.
 func (g *Globals) Enter() (leave func() error, err error) { return g.process.enter(g.wanted) }

@@ -17,7 +17,14 @@ import (
 // Copies are objects as they were given and as they were stored, by where they belong. The zero value is ready for use.
 // The objects that every cluster has are the same for most servers: what one server has prepared and validated, others
 // can copy.
-type Copies struct{ byPlace sync.Map }
+type Copies struct{ byKey sync.Map }
+
+// copyKey is where an object belongs, in servers with the same settings: another emulated version or feature gate may
+// give an object other fields.
+type copyKey struct {
+	settings string
+	place
+}
 
 // place is where an object belongs.
 type place struct {
@@ -37,13 +44,13 @@ var equal = conversion.EqualitiesOrDie(func(metav1.Time, metav1.Time) bool { ret
 
 // add remembers an object, which must be all that is stored for it: a Service has an address, which is
 // another object.
-func (c *Copies) add(p place, given, object runtime.Object) {
-	c.byPlace.Store(p, seeded{given, object.DeepCopyObject()})
+func (c *Copies) add(key copyKey, given, object runtime.Object) {
+	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }
 
 // get returns what would be stored of an object, as of now; nil if nobody knows.
-func (c *Copies) get(p place, given runtime.Object) runtime.Object {
-	found, ok := c.byPlace.Load(p)
+func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
+	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {
 		return nil
 	}

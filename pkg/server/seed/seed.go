@@ -27,8 +27,10 @@ type Seeder struct {
 	Writer *Writer
 	// Member is the etcd. Only of an embedded one is known that it has nothing.
 	Member *storage.Member
-	// Copies are shared with other servers of the process.
-	Copies *Copies
+	// Copies are shared with other servers of the process. Those of servers with the same Settings, which are feature
+	// gates and versions, are used.
+	Copies   *Copies
+	Settings string
 	// Unreadable is told why objects that are stored can't be read.
 	Unreadable func(error) error
 }
@@ -87,12 +89,13 @@ func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Recor
 	if feed == nil {
 		return storage.Record{}, fmt.Errorf("%s aren't stored", resource.GroupResource())
 	}
-	object := s.Copies.get(where, given)
+	key := copyKey{s.Settings, where}
+	object := s.Copies.get(key, given)
 	if object == nil {
 		if object, err = s.Writer.Create(ctx, given, metav1.DryRunAll); err != nil {
 			return storage.Record{}, fmt.Errorf("%s %s: %w", where.kind.Kind, where.name, err)
 		}
-		s.Copies.add(where, given, object)
+		s.Copies.add(key, given, object)
 	}
 	return feed.Record(ctx, where.namespace, where.name, object)
 }
