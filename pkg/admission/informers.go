@@ -40,7 +40,7 @@ import (
 )
 
 // Informers is a SharedInformerFactory whose informers a [Barrier] observes. It can be passed wherever client-go's own
-// factory is expected.
+// factory is expected. Most of its methods are the accessors of that interface, one for each API group.
 type Informers struct {
 	informers.SharedInformerFactory
 	barrier *Barrier
@@ -156,7 +156,8 @@ func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 	return nil
 }
 
-// The accessors of client-go's factory pass that factory to the groups. These accessors pass f instead.
+// The accessors of client-go's factory pass that factory to the groups. These accessors pass f instead. A test notices a
+// group that an upgrade of client-go adds.
 
 // Admissionregistration implements informers.SharedInformerFactory.
 func (f *Informers) Admissionregistration() admissionregistration.Interface {

@@ -1,32 +1,79 @@
 package admission
 
 import (
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
 )
 
-// Each accessor of client-go's factory has its counterpart here. An accessor that a later client-go adds would return
-// informers that no barrier observes.
-func TestInformersHaveEveryGroup(t *testing.T) {
+// accessors are the methods of a type of package informers that take nothing and return something of that package: the
+// groups of a factory, the versions of a group, the informers of a version.
+func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]reflect.Value {
+	t.Helper()
+	found := map[string]reflect.Value{}
+	for m := range as.Methods() {
+		if m.Type.NumIn() == 0 && m.Type.NumOut() == 1 && strings.HasPrefix(m.Type.Out(0).PkgPath(), "k8s.io/client-go/informers/") {
+			found[m.Name] = of.MethodByName(m.Name).Call(nil)[0]
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s has no accessors", as)
+	}
+	return found
+}
+
+// Every informer that client-go's factory has comes from this factory, and the barrier observes it: those of groups that
+// an upgrade of client-go adds, too, whose accessors would be the embedded factory's until they are repeated here.
+func TestInformersAreObserved(t *testing.T) {
 	t.Parallel()
-	factory := NewInformers(fake.NewClientset(), NewBarrier(t.Context()), nil)
-	accessors := reflect.TypeFor[informers.SharedInformerFactory]()
-	groups := 0
-	for i := range accessors.NumMethod() {
-		accessor := accessors.Method(i)
-		if accessor.Type.NumIn() != 0 || accessor.Type.NumOut() != 1 || accessor.Type.Out(0).Name() != "Interface" {
-			continue // no accessor of a group
-		}
-		groups++
-		group := reflect.ValueOf(factory).MethodByName(accessor.Name).Call(nil)[0].Elem().Elem()
-		if of := group.FieldByName("factory").Elem(); of.Pointer() != reflect.ValueOf(factory).Pointer() {
-			t.Errorf("%s: want informers of this factory, got those of a %s", accessor.Name, of.Type())
+	client := fake.NewClientset()
+	factory := NewInformers(client, NewBarrier(t.Context()), nil)
+	library := informers.NewSharedInformerFactory(client, 0)
+	for group, versions := range accessors(t, reflect.ValueOf(factory), reflect.TypeFor[informers.SharedInformerFactory]()) {
+		for version, resources := range accessors(t, versions, versions.Type()) {
+			for resource, typed := range accessors(t, resources, resources.Type()) {
+				name := group + "()." + version + "()." + resource + "()"
+				made, ok := typed.Interface().(interface {
+					Informer() cache.SharedIndexInformer
+				})
+				if !ok {
+					t.Errorf("%s has no informer", name)
+					continue
+				}
+				before := observed(factory.barrier)
+				made.Informer()
+				switch added := observed(factory.barrier).Difference(before); {
+				case added.Len() != 1:
+					t.Errorf("the barrier doesn't observe %s: repeat the accessor %s in informers.go", name, group)
+				case !isResource(library, added.UnsortedList()[0].resource):
+					t.Errorf("%s is observed as %s, which is no resource of client-go: writes of it wait for nothing", name, added.UnsortedList()[0].resource)
+				}
+			}
 		}
 	}
-	if groups < 20 {
-		t.Errorf("want the accessors of all groups, got %d", groups)
+}
+
+func observed(b *Barrier) sets.Set[*observedInformer] {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return sets.New(slices.Concat(slices.Collect(maps.Values(b.informers))...)...)
+}
+
+// isResource says whether a factory has an informer of a resource in one of its versions.
+func isResource(factory informers.SharedInformerFactory, resource schema.GroupResource) bool {
+	for _, gv := range scheme.Scheme.PrioritizedVersionsForGroup(resource.Group) {
+		if _, err := factory.ForResource(gv.WithResource(resource.Resource)); err == nil {
+			return true
+		}
 	}
+	return false
 }

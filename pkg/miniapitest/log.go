@@ -22,6 +22,8 @@ type serverLog struct {
 	lines []string
 	// before is the number of lines that were dropped.
 	before int
+	// warnings are about options that don't do what they ask for.
+	warnings []string
 	// to gets the lines as they come. It is nil if the lines are only kept.
 	to io.Writer
 }
@@ -52,6 +54,21 @@ func (l *serverLog) add(line string) {
 		l.before++
 	}
 	l.lines = append(l.lines, line)
+}
+
+// warn takes a warning about the options. The log has it, too.
+func (l *serverLog) warn(warning string) {
+	l.add("Warning: " + warning)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings = append(l.warnings, warning)
+}
+
+// warned returns the warnings.
+func (l *serverLog) warned() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.warnings)
 }
 
 // explain adds the log to the error of a start.

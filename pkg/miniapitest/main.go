@@ -14,7 +14,8 @@ import (
 //		os.Exit(miniapitest.Main(m, &srv, miniapitest.WithCRDs("config/crd")))
 //	}
 //
-// If a test fails, the end of the server's log goes to standard error.
+// The warnings that "miniapi serve" would print go to standard error. If a test fails, the end of the server's log goes
+// there, too.
 //
 // Main is for tests that don't disturb each other. Other tests call Start, or call Reset one after the other.
 func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
@@ -36,6 +37,9 @@ func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 			fmt.Fprintf(os.Stderr, "miniapitest: the server's log:\n%s\n", log)
 		}
 	}()
+	for _, warning := range s.log.warned() {
+		fmt.Fprintln(os.Stderr, "miniapitest: warning:", warning)
+	}
 	*srv = s
 	return m.Run()
 }

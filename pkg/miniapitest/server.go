@@ -30,7 +30,8 @@ type Server struct {
 }
 
 // Start starts a server for a test, and stops it when the test and its subtests have ended. If the server can't start,
-// the test fails at once, with the reason. If the test fails, its output has the end of the server's log. Where there
+// the test fails at once, with the reason. The test's log has the warnings that "miniapi serve" would print. If the test
+// fails, its output has the end of the server's log. Where there
 // is no test, as in TestMain, call Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
@@ -38,6 +39,9 @@ func Start(t testing.TB, opts ...Option) *Server {
 	s, err := start(context.WithoutCancel(t.Context()), nil, opts)
 	if err != nil {
 		t.Fatalf("miniapitest: %v", err)
+	}
+	for _, warning := range s.log.warned() {
+		t.Logf("miniapitest: warning: %s", warning)
 	}
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
@@ -105,7 +109,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 		return nil, err
 	}
 	o.description.Services, o.description.Callers = o.placedServices(webhooks.address()), o.neededCallers()
-	started, err := o.engine.Start(ctx, o.description, engine.Events{Log: log.add, Audit: o.takeAudit(log), Configured: webhooks.serve})
+	started, err := o.engine.Start(ctx, o.description, engine.Events{Log: log.add, Warn: log.warn, Audit: o.takeAudit(log), Configured: webhooks.serve})
 	if err != nil {
 		return nil, errors.Join(err, webhooks.close())
 	}

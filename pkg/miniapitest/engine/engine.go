@@ -18,6 +18,8 @@ type Events struct {
 	// Log takes each line of the server's log, in order. The last call comes before the end of Stop or of a failed
 	// start.
 	Log func(line string)
+	// Warn takes each warning about options that don't do what they ask for. The last call comes before Start returns.
+	Warn func(warning string)
 	// Audit takes each audit event, an Event of audit.k8s.io/v1 in JSON. The request that the event is about waits for
 	// the return. Audit is called only if the description asks for audit events.
 	Audit func(event []byte)

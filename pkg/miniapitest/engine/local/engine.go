@@ -69,6 +69,9 @@ func build(ctx context.Context, o *server.Options, d engine.Description, events 
 	if err != nil {
 		return nil, err
 	}
+	for _, warning := range completed.Warnings() {
+		events.Warn(warning)
+	}
 	config, err := completed.Config(ctx)
 	if err != nil {
 		return nil, err
