@@ -61,7 +61,7 @@ var severalVersions = []struct {
 	kind: "HorizontalPodAutoscaler", reason: "both versions are served today, and write metrics differently",
 	versions: []string{"autoscaling/v1", "autoscaling/v2"},
 	spec: func(string) map[string]any {
-		return map[string]any{"scaleTargetRef": map[string]any{"kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
+		return map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
 	},
 }, {
 	kind: "PodDisruptionBudget", reason: "an empty selector means something else in v1",

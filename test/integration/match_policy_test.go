@@ -236,7 +236,7 @@ func TestMatchPolicyConversion(t *testing.T) {
 	const rollback = "deprecated.deployment.rollback.to" // spec.rollbackTo.revision of old versions
 	srv := miniapitest.Start(t, miniapitest.Legacy())
 	autoscaler := func(version, name string, spec map[string]any) *unstructured.Unstructured {
-		fields := map[string]any{"scaleTargetRef": map[string]any{"kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
+		fields := map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
 		maps.Copy(fields, spec)
 		return object(version, "HorizontalPodAutoscaler", name, map[string]any{"spec": fields})
 	}

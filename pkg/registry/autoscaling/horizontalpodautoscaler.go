@@ -1,6 +1,7 @@
 package autoscaling
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -88,14 +89,14 @@ func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) 
 // validateHorizontalPodAutoscaler checks a new autoscaler.
 func validateHorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(autoscalerSpec(&o.Spec))
+	f.Merge(autoscalerSpec(&o.Spec, nil))
 	return f.Errs
 }
 
 // validateHorizontalPodAutoscalerUpdate checks an autoscaler that replaces another.
 func validateHorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(autoscalerSpec(&o.Spec))
+	f.Merge(autoscalerSpec(&o.Spec, &old.Spec))
 	return f.Errs
 }
 
@@ -107,7 +108,8 @@ func validateHorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.Horizonta
 	return f.Errs
 }
 
-func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
+// autoscalerSpec checks a spec that replaces an old one, or none.
+func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
 	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas < 0,
@@ -115,9 +117,9 @@ func autoscalerSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.Error
 	f.AddIf(spec.MaxReplicas < 1, field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than 0"))
 	f.AddIf(spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas,
 		field.Invalid(path.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
-	f.Merge(scaleTarget(path.Child("scaleTargetRef"), &spec.ScaleTargetRef))
+	f.Merge(reference(path.Child("scaleTargetRef"), &spec.ScaleTargetRef, scaleTargetVersion(spec, old)))
 	for i := range spec.Metrics {
-		f.Merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i]))
+		f.Merge(metricSpec(path.Child("metrics").Index(i), &spec.Metrics[i], describedObjectVersion(old)))
 	}
 	f.AddIf(spec.MinReplicas != nil && *spec.MinReplicas == 0 && !slices.ContainsFunc(spec.Metrics, measuredWithoutPods),
 		field.Forbidden(path.Child("metrics"), "must specify at least one Object or External metric to support scaling to zero replicas"))
@@ -133,10 +135,51 @@ func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 }
 
-func scaleTarget(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {
+// checkVersion says what is wrong with the apiVersion of a reference.
+type checkVersion func(apiVersion string) error
+
+func anyVersion(string) error { return nil }
+
+func wellFormedVersion(apiVersion string) error {
+	_, err := schema.ParseGroupVersion(apiVersion)
+	return err
+}
+
+func versionWithGroup(apiVersion string) error {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err == nil && gv.Group == "" {
+		err = errors.New("apiVersion must specify API group")
+	}
+	return err
+}
+
+// scaleTargetVersion is how the apiVersion of the scale target is checked. A target of the same kind as before may keep a
+// wrong one, and the core group has one kind that scales.
+func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
+	switch target := spec.ScaleTargetRef; {
+	case old != nil && old.ScaleTargetRef.APIVersion == target.APIVersion && old.ScaleTargetRef.Kind == target.Kind:
+		return anyVersion
+	case target.Kind == "ReplicationController":
+		return wellFormedVersion
+	}
+	return versionWithGroup
+}
+
+// describedObjectVersion is how the apiVersion of the object of a metric is checked. A spec that had a wrong one may have
+// others.
+func describedObjectVersion(old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
+	if old != nil && slices.ContainsFunc(old.Metrics, func(m autoscalingv2.MetricSpec) bool {
+		return m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && wellFormedVersion(m.Object.DescribedObject.APIVersion) != nil
+	}) {
+		return anyVersion
+	}
+	return wellFormedVersion
+}
+
+func reference(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference, version checkVersion) field.ErrorList {
 	f := validation.Findings{Errs: validation.Required(content.IsPathSegmentName, path.Child("kind"), ref.Kind)}
 	f.Merge(validation.Required(content.IsPathSegmentName, path.Child("name"), ref.Name))
-	if _, err := schema.ParseGroupVersion(ref.APIVersion); err != nil {
+	if err := version(ref.APIVersion); err != nil {
 		f.Add(field.Invalid(path.Child("apiVersion"), ref.APIVersion, err.Error()))
 	}
 	return f.Errs
@@ -151,10 +194,10 @@ type metricSource struct {
 	check func(*field.Path) field.ErrorList
 }
 
-func metricSources(m *autoscalingv2.MetricSpec) []metricSource {
+func metricSources(m *autoscalingv2.MetricSpec, version checkVersion) []metricSource {
 	return []metricSource{
 		{autoscalingv2.ObjectMetricSourceType, "object", m.Object != nil, func(path *field.Path) field.ErrorList {
-			f := validation.Findings{Errs: scaleTarget(path.Child("describedObject"), &m.Object.DescribedObject)}
+			f := validation.Findings{Errs: reference(path.Child("describedObject"), &m.Object.DescribedObject, version)}
 			f.Merge(metricIdentifier(path.Child("metric"), m.Object.Metric.Name), metricTarget(path.Child("target"), &m.Object.Target))
 			f.AddIf(m.Object.Target.Value == nil && m.Object.Target.AverageValue == nil,
 				field.Required(path.Child("target", "averageValue"), "must set either a target value or averageValue"))
@@ -194,14 +237,14 @@ func metricSources(m *autoscalingv2.MetricSpec) []metricSource {
 }
 
 // metricSpec checks that a metric has the source that its type names, and no other.
-func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec) field.ErrorList {
+func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec, version checkVersion) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
 	f.Merge(validation.OneOf(path.Child("type"), m.Type, autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType,
 		autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType, autoscalingv2.ResourceMetricSourceType))
 	var missing, others validation.Findings
 	n := 0
-	for _, source := range metricSources(m) {
+	for _, source := range metricSources(m, version) {
 		if source.set {
 			n++
 			if n == 1 {

@@ -40,10 +40,50 @@ func TestAutoscalersToZero(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"},
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"},
 				MinReplicas:    &test.least, MaxReplicas: 2, Metrics: test.metrics,
 			}}
 			registrytest.WantErrors(t, test.reason, validateHorizontalPodAutoscaler(h), test.want...)
+		})
+	}
+}
+
+func TestReferencesOfAutoscalers(t *testing.T) {
+	t.Parallel()
+	spec := func(kind, apiVersion string, described ...string) autoscalingv2.HorizontalPodAutoscalerSpec {
+		s := autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: "d"}, MaxReplicas: 2,
+		}
+		for _, apiVersion := range described {
+			s.Metrics = append(s.Metrics, autoscalingv2.MetricSpec{Type: autoscalingv2.ObjectMetricSourceType, Object: &autoscalingv2.ObjectMetricSource{
+				DescribedObject: autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: "Service", Name: "s"},
+				Metric:          autoscalingv2.MetricIdentifier{Name: "requests"},
+				Target:          autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: ptr.To(resource.MustParse("1"))},
+			}})
+		}
+		return s
+	}
+	const noGroup = `spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group`
+	deployment := spec("Deployment", "apps/v1")
+	for _, test := range []struct {
+		name, reason string
+		old          *autoscalingv2.HorizontalPodAutoscalerSpec
+		spec         autoscalingv2.HorizontalPodAutoscalerSpec
+		want         []string
+	}{
+		{"target without a group", "the autoscaler's controller can't find it", nil, spec("Deployment", ""), []string{noGroup}},
+		{"replication controller", "the core group has no name", nil, spec("ReplicationController", "v1"), nil},
+		{"target without a group as before", "older autoscalers stay changeable", ptr.To(spec("Deployment", "")), spec("Deployment", ""), nil},
+		{"target without a group any more", "the reference is changed", &deployment, spec("Deployment", ""), []string{noGroup}},
+		{"object of the core group", "objects of metrics needn't scale", nil, spec("Deployment", "apps/v1", "v1", ""), nil},
+		{"object of a wrong version", "nothing has it", nil, spec("Deployment", "apps/v1", "a/b/c"),
+			[]string{`spec.metrics[0].object.describedObject.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c`}},
+		{"object of a wrong version as before", "older autoscalers stay changeable", ptr.To(spec("Deployment", "apps/v1", "a/b/c")),
+			spec("Deployment", "apps/v1", "v1", "d/e/f"), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, test.reason, autoscalerSpec(&test.spec, test.old), test.want...)
 		})
 	}
 }

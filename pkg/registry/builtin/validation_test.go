@@ -329,7 +329,7 @@ func TestKinds(t *testing.T) {
 		{
 			name: "autoscaler", reason: "a metric has the source that its type names",
 			errs: created(t, &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"}, MinReplicas: ptr.To[int32](3), MaxReplicas: 2,
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"}, MinReplicas: ptr.To[int32](3), MaxReplicas: 2,
 				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.PodsMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
 					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}}}}),
 			want: []string{
