@@ -64,7 +64,7 @@ func TestFindKubectl(t *testing.T) {
 func TestAssetsWithoutKubectl(t *testing.T) {
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)
-	kept := file(t, "kubectl", "of nobody's PATH")
+	kept := file(t, "kubectl", "not on the PATH")
 	for _, test := range []struct {
 		name   string
 		make   func(kubectl string) error
@@ -73,8 +73,8 @@ func TestAssetsWithoutKubectl(t *testing.T) {
 	}{
 		{"nothing", func(string) error { return nil }, false, "there is none to link to"},
 		{"dangling link", func(kubectl string) error { return os.Symlink(filepath.Join(tools, "gone"), kubectl) }, false, "what it has led to is gone"},
-		{"link", func(kubectl string) error { return os.Symlink(kept, kubectl) }, true, "somebody has made it, and it works"},
-		{"file", func(kubectl string) error { return os.WriteFile(kubectl, nil, 0o700) }, true, "somebody has put it there"},
+		{"link", func(kubectl string) error { return os.Symlink(kept, kubectl) }, true, "the link works"},
+		{"file", func(kubectl string) error { return os.WriteFile(kubectl, nil, 0o700) }, true, "the file isn't miniapi's"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -22,7 +22,7 @@ func TestCBOR(t *testing.T) {
 		want         bool
 	}{
 		{"default", "kube-apiserver has it off", nil, false},
-		{"gate", "who asks for it gets it", []string{gate}, true},
+		{"gate", "the gate is on", []string{gate}, true},
 		{"with versions", "which versions there are is checked before gates are set", []string{"--runtime-config=batch/v1beta1=true", gate}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

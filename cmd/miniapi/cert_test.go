@@ -133,7 +133,7 @@ func TestWhoGetsCertificates(t *testing.T) {
 	alice := rest.CopyConfig(config)
 	alice.Impersonate = rest.ImpersonationConfig{UserName: "alice", Groups: []string{"system:authenticated"}}
 	if _, err := post(alice); !apierrors.IsForbidden(err) {
-		t.Errorf("want somebody without the right to be refused, got %v", err)
+		t.Errorf("want a user without the permission to be refused, got %v", err)
 	}
 	if _, err := post(rest.AnonymousClientConfig(config)); !apierrors.IsUnauthorized(err) {
 		t.Errorf("want strangers to be refused, got %v", err)
@@ -184,7 +184,7 @@ func TestCertRefuses(t *testing.T) {
 		{"both ways", "they may be of two authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
 		{"no kubeconfig", "the server can't be found", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
 		{"no server", "it has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
-		{"somebody's certificate", "it may be of use", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "not of miniapi"},
+		{"another certificate", "a user may need it", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "not of miniapi"},
 		{"foreign folder", "it is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "it is not a data folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

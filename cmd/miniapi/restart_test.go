@@ -180,8 +180,8 @@ func TestDamagedKeys(t *testing.T) {
 	p.signal(t, syscall.SIGTERM)
 	p.exit(t)
 	for _, test := range []struct{ file, want, reason string }{
-		{"ca.key", "kubeconfigs and certificates", "whoever removes it should know"},
-		{"sa.key", "tokens", "whoever removes it should know"},
+		{"ca.key", "kubeconfigs and certificates", "a user who removes the key should know"},
+		{"sa.key", "tokens", "a user who removes the key should know"},
 		{"apiserver.crt", "the same key", "it can be issued again"},
 	} {
 		t.Run(test.file, func(t *testing.T) {

@@ -101,7 +101,7 @@ func TestBarrierHandlers(t *testing.T) {
 		}
 
 		if got := took(t.Context(), barrier, configMap("c", 3)); got != barrierTimeout {
-			t.Errorf("a write that nobody sees was held for %v, want %v for the handlers that are left", got, barrierTimeout)
+			t.Errorf("a write that no handler sees was held for %v, want %v for the handlers that are left", got, barrierTimeout)
 		}
 		source.Delete(configMap("b", 0))
 		if got := took(t.Context(), barrier, configMap("b", 3)); got != 0 {

@@ -40,7 +40,7 @@ func TestBarrierWait(t *testing.T) {
 		atLeast, atMost time.Duration
 	}{{
 		name:     "other resource",
-		reason:   "nobody has asked for an informer of it",
+		reason:   "the resource has no informer",
 		resource: schema.GroupResource{Resource: "secrets"},
 		written:  configMap("b", 2),
 	}, {
@@ -88,7 +88,7 @@ func TestBarrierWait(t *testing.T) {
 		atLeast:  barrierTimeout, atMost: barrierTimeout,
 	}, {
 		name:     "request ends",
-		reason:   "nobody waits for the answer any more",
+		reason:   "the client has gone",
 		later:    func(_ *source, cancel, _ func()) { cancel() },
 		resource: configMaps,
 		written:  configMap("b", 2),

@@ -74,7 +74,7 @@ func TestOptions(t *testing.T) {
 		warning: "JobValidation is not part of miniapi",
 	}, {
 		name:   "enabled and disabled",
-		reason: "nobody knows which was meant",
+		reason: "either may be meant",
 		args:   []string{"--enable-admission-plugins=AlwaysDeny", "--disable-admission-plugins=AlwaysDeny"},
 		err:    `plugin "AlwaysDeny" is in both`,
 	}, {

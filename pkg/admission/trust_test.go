@@ -23,7 +23,7 @@ type roundTrips struct{ requests []*http.Request }
 // RoundTrip implements http.RoundTripper.
 func (r *roundTrips) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.requests = append(r.requests, req)
-	return nil, errors.New("nobody answers")
+	return nil, errors.New("no server answers")
 }
 
 func TestWebhookAuthentication(t *testing.T) {
@@ -117,7 +117,7 @@ func TestPropagating(t *testing.T) {
 	for _, req := range []*http.Request{plain, traced} {
 		if response, err := rt.RoundTrip(req); err == nil {
 			_ = response.Body.Close()
-			t.Fatal("somebody answers")
+			t.Fatal("a server answers")
 		}
 	}
 	if base.requests[0] != plain {

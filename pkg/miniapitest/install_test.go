@@ -106,7 +106,7 @@ func TestInstalledWebhooks(t *testing.T) {
 			srv, err := miniapitest.New(t.Context(), append(slices.Clone(common), test.option, written)...)
 			if err == nil {
 				_ = srv.Stop()
-				t.Fatalf("want no start: %s, and the service is nobody's, which is said before a write fails for it", test.reason)
+				t.Fatalf("want no start: %s. The service has no address, and the error must come before the failure of a write", test.reason)
 			}
 			for _, want := range []string{
 				fmt.Sprintf("webhook %q can't be reached", test.webhook),
@@ -163,7 +163,7 @@ func TestWebhookPlaces(t *testing.T) {
 		options      []miniapitest.Option
 	}{
 		{"an address among the objects", "it may come after the configuration", []miniapitest.Option{miniapitest.WithObjects(configuration, service)}},
-		{"a service that is placed", "nobody else says where it is", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
+		{"a service that is placed", "the address is in the options alone", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
 			o.Admission.Services[admission.ServicePort{Namespace: "default", Name: "other"}] = place.Host
 		})}},
 	} {
@@ -258,7 +258,7 @@ func TestOtherAuthorities(t *testing.T) {
 		{"object", "it is by another option", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithWebhookService("system", "webhook-service")},
 			`the service system/webhook-service is the fixture's`, true},
 		{"definition", "it is here, too", []miniapitest.Option{miniapitest.WithCRDs(manifest(t, definition))}, `the service system/gears is the fixture's`, true},
-		{"service elsewhere", "who is there needs the right one", []miniapitest.Option{
+		{"service elsewhere", "a webhook elsewhere needs its own authority", []miniapitest.Option{
 			miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
 				o.Admission.Services[admission.ServicePort{Namespace: "system", Name: "webhook-service"}] = place.Host
 			})}, unknown, false},
@@ -266,7 +266,7 @@ func TestOtherAuthorities(t *testing.T) {
 			miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
 				o.Admission.Services[admission.ServicePort{Namespace: "system", Name: "webhook-service", Port: 443}] = place.Host
 			})}, unknown, false},
-		{"URL", "nothing is known of who is there", []miniapitest.Option{miniapitest.WithObjects(byURL)}, unknown, false},
+		{"URL", "a URL may be any server's", []miniapitest.Option{miniapitest.WithObjects(byURL)}, unknown, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

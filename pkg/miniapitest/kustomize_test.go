@@ -95,7 +95,7 @@ func TestKustomizeFiles(t *testing.T) {
 		option       miniapitest.Option
 		want         []string
 	}{
-		{"patch of a definition that isn't there", "nobody names a file to have it passed over", miniapitest.WithCRDs("testdata/conversion", root+"/crd/patches/webhook_in_sprockets.yaml"),
+		{"patch of a definition that isn't there", "a file that is named is meant to be used", miniapitest.WithCRDs("testdata/conversion", root+"/crd/patches/webhook_in_sprockets.yaml"),
 			[]string{"webhook_in_sprockets.yaml, document 1: CustomResourceDefinition sprockets.example.com: spec.group must be set", "name the definition's file too"}},
 		{"patch of a configuration by name", "so it is here", miniapitest.WithWebhookManifests(root+"/webhook", root+"/webhook/patches/cainjection.yaml"),
 			[]string{"cainjection.yaml, document 1: ValidatingWebhookConfiguration validating-webhook-configuration: webhooks must be set", build}},

@@ -181,7 +181,7 @@ func TestFailedStart(t *testing.T) {
 		{"object without a name", "it is found before the server starts, as in files", miniapitest.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}), "object 1: ConfigMap: metadata.name must be set: what is applied needs one, and metadata.generateName"},
 		{"review", "it isn't stored", miniapitest.WithObjects(&authenticationv1.TokenReview{}), "object 1: TokenReview: it is answered and not stored"},
 		{"nil item of a list", "there is nothing to apply", miniapitest.WithObjects(&corev1.List{Items: []runtime.RawExtension{{}}}), "object 1, item 1, <nil>, is nil"},
-		{"user without a name", "nobody would be known by it", miniapitest.WithUser(""), "a user needs a name"},
+		{"user without a name", "a certificate without a name identifies no user", miniapitest.WithUser(""), "a user needs a name"},
 		{"no path", "it was meant to be there", miniapitest.WithManifests(), "manifests need a path"},
 		{"no log", "nothing could be written", miniapitest.WithLog(nil), "the writer of the log is nil"},
 		{"nil change", "it would be called", miniapitest.WithServerOptions(nil), "the function that changes the server's options is nil"},
@@ -249,7 +249,7 @@ func TestServersDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
-		t.Errorf("want the other server's user to be nobody here, got %v", err)
+		t.Errorf("want the other server's user to be unknown here, got %v", err)
 	}
 }
 

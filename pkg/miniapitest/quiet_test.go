@@ -146,9 +146,9 @@ func TestLogIsQuiet(t *testing.T) {
 		args         []string
 		want, not    []string
 	}{
-		{"passes", "nobody needs it", "passes", []string{"-test.v"}, nil, []string{header, served, "Adding GroupVersion"}},
+		{"passes", "a test that passes shows no log", "passes", []string{"-test.v"}, nil, []string{header, served, "Adding GroupVersion"}},
 		{"fails", "it may tell why", "fails", nil, []string{"not as wanted", header, served}, nil},
-		{"option and -v", "somebody wants to see it", "passes with the log", []string{"-test.v"}, []string{served}, []string{header}},
+		{"option and -v", "the option writes the whole log", "passes with the log", []string{"-test.v"}, []string{served}, []string{header}},
 		{"option", "the test passes", "passes with the log", nil, nil, []string{served}},
 		{"fails with the option", "once is enough", "fails with the log", nil, []string{"not as wanted", served}, []string{header}},
 		{

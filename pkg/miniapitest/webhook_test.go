@@ -106,7 +106,7 @@ func TestWebhookEnds(t *testing.T) {
 		end          func()
 		want         string
 	}{
-		{"mistake", "who has made it reads what it was", func() { panic("index out of range") }, "the handler has panicked: index out of range"},
+		{"mistake", "the author of the handler needs the message", func() { panic("index out of range") }, "the handler has panicked: index out of range"},
 		{"meant to end the request", "net/http takes it for hanging up", func() { panic(http.ErrAbortHandler) }, "received from peer"},
 		{"end of the goroutine", "t.FailNow does no other", runtime.Goexit, "the handler has ended its goroutine, as t.FailNow"},
 	} {

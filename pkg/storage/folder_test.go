@@ -135,7 +135,7 @@ func TestTemporaryFolders(t *testing.T) {
 		there              bool
 	}{
 		{"abandoned", "its process died without Stop", abandoned, false},
-		{"data", "somebody gave it a name like that", kept, true},
+		{"data", "a user's folder may have such a name", kept, true},
 		{"fresh", "it is about to be locked", fresh, true},
 		{"running", "another member uses it", first.folder.path, true},
 	} {

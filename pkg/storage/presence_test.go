@@ -33,7 +33,7 @@ func TestPresence(t *testing.T) {
 		}
 	}
 	first, _ := announce(t, etcd, "/registry")
-	check("first", first, true, "nobody else is there")
+	check("first", first, true, "the server is alone")
 	elsewhere, _ := announce(t, etcd, "/another")
 	check("first", first, true, "the other has other objects")
 	check("elsewhere", elsewhere, true, "the other has other objects")

@@ -68,7 +68,7 @@ func TestSnapshot(t *testing.T) {
 	revisions := map[int64]bool{}
 	for _, change := range changes {
 		if (change.Revision == 0) != (change.Key == "/a/changed") || revisions[change.Revision] {
-			t.Errorf("%s has revision %d: want one of its own, but for what somebody else has changed meanwhile", change.Key, change.Revision)
+			t.Errorf("%s has revision %d: want one of its own, except for the key that another client has changed", change.Key, change.Revision)
 		}
 		revisions[change.Revision] = true
 	}

@@ -40,7 +40,7 @@ func TestStatusOfAPIService(t *testing.T) {
 		{"another service", "there is none", `{"spec": {"service": {"name": "absent"}}}`, "Available False ServiceNotFound", nil},
 		{"another port", "it has one other", `{"spec": {"service": {"name": "kubernetes", "port": 8443}}}`,
 			`Available False ServicePortError: service/kubernetes in "default" is not listening on port 8443`, nil},
-		{"no endpoints", "nobody has said where it is", `{"spec": {"service": {"name": "bare", "port": 443}}}`,
+		{"no endpoints", "the service has no address", `{"spec": {"service": {"name": "bare", "port": 443}}}`,
 			`Available False EndpointsNotFound: cannot find endpointslices for service/bare in "default"`, nil},
 		{"none ready", "what isn't ready isn't asked", `{"spec": {"service": {"name": "idle"}}}`,
 			`Available False MissingEndpoints: endpointslices for service/idle in "default" have no addresses with port name "https"`, nil},

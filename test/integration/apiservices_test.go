@@ -75,7 +75,7 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	}
 	initial := must(srv.Snapshot())(t)
 
-	expect("a definition from before anybody looked")
+	expect("a definition from before the first read of APIServices")
 	define(t, srv, "wheels", "Wheel", "v1", "v2")
 	expect("a new version")
 	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
@@ -84,12 +84,12 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 		if slices.Contains(apiServices(srv), "v2.example.com") {
 			return errors.New("v2.example.com is still there")
 		}
-		return check("nobody has the version any more")
+		return check("no server has the version any more")
 	})
 	ok(t, clusterResources(srv, apiRegistration, "apiservices").Delete(t.Context(), "v1.apps", metav1.DeleteOptions{}))
 	expect("what is deleted is there again")
 	ok(t, srv.Restore(initial))
-	expect("what is put back is what nobody had looked at yet")
+	expect("a restored state from before the first read of APIServices")
 
 	apps := must(clusterResources(srv, apiRegistration, "apiservices").Get(t.Context(), "v1.apps", metav1.GetOptions{}))(t)
 	if label := apps.GetLabels()["kube-aggregator.kubernetes.io/automanaged"]; label != "onstart" {
@@ -118,7 +118,7 @@ func TestEditedAPIServices(t *testing.T) {
 		{"service", "it is kept, and another server doesn't get what a definition has", "v1.example.com",
 			`{"spec": {"versionPriority": 7, "service": {"namespace": "default", "name": "tools"}, "insecureSkipTLSVerify": true}}`, true},
 		{"built in", "it is made at the start, and not kept", "v1.apps", `{"spec": {"versionPriority": 7}}`, false},
-		{"no label", "who takes the label away keeps it", "v2.example.com",
+		{"no label", "without the label, the server leaves it alone", "v2.example.com",
 			`{"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}}, "spec": {"versionPriority": 7}}`, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestAggregatedAPI(t *testing.T) {
 	trustsFrontProxy(t, srv, tools.certs)
 	bob := srv.AddUser("bob")
 	if response := request(t, bob, http.MethodGet, "/apis/tools.example.com/v1/namespaces/default/hammers", nil); response.StatusCode != http.StatusForbidden {
-		t.Errorf("bob, who has no role, is answered %s", response.Status)
+		t.Errorf("the response to bob, without a role, is %s", response.Status)
 	}
 
 	becomes(t, srv, "Available True Passed: all checks passed")
@@ -287,7 +287,7 @@ func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x50
 	roots = x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(trust.Data["client-ca-file"]))
 	if _, err := certificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
-		t.Error("who has a client certificate could speak for others")
+		t.Error("a user with a client certificate could impersonate others")
 	}
 }
 
@@ -494,7 +494,7 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 func TestStopWithUpgradedAPIService(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, subresource string }{
-		{"exec", "who upgrades this one is known to take long", "exec"},
+		{"exec", "the library knows that this subresource takes long", "exec"},
 		{"another", "a request for this one is waited for, which has no end of its own", "dig"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -218,7 +218,7 @@ func TestAdmissionConfigurationFile(t *testing.T) {
 	for _, tc := range []struct{ name, reason, content, want string }{
 		{"path", "the configuration is elsewhere", byPath(plugin), ""},
 		{"path that isn't there", "there is no configuration", byPath("/missing.yaml"), "open /missing.yaml: no such file or directory"},
-		{"relative kubeconfig", "nobody knows relative to what", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "kubeconfig", "kubeconfig")...), "kubeConfigFile"},
+		{"relative kubeconfig", "the path has no base", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "kubeconfig", "kubeconfig")...), "kubeConfigFile"},
 		{"kubeconfig that isn't there", "there are no credentials", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "/missing", "/missing")...), "/missing"},
 		{"another kind", "it is no admission configuration", "apiVersion: v1\nkind: ConfigMap\n", "no kind \"ConfigMap\" is registered"},
 		{"unknown field", "it may be misspelt", byPath(plugin) + "  pth: a\n", `unknown field "plugins[0].pth"`},

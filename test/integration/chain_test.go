@@ -181,7 +181,7 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 		calls        []string
 	}{
 		{
-			"mutating", "who comes later isn't asked",
+			"mutating", "later webhooks aren't called",
 			[]hook{mutating("a", stamp("a")), mutating("b", deny("no")), mutating("c", allow()), validating("d", allow())},
 			[]string{"a", "b"},
 		},

@@ -151,7 +151,7 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	}{
 		{"by default", "kube-apiserver serves it no longer", nil, false},
 		{"api/legacy", "that is what kube-apiserver serves no longer", []miniapitest.Option{miniapitest.Legacy()}, true},
-		{"by name", "who names a version wants it", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
+		{"by name", "the version is named", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
 		{"api/all", "that is all that kube-apiserver serves today", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestConfigurationValidation(t *testing.T) {
 		want         string
 	}{
 		{"smallest", "all else has defaults", nil, ""},
-		{"no name", "who is called must have a name", fields{"name": nil}, `webhooks[0].name: Required value`},
+		{"no name", "a webhook must have a name", fields{"name": nil}, `webhooks[0].name: Required value`},
 		{"unqualified name", "names of all organizations differ", fields{"name": "test.example"},
 			`webhooks[0].name: Invalid value: "test.example": should be a domain with at least three segments separated by dots`},
 

@@ -149,7 +149,7 @@ func TestDeleteCollectionWithARefusal(t *testing.T) {
 		workers      int
 		asked, left  []string
 	}{
-		{"one worker", "nobody is left to go on", 1, []string{"a", "b"}, []string{"b", "c", "d"}},
+		{"one worker", "no other worker continues", 1, []string{"a", "b"}, []string{"b", "c", "d"}},
 		{"two workers", "the other one does the rest", 2, []string{"a", "b", "c", "d"}, []string{"b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

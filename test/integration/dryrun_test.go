@@ -37,7 +37,7 @@ var dryRuns = []struct {
 		_, err := maps.Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"by":"dry run"}}`), metav1.PatchOptions{DryRun: dry})
 		return err
 	}},
-	{"apply", "nobody owns another field", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"apply", "no manager owns another field", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		_, err := maps.Apply(ctx, corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "dry run"}), metav1.ApplyOptions{DryRun: dry, FieldManager: "test"})
 		return err
 	}},
@@ -79,7 +79,7 @@ func TestDryRun(t *testing.T) {
 	}{
 		{"None", "there are none in any case", true},
 		{"NoneOnDryRun", "the webhook is told that it is a dry run", true},
-		{"Some", "nobody would undo them", false},
+		{"Some", "the side effects would stay", false},
 		{"Unknown", "there may be some", false},
 	} {
 		for _, kind := range configurationKinds {

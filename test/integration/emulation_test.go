@@ -76,7 +76,7 @@ func TestEmulatedVersionsOnDemand(t *testing.T) {
 		{"forward", "1.35", "clients of what is enabled may know the next version of it alone",
 			[]miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1"), forward(func(o *server.Options) { o.ServerRun.EmulationForwardCompatible = true })},
 			map[string]bool{v1beta1: true, v1: true}},
-		{"by name", "1.35", "who names it wants it",
+		{"by name", "1.35", "the resource is named",
 			[]miniapitest.Option{miniapitest.WithAPIs(v1), forward(func(o *server.Options) { o.ServerRun.RuntimeConfigEmulationForwardCompatible = true })}, map[string]bool{v1: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestEmulationRefused(t *testing.T) {
 		want         string
 	}{
 		{"old", "nothing here knows what it was like", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.33")}, "--emulated-version 1.33 is not between [1.34, 1.37"},
-		{"new", "nobody knows it yet", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.99")}, "--emulated-version 1.99 is not between [1.34, 1.37"},
+		{"new", "the version doesn't exist yet", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.99")}, "--emulated-version 1.99 is not between [1.34, 1.37"},
 		{"no version", "it isn't one", []miniapitest.Option{miniapitest.WithEmulatedVersion("latest")}, `emulated version "latest"`},
 		{"two", "a server has one", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithEmulatedVersion("1.36")}, "1.35 and as 1.36"},
 		{"gate", "it came later", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithFeatureGates(map[string]bool{"EtcdRangeStream": true})}, "EtcdRangeStream"},

@@ -173,7 +173,7 @@ func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 			_, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "token"}}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SelfSubjectReview", "users ask who they are", func(c kubernetes.Interface) error {
+		{"SelfSubjectReview", "a user asks for the own identity", func(c kubernetes.Interface) error {
 			_, err := c.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 			return err
 		}},

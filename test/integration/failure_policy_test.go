@@ -33,7 +33,7 @@ func TestFailurePolicy(t *testing.T) {
 		config       admissionregistrationv1.WebhookClientConfig
 		want         string
 	}{
-		{"nobody listens", "no connection is made", nil, admissionregistrationv1.WebhookClientConfig{URL: new("https://" + nobody + "/hook")},
+		{"no listener", "no connection is made", nil, admissionregistrationv1.WebhookClientConfig{URL: new("https://" + nobody + "/hook")},
 			fmt.Sprintf(`failed to call webhook: Post "https://%s/hook?timeout=10s": dial tcp %s: connect: connection refused`, nobody, nobody)},
 		{"no such service", "there is no address to call", nil, admissionregistrationv1.WebhookClientConfig{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "missing"},

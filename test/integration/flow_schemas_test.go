@@ -40,7 +40,7 @@ func TestDanglingFlowSchema(t *testing.T) {
 			_, err := levels.Create(ctx, priorityLevel("level"), metav1.CreateOptions{})
 			return err
 		}, flowcontrolv1.ConditionFalse, "Found", found},
-		{"somebody says something else", func(ctx context.Context) error {
+		{"another client writes another condition", func(ctx context.Context) error {
 			_, err := schemas.Patch(ctx, "schema", types.MergePatchType, []byte(`{"status":{"conditions":[{"type":"Dangling","status":"True"}]}}`), metav1.PatchOptions{}, "status")
 			return err
 		}, flowcontrolv1.ConditionFalse, "Found", found},

@@ -81,7 +81,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		try            attempt
 		off, on        string // a part of the result
 	}{{
-		plugin: "AlwaysPullImages", reason: "an image on a node is for whoever may pull it",
+		plugin: "AlwaysPullImages", reason: "a user needs the permission to pull an image on the node",
 		try: podShows("default", func(p *corev1.Pod) any { return p.Spec.Containers[0].ImagePullPolicy }),
 		off: "IfNotPresent", on: "Always",
 	}, {
@@ -94,7 +94,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		try:     inNewNamespace,
 		off:     admitted, on: `namespaces "new" not found`,
 	}, {
-		plugin: "OwnerReferencesPermissionEnforcement", reason: "who blocks the deletion of an owner must be allowed to",
+		plugin: "OwnerReferencesPermissionEnforcement", reason: "blocking the deletion of an owner needs a permission",
 		try: func(t *testing.T, srv *miniapitest.Server) string {
 			grant(t, srv, "somebody", rbacRule("", "*", "configmaps"))
 			_, err := clientOf(t, srv, "somebody").CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -129,7 +129,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		},
 		off: admitted, on: `nodes "b" is forbidden: node "a" is not allowed to modify node "b"`,
 	}, {
-		plugin: "ServiceAccount", reason: "a pod runs as the account of its namespace, which somebody must have made",
+		plugin: "ServiceAccount", reason: "a pod runs as the account of its namespace, which a controller makes",
 		options: []miniapitest.Option{miniapitest.WithObjects(in("default", &corev1.ServiceAccount{ObjectMeta: named("default")}))},
 		try:     podShows("default", func(p *corev1.Pod) any { return "runs as " + p.Spec.ServiceAccountName + "." }),
 		off:     "runs as .", on: "runs as default.",
@@ -184,7 +184,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 			name, reason, want string
 			options            []miniapitest.Option
 		}{
-			{"off", "nobody has asked for it", test.off, nil},
+			{"off", "the plugin is off by default", test.off, nil},
 			{"on", "it is asked for", test.on, []miniapitest.Option{miniapitest.WithAdmissionPlugins(test.plugin)}},
 		} {
 			t.Run(test.plugin+"-"+state.name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func TestPodCertificateRequests(t *testing.T) {
 	}
 	for _, name := range []string{"old", "new"} {
 		if err := sign("attester", name); !strings.Contains(statusOf(err).Message, `User "attester" is not permitted to "sign" for signer "example.com/signer"`) {
-			t.Errorf("%s: want who may not sign to be refused, got %v", name, err)
+			t.Errorf("%s: want a user without the permission to sign to be refused, got %v", name, err)
 		}
 		ok(t, sign("signer", name))
 	}

@@ -143,7 +143,7 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 		change       func(context.Context) error
 		want         string // the reason why "large" is refused, or empty
 	}{{
-		name: "not defined", reason: "nobody knows the kind yet",
+		name: "not defined", reason: "the kind is unknown",
 		change: func(context.Context) error { return nil },
 		want:   "ValidatingAdmissionPolicy 'sizes' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'",
 	}, {

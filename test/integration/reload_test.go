@@ -152,7 +152,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 		{"invalid", "it wouldn't do at the start", head + rbac + rbac},
 		{"without a mode", "RBAC stays, kube-apiserver says", head + ann},
 		{"with another mode", "what a mode needs to see is followed from the start", head + ann + rbac + "\n- {type: Node, name: node}"},
-		{"webhook without a kubeconfig", "nobody knows where it is", head + rbac + strings.Replace(ann, "kubeConfigFile: \"", "kubeConfigFile: \"/nowhere", 1)},
+		{"webhook without a kubeconfig", "the webhook has no address", head + rbac + strings.Replace(ann, "kubeConfigFile: \"", "kubeConfigFile: \"/nowhere", 1)},
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			failing(t, srv, "authorization", func() { replace(t, file, wrong.content) })

@@ -26,7 +26,7 @@ func TestMetadataIsRepaired(t *testing.T) {
 	}{
 		{"owners", "an owner by two entries would be one all the same", miniapitest.Add("/metadata/ownerReferences/-", owner),
 			".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: 6f0e7f2a"},
-		{"managed fields", "nobody's apply could be told from another's", miniapitest.Remove("/metadata/managedFields/0/fieldsType"),
+		{"managed fields", "the managers of fields must stay known", miniapitest.Remove("/metadata/managedFields/0/fieldsType"),
 			".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 			metav1.Status{Status: "Failure", Code: 400, Reason: "Forbidden", Message: denied + ": Forbidden"},
 		},
 		{
-			"success", "who refuses can't claim success", `,"status":{"status":"Success","code":200,"message":"fine"}`,
+			"success", "a refusal is no success", `,"status":{"status":"Success","code":200,"message":"fine"}`,
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + ": fine"},
 		},
 		{

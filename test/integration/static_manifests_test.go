@@ -195,8 +195,8 @@ var configurable = []struct {
 	kind, reason string
 	fields       map[string]any
 }{
-	{"ValidatingWebhookConfiguration", "who writes it can refuse everything", nil},
-	{"MutatingWebhookConfiguration", "who writes it can change everything", nil},
+	{"ValidatingWebhookConfiguration", "a webhook can refuse everything", nil},
+	{"MutatingWebhookConfiguration", "a webhook can change everything", nil},
 	{"ValidatingAdmissionPolicy", "its binding may be there already", policySpec(false, matching("example.com"))},
 	{"ValidatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", false)},
 	{"MutatingAdmissionPolicy", "its binding may be there already", policySpec(true, matching("example.com"))},
@@ -277,8 +277,8 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 		{"service", "services may not be there when it starts", validatingWebhooks, validating(`{"service": {"namespace": "n", "name": "s"}}`), "clientConfig.service is not supported"},
 		{"invalid", "they are validated as in the API", validatingWebhooks, strings.Replace(validating(url), "None", "Some", 1), `webhooks[0].sideEffects: Unsupported value: "Some"`},
 		{"unknown field", "it may be misspelt", validatingWebhooks, strings.Replace(validating(url), "sideEffects", "sideeffects", 1), `unknown field "webhooks[0].sideeffects"`},
-		{"twice the same field", "nobody knows which is meant", validatingWebhooks, validating(url) + "  sideEffects: None\n", `key "sideEffects" already set`},
-		{"no YAML", "nobody knows what is meant", validatingWebhooks, "{", "yaml"},
+		{"twice the same field", "either value may be meant", validatingWebhooks, validating(url) + "  sideEffects: None\n", `key "sideEffects" already set`},
+		{"no YAML", "the content can't be read", validatingWebhooks, "{", "yaml"},
 		{"parameters", "parameters are of the API", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1), "spec.paramKind is not supported"},
 		{"expression", "it must compile", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "request.name != 'x'", "request.nothing", 1), "undefined field 'nothing'"},
 		{"policy of the API", "bindings are to policies of files", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "policyName: no-x.static.k8s.io", "policyName: x", 1), `spec.policyName "x" must end with ".static.k8s.io"`},

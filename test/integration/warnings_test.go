@@ -106,7 +106,7 @@ func TestWarnings(t *testing.T) {
 		hooks: []hook{validating("v", always(miniapitest.Allowed("be careful")), reviewVersions("v1beta1"))},
 		want:  []string{"be careful"},
 	}, {
-		name: "reinvoked", reason: "the same text comes once, whoever says it, however often",
+		name: "reinvoked", reason: "the client gets each text once",
 		hooks: []hook{
 			mutating("a", always(miniapitest.Allowed("be careful")), mayBeReinvoked),
 			mutating("b", patch(miniapitest.Add("/data", map[string]string{"b": "1"}))),

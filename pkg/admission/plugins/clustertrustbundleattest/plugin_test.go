@@ -28,7 +28,7 @@ func TestPlugin(t *testing.T) {
 		name, reason, allowed, refusal string
 		request                        plugintest.Request
 	}{
-		{name: "no signer", reason: "nobody is attested for", request: plugintest.Create(bundle(""))},
+		{name: "no signer", reason: "the bundle has no signer", request: plugintest.Create(bundle(""))},
 		{name: "own signer", reason: "allowed by name", allowed: "a.example/x", request: plugintest.Create(bundle("a.example/x"))},
 		{name: "own domain", reason: "all signers of a domain may be meant", allowed: "a.example/*", request: plugintest.Create(bundle("a.example/x"))},
 		{name: "another's signer", reason: "pods would trust the certificates as the signer's", allowed: "b.example/*", request: plugintest.Create(bundle("a.example/x")), refusal: refused},

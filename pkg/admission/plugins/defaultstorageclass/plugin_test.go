@@ -33,7 +33,7 @@ func TestPlugin(t *testing.T) {
 		{name: "beta annotation", reason: "old classes still count", classes: []runtime.Object{class("old", 0, isDefaultClassBeta)}, want: new("old")},
 		{name: "two", reason: "the newer one replaces the older", classes: []runtime.Object{class("a", time.Hour, isDefaultClass), class("b", 0, isDefaultClass)}, want: new("b")},
 		{name: "two of an age", reason: "names decide", classes: []runtime.Object{class("b", 0, isDefaultClass), class("a", 0, isDefaultClass)}, want: new("a")},
-		{name: "empty class", reason: "who asks for no class gets none", classes: []runtime.Object{class("marked", 0, isDefaultClass)}, claim: corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("")}}, want: new("")},
+		{name: "empty class", reason: "the claim asks for no class", classes: []runtime.Object{class("marked", 0, isDefaultClass)}, claim: corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("")}}, want: new("")},
 		{name: "annotated claim", reason: "classes were asked for by annotation once", classes: []runtime.Object{class("marked", 0, isDefaultClass)}, claim: corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "x"}}}},
 	}
 	for _, test := range tests {

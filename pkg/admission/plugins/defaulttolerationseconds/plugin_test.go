@@ -23,7 +23,7 @@ func TestPlugin(t *testing.T) {
 	}{
 		{name: "none", reason: "both are added, in this order", want: []corev1.Toleration{notReady, unreachable}},
 		{name: "own", reason: "what the user says of a taint stays", given: []corev1.Toleration{own}, want: []corev1.Toleration{own, unreachable}},
-		{name: "all", reason: "who tolerates everything tolerates both for ever", given: []corev1.Toleration{all}, want: []corev1.Toleration{all}},
+		{name: "all", reason: "a toleration without a key covers both taints", given: []corev1.Toleration{all}, want: []corev1.Toleration{all}},
 		{name: "other effect", reason: "scheduling is not eviction", given: []corev1.Toleration{other}, want: []corev1.Toleration{other, notReady, unreachable}},
 		{name: "subresource", reason: "a status update changes no spec", subresource: "status"},
 	}

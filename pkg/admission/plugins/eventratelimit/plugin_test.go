@@ -64,7 +64,7 @@ func TestKeys(t *testing.T) {
 		request                      plugintest.Request
 	}{
 		{name: "same user", reason: "it is one bucket a user", limit: "User", refusal: byUser, request: changed(func(e *corev1.Event) { e.Namespace = "b" })},
-		{name: "other user", reason: "who has another one", limit: "User", request: changed(func(*corev1.Event) {}).By(&user.DefaultInfo{Name: "bob"})},
+		{name: "other user", reason: "each user has a bucket", limit: "User", request: changed(func(*corev1.Event) {}).By(&user.DefaultInfo{Name: "bob"})},
 		{name: "dry run", reason: "nothing is written", limit: "User", request: plugintest.Request{Operation: admission.Create, Object: &first, DryRun: true}},
 		{name: "same object", reason: "what is said of it makes no difference", limit: "SourceAndObject", refusal: byObject, request: changed(func(e *corev1.Event) { e.Reason = "x" })},
 		{name: "other component", reason: "it is part of the key", limit: "SourceAndObject", request: changed(func(e *corev1.Event) { e.Source.Component = "x" })},
@@ -96,7 +96,7 @@ func TestConfiguration(t *testing.T) {
 		{name: "no rate", reason: "a bucket must fill up", content: header + "limits: [{type: Server, burst: 1}]\n", err: "limits[0].qps: Invalid value: 0: must be positive"},
 		{name: "no burst", reason: "an empty bucket lets nothing through", content: header + "limits: [{type: Server, qps: 1}]\n", err: "limits[0].burst: Invalid value: 0: must be positive"},
 		{name: "no cache", reason: "buckets must be kept", content: header + "limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]\n", err: "limits[0].cacheSize: Invalid value: -1: must not be negative"},
-		{name: "other kind", reason: "it is somebody else's", content: "kind: Configuration\n", err: "no kind"},
+		{name: "other kind", reason: "the file is another plugin's", content: "kind: Configuration\n", err: "no kind"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestPlugin(t *testing.T) {
 		{"ephemeral containers", "they are what the subresource adds", "", plugintest.Update(podOf("refused"), debugged).Of("ephemeralcontainers"), "", "debugger"},
 		{"status", "no image changes by it", "", plugintest.Update(podOf("refused"), podOf("refused")).Of("status"), "", ""},
 		{"other kind", "it has no images", "", plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}), "", ""},
-		{"broken", "nobody said that it is allowed", "", plugintest.Create(podOf("broken")), "an error on the server", "broken"},
+		{"broken", "the backend didn't allow it", "", plugintest.Create(podOf("broken")), "an error on the server", "broken"},
 		{"broken, and open", "the configuration says so", "  defaultAllow: true\n", plugintest.Create(podOf("broken")), "", "broken"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestAnswersAreRemembered(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, config, want string }{
-		{"none", "nobody knows where the backend is", "", "imagePolicy.kubeConfigFile: it must name the file"},
-		{"no such file", "nor does anybody here", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: stat /nowhere"},
+		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: it must name the file"},
+		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: stat /nowhere"},
 		{"numbers", "all that is wrong is said at once", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
 			"imagePolicy.allowTTL: 1801: it must be between 1 and 1800, in units of 1s\n" +
 				"imagePolicy.denyTTL: -2: it must be between 1 and 1800, in units of 1s\n" +
@@ -210,8 +210,8 @@ func TestAuditAnnotations(t *testing.T) {
 		name, reason, image string
 		want                map[string]string
 	}{
-		{"the backend's", "it says who signed the image", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
-		{"failed open", "nobody was asked", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
+		{"the backend's", "the backend's annotation is kept", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
+		{"failed open", "the backend failed", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
 		{"none", "there is nothing to note", "a", map[string]string{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestPlugin(t *testing.T) {
 		name, reason, refusal string
 		pod                   *corev1.Pod
 	}{
-		{name: "none", reason: "it keeps nobody off", pod: &corev1.Pod{}},
+		{name: "none", reason: "the pod excludes no other pod", pod: &corev1.Pod{}},
 		{name: "node", reason: "one pod a node is common", pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host}})},
 		{name: "zone", reason: "one pod must not take a zone", pod: pod(corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{host, zone}}),
 			refusal: "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey topology.kubernetes.io/zone but only key kubernetes.io/hostname is allowed"},

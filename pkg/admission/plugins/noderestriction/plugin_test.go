@@ -76,7 +76,7 @@ func startAs(t *testing.T, p *Plugin, allowedAudience string) *Plugin {
 			return authorizer.DecisionAllow, "", errors.New("a rule can't be evaluated")
 		}
 		if a.GetResource() == "unknown" {
-			return authorizer.DecisionNoOpinion, "", errors.New("nobody knows")
+			return authorizer.DecisionNoOpinion, "", errors.New("unknown")
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	})
@@ -160,9 +160,9 @@ func TestPlugin(t *testing.T) {
 		by                    user.Info
 		request               plugintest.Request
 	}{
-		{name: "somebody else", reason: "only kubelets are restricted", by: &user.DefaultInfo{Name: "alice"}, request: plugintest.Create(podOn("other"))},
-		{name: "somebody of another group", reason: "the name alone makes no kubelet", by: &user.DefaultInfo{Name: "system:node:n", Groups: []string{"system:authenticated"}}, request: plugintest.Create(podOn("other"))},
-		{name: "nobody's kubelet", reason: "its node isn't known", by: nameless, request: plugintest.Create(&corev1.ConfigMap{}), refusal: `could not determine node from user "n"`},
+		{name: "other user", reason: "only kubelets are restricted", by: &user.DefaultInfo{Name: "alice"}, request: plugintest.Create(podOn("other"))},
+		{name: "other group", reason: "the name alone makes no kubelet", by: &user.DefaultInfo{Name: "system:node:n", Groups: []string{"system:authenticated"}}, request: plugintest.Create(podOn("other"))},
+		{name: "kubelet without a node", reason: "the user name has no node", by: nameless, request: plugintest.Create(&corev1.ConfigMap{}), refusal: `could not determine node from user "n"`},
 		{name: "other resource", reason: "the authorizer is enough", request: plugintest.Create(&corev1.ConfigMap{})},
 
 		{name: "mirror pod", reason: "a node shows what it runs", request: plugintest.Create(podOn("n", mirror))},
@@ -206,11 +206,11 @@ func TestPlugin(t *testing.T) {
 		{name: "status", reason: "a node says how its pods are", request: plugintest.Update(podOn("n"), podOn("n")).Of("status")},
 		{name: "status elsewhere", reason: "not those of others", request: plugintest.Update(podOn("other"), podOn("n")).Of("status"),
 			refusal: `node "n" can only update pod status for pods with spec.nodeName set to itself`},
-		{name: "claims by status", reason: "who names a claim may read it", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
+		{name: "claims by status", reason: "a node may read the claims that its pods name", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "secret"}}
 		})).Of("status"), refusal: `node "n" cannot update resource claim statues`},
 		{name: "labels by status", reason: "labels are no status", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })).Of("status"), refusal: `node "n" cannot update labels through pod status`},
-		{name: "claim by status", reason: "who names a claim may read it", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
+		{name: "claim by status", reason: "a node may read the claims that its pods name", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
 			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "secret"}
 		})).Of("status"), refusal: `node "n" cannot update extended resource claim status`},
 		{name: "binding", reason: "nodes don't choose their pods", request: plugintest.Create(podOn("n")).Of("binding"), refusal: `unexpected pod subresource "binding", only 'status' and 'eviction' are allowed`},
@@ -293,7 +293,7 @@ func TestSigningRequests(t *testing.T) {
 		{name: "own", reason: "certificates end", request: plugintest.Create(signing(client, "system:node:n"))},
 		{name: "another node's", reason: "a node speaks for itself", request: plugintest.Create(signing(client, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
 		{name: "another node's server", reason: "a node serves for itself", request: plugintest.Create(signing(serving, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
-		{name: "other signer", reason: "what it signs is nobody's identity here", request: plugintest.Create(signing("example.com/signer", "x"))},
+		{name: "other signer", reason: "its certificates identify no user of this server", request: plugintest.Create(signing("example.com/signer", "x"))},
 		{name: "malformed", reason: "whose it is can't be read", request: plugintest.Create(malformed), refusal: "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"},
 		{name: "update", reason: "what is asked for doesn't change", request: plugintest.Update(signing(client, "system:node:other"), signing(client, "system:node:other"))},
 	} {
@@ -328,7 +328,7 @@ func TestPodCertificates(t *testing.T) {
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodName = "gone" }},
 		{name: "replaced pod", reason: "another pod of this name", refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodUID = "old" }},
-		{name: "other account", reason: "a pod is who it runs as", refusal: `contains serviceAccountName ("admin") that differs from running pod ("account")`,
+		{name: "other account", reason: "a certificate has the pod's own account", refusal: `contains serviceAccountName ("admin") that differs from running pod ("account")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountName = "admin" }},
 		{name: "replaced account", reason: "another account of this name", refusal: `contains serviceAccountUID ("old") that differs from the service account's ("uid-of-account")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountUID = "old" }},
@@ -370,7 +370,7 @@ func TestSubresources(t *testing.T) {
 		{name: "ephemeral driver's token", reason: "and that of a volume that lives as long as the pod", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "scratch")},
 		{name: "server's audience", reason: "no volume has a token for the server", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n"), refusal: `audience "" not found in pod spec volume, system:node:n is not authorized`},
 		{name: "audience unknown to the authorizer", reason: "it is told why", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "unknown"),
-			refusal: `audience "unknown" not found in pod spec volume, error authorizing system:node:n to request tokens for this audience: nobody knows`},
+			refusal: `audience "unknown" not found in pod spec volume, error authorizing system:node:n to request tokens for this audience: unknown`},
 		{name: "account itself", reason: "nodes don't need a token for it", resource: "serviceaccounts", subresource: "", object: &corev1.ServiceAccount{}},
 		{name: "allowed audience", reason: "image pulls need tokens that no volume tells of", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "registry")},
 		{name: "other audience", reason: "a node isn't its pods", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `audience "x" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience`},

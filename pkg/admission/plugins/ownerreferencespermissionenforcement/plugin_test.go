@@ -30,13 +30,13 @@ func TestPlugin(t *testing.T) {
 	}{
 		{name: "no owner", reason: "nothing to ask", request: plugintest.Create(owned())},
 		{name: "owner", reason: "the owner's end is the object's end", request: plugintest.Create(owned(owner("Pod", nil))), refusal: notDeletable},
-		{name: "owner allowed", reason: "who may delete it may have it deleted", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Pod", nil)))},
+		{name: "owner allowed", reason: "the user may delete the object", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Pod", nil)))},
 		{name: "removed", reason: "without an owner it stays", request: plugintest.Update(owned(owner("Pod", nil)), owned()), refusal: notDeletable},
 		{name: "unchanged", reason: "the rest of an object may change", request: plugintest.Update(owned(owner("Pod", nil)), owned(owner("Pod", nil)))},
 		{name: "blocking", reason: "a block is like a finalizer", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Pod", new(true)))), refusal: notFinalizable},
-		{name: "blocking allowed", reason: "who may set finalizers may block", allowed: []string{mayDelete, mayFinalize}, request: plugintest.Create(owned(owner("Pod", new(true))))},
+		{name: "blocking allowed", reason: "the user may set the owner's finalizers", allowed: []string{mayDelete, mayFinalize}, request: plugintest.Create(owned(owner("Pod", new(true))))},
 		{name: "blocking before", reason: "only new blocks count", allowed: []string{mayDelete}, request: plugintest.Update(owned(owner("Pod", new(true))), owned(owner("Pod", new(true)), owner("Node", nil)))},
-		{name: "unknown owner", reason: "who can't be found can't be asked about", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Gone", new(true)))), refusal: "cannot find RESTMapping for APIVersion v1 Kind Gone"},
+		{name: "unknown owner", reason: "the resource of the owner is unknown", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Gone", new(true)))), refusal: "cannot find RESTMapping for APIVersion v1 Kind Gone"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

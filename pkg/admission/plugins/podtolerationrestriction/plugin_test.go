@@ -32,7 +32,7 @@ func TestPlugin(t *testing.T) {
 		{name: "empty annotation", reason: "it says that there are none", namespace: "empty", given: []corev1.Toleration{exists("x")}, want: []corev1.Toleration{exists("x")}},
 		{name: "not allowed", reason: "the configuration doesn't list it", namespace: "plain", given: []corev1.Toleration{exists("x")}, refusal: refused},
 		{name: "everything", reason: "that is more than is listed", namespace: "plain", given: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, refusal: refused},
-		{name: "guaranteed", reason: "who asks for something stays when memory is short", namespace: "plain", containers: asks, want: []corev1.Toleration{exists("a"), pressure}},
+		{name: "guaranteed", reason: "a pod with requests stays on a node without memory", namespace: "plain", containers: asks, want: []corev1.Toleration{exists("a"), pressure}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestPods(t *testing.T) {
 		refusal      string
 	}{
 		{name: "no default", reason: "priority 0, and no class", want: spec("", 0, preempt)},
-		{name: "default", reason: "the class that is marked counts for who names none", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
+		{name: "default", reason: "the default class counts for pods without a class", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
 		{name: "named", reason: "both values are the class's", classes: []runtime.Object{high, normal}, pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 		{name: "same values given", reason: "a pod that was read can be created again", classes: []runtime.Object{high}, pod: spec("high", 1000, never), want: spec("high", 1000, never)},
 		{name: "missing", reason: "a class must exist", pod: corev1.PodSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
@@ -76,8 +76,8 @@ func TestPodGroups(t *testing.T) {
 		{name: "default", reason: "as for pods", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
 		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal}, group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 		{name: "missing", reason: "a class must exist", group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
-		{name: "other value given", reason: "who may use no class doesn't get its priority", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod group spec; priority admission controller computed 0"},
-		{name: "update", reason: "the fields never change, and who leaves them out doesn't mean to", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "other value given", reason: "the priority must be that of the class", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod group spec; priority admission controller computed 0"},
+		{name: "update", reason: "the fields never change, so an update may omit them", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

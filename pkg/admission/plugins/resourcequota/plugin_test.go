@@ -93,7 +93,7 @@ func TestPlugin(t *testing.T) {
 		refusal: "exceeded quota: q, requested: requests.cpu=500m, used: requests.cpu=600m, limited: requests.cpu=1",
 	}, {
 		name:    "nothing said",
-		reason:  "who is limited must say what it needs",
+		reason:  "a pod that is limited must set its resources",
 		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
 		request: plugintest.Create(pod(nil, nil)),
 		refusal: "failed quota: q: must specify limits.memory for: c; requests.cpu for: c",
@@ -215,7 +215,7 @@ func TestUsage(t *testing.T) {
 	}, {
 		name: "ending pod", reason: "it still runs", resource: "pods", object: ending, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
 	}, {
-		name: "pod ends some time", reason: "nobody has said when", resource: "pods", object: unhurried, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
+		name: "pod ends some time", reason: "the pod has no deadline", resource: "pods", object: unhurried, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
 	}, {
 		name: "shrinking pod", reason: "it has what it had until its node has taken it", resource: "pods", object: shrinking,
 		want: list("count/pods", "1", "pods", "1", "cpu", "2", "requests.cpu", "2"),

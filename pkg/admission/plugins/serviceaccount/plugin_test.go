@@ -88,7 +88,7 @@ func TestExisting(t *testing.T) {
 			{Name: "kube-api-access-abcde", MountPath: mountPath, ReadOnly: true}}}}},
 	}, {
 		name:   "mounts",
-		reason: "nobody needs the volume",
+		reason: "no container mounts the volume",
 		given:  corev1.PodSpec{Containers: []corev1.Container{{VolumeMounts: own}}},
 		want:   corev1.PodSpec{Containers: []corev1.Container{{VolumeMounts: own}}},
 	}, {
@@ -155,7 +155,7 @@ func TestPlugin(t *testing.T) {
 		{name: "pod says yes", reason: "the pod's word counts more", request: plugintest.Create(podOfAccount("tokenless", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) })), volumes: 1},
 		{name: "pod says no", reason: "the pod's word counts more", request: plugintest.Create(podOfAccount("eager", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(false) }))},
 		{name: "account says yes", reason: "its pods get a token", request: plugintest.Create(podOfAccount("eager", container)), volumes: 1},
-		{name: "missing", reason: "nobody to run as", request: plugintest.Create(podOfAccount("gone")), refusal: `pods "p" is forbidden: error looking up service account ns/gone: serviceaccount "gone" not found`},
+		{name: "missing", reason: "the account doesn't exist", request: plugintest.Create(podOfAccount("gone")), refusal: `pods "p" is forbidden: error looking up service account ns/gone: serviceaccount "gone" not found`},
 		{name: "listed secret", reason: "the account lists it", request: plugintest.Create(podOfAccount("limited", volume("listed"))), volumes: 1},
 		{name: "other secret", reason: "it doesn't list this one", request: plugintest.Create(podOfAccount("limited", volume("other"))), refusal: `volume with secret.secretName="other" is not allowed because service account limited does not reference that secret`},
 		{name: "account that doesn't limit", reason: "the annotation says no", request: plugintest.Create(podOfAccount("eager", volume("other"))), volumes: 1},
@@ -174,7 +174,7 @@ func TestPlugin(t *testing.T) {
 			s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}, {Name: "listed"}}
 		}),
 			refusal: `imagePullSecrets[1].name="listed" is not allowed because service account limited does not reference that imagePullSecret`},
-		{name: "ephemeral container of no account", reason: "nobody knows what it may read", request: plugintest.Update(podOfAccount(""), podOfAccount("")).Of("ephemeralcontainers"), refusal: "no service account specified for pod ns/p"},
+		{name: "ephemeral container of no account", reason: "a pod without an account may read nothing", request: plugintest.Update(podOfAccount(""), podOfAccount("")).Of("ephemeralcontainers"), refusal: "no service account specified for pod ns/p"},
 		{name: "listed ephemeral container", reason: "the account lists its secret; nothing else is looked at", request: plugintest.Update(podOfAccount("limited"), podOfAccount("limited", volume("other"), func(s *corev1.PodSpec) {
 			s.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Env: variables("listed")}}}
 		})).Of("ephemeralcontainers"), volumes: 1},
