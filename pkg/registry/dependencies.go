@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,4 +103,17 @@ type Escalation interface {
 	// Check returns an error for an object of rbac.authorization.k8s.io that the
 	// user of ctx may not write. The old object is nil on create.
 	Check(ctx context.Context, obj, old runtime.Object) error
+}
+
+// TokenIssuer signs service account tokens.
+type TokenIssuer interface {
+	// IssueToken fills in what the request's spec leaves out, and its status. Bound
+	// are the objects that the token ends with.
+	IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error
+}
+
+// IPAddressWriter creates and deletes IPAddresses, as a client does.
+type IPAddressWriter interface {
+	Create(ctx context.Context, address *networkingv1.IPAddress, options metav1.CreateOptions) (*networkingv1.IPAddress, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }

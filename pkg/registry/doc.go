@@ -1,9 +1,11 @@
-// Package registry serves tables of kinds: the scheme made from a table, and the one
-// strategy and the one storage that serve every row. Builtin is the table that miniapi serves.
+// Package registry serves tables of kinds: the scheme that is made of a table, and the one
+// strategy and the one storage that serve every row. Package builtin has the table that
+// miniapi serves.
 //
-// A row (Kind) names a resource, its versions, subresources, defaults, validation,
-// selectable fields and printed columns. Adding a kind is adding a row to the file
-// of its API group; a kind that needs code of its own says so in its row.
+// A row (Kind) is all that is true of one kind: its names, versions, subresources, defaults,
+// validation, update rules, printed columns, warnings and selectable fields. Rows are in the
+// packages below this one, a group a package and a kind a file (apps/deployment.go). This
+// package knows no kind by name.
 //
 // The versioned types of k8s.io/api are also the hub: there are no internal types.
 // For each group the preferred version's Go types are registered a second time as

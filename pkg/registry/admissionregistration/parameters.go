@@ -15,6 +15,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
+// The author of a policy or a binding learns from what the policy refuses what is in its
+// parameters. So the author must be allowed to read them (KEP-3488).
+
+// forbidden refuses a field of the spec for the reason of an error, if there is one.
 func forbidden(name string, err error) field.ErrorList {
 	if err == nil {
 		return nil

@@ -194,7 +194,7 @@ func cronJobWarnings(_ context.Context, c, old *batchv1.CronJob) []string {
 		l.PodName(c.Name)
 	}
 	if old == nil || warnings.Changed(c, old) {
-		l.Job(warnings.SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
+		jobSpecWarnings(&l, warnings.SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
 	}
 	// A new cron job with such a schedule is invalid. The path is kube-apiserver's.
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {

@@ -379,7 +379,7 @@ func jobWarnings(_ context.Context, j, old *batchv1.Job) []string {
 		l.PodName(j.Name)
 	}
 	if old == nil || warnings.Changed(j, old) {
-		l.Job(warnings.SpecPath, &j.Spec)
+		jobSpecWarnings(&l, warnings.SpecPath, &j.Spec)
 	}
 	return l
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 // defaultJobSpec sets the defaults that a job's spec gets in a CronJob's template too.
@@ -137,4 +138,14 @@ func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	default:
 		return validation.OneOf(path, policy, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	}
+}
+
+// jobSpecWarnings warns of the spec of a job, or of that of a template of jobs.
+func jobSpecWarnings(l *warnings.List, path *field.Path, spec *batchv1.JobSpec) {
+	if ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion &&
+		ptr.Deref(spec.Completions, 0) > 100_000 && ptr.Deref(spec.Parallelism, 0) > 10_000 {
+		l.At(path, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "+
+			"Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
+	}
+	l.PodTemplate(path.Child("template"), &spec.Template)
 }

@@ -147,10 +147,10 @@ func endpointsWarnings(_ context.Context, e, _ *corev1.Endpoints) []string {
 	for i, subset := range e.Subsets {
 		path := field.NewPath("subsets").Index(i)
 		for j, address := range subset.Addresses {
-			l.Ip(path.Child("addresses").Index(j).Child("ip"), address.IP)
+			l.IP(path.Child("addresses").Index(j).Child("ip"), address.IP)
 		}
 		for j, address := range subset.NotReadyAddresses {
-			l.Ip(path.Child("notReadyAddresses").Index(j).Child("ip"), address.IP)
+			l.IP(path.Child("notReadyAddresses").Index(j).Child("ip"), address.IP)
 		}
 	}
 	return l

@@ -290,7 +290,7 @@ func nodeWarnings(_ context.Context, n, _ *corev1.Node) []string {
 		l.At(warnings.SpecPath.Child("externalID"), "this field is deprecated, and is unused by Kubernetes")
 	}
 	for i, cidr := range n.Spec.PodCIDRs {
-		l.Cidr(warnings.SpecPath.Child("podCIDRs").Index(i), cidr)
+		l.CIDR(warnings.SpecPath.Child("podCIDRs").Index(i), cidr)
 	}
 	return l
 }

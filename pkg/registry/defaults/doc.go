@@ -1,18 +1,14 @@
-// Package defaults fills what a client left out of an object: for each kind and
-// version a function that changes the object in place, with the values that
-// kube-apiserver sets. The rows of package registry name them.
+// Package defaults sets what kinds of several groups leave out alike: the defaults of pods'
+// specs, volumes and claims, and helpers to set a field that is not set. The values are
+// kube-apiserver's.
 //
-// The types of k8s.io/api come without defaulting functions, and they are also
-// miniapi's hub types. That is why some functions here do a little more than
+// The defaults of a kind are in the kind's file, one function a version, and the row names
+// them. The types of k8s.io/api come without defaulting functions, and they are also
+// miniapi's hub types. That is why some functions do a little more than
 // defaulting: where kube-apiserver's conversion to its internal types changes an
 // object (stringData becomes data, serviceAccount follows serviceAccountName),
-// the function of the kind does it.
+// the function of the kind does it. Setting defaults twice changes nothing.
 //
-// The functions of the versions that a group prefers carry the kind's name alone
-// (Deployment); those of other versions have the group and version in front
-// (AppsV1beta1Deployment). Setting defaults twice changes nothing.
-//
-// Not here: what depends on more than the object itself. Addresses and ports are
-// allocated, and storage classes, priorities and tolerations are set by
-// admission.
+// Values that depend on more than the object are set elsewhere: addresses and ports are
+// allocated, and admission sets storage classes, priorities and tolerations.
 package defaults

@@ -251,7 +251,7 @@ func endpointSliceWarnings(_ context.Context, s, old *discoveryv1.EndpointSlice)
 	}
 	for i, endpoint := range s.Endpoints {
 		for j, address := range endpoint.Addresses {
-			l.Ip(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)
+			l.IP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)
 		}
 	}
 	return l

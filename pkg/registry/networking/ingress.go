@@ -276,7 +276,7 @@ func ingressStatusWarnings(_ context.Context, i, _ *networkingv1.Ingress) []stri
 	var l warnings.List
 	for n, ingress := range i.Status.LoadBalancer.Ingress {
 		if ingress.IP != "" {
-			l.Ip(warnings.LoadBalancerPath.Index(n), ingress.IP)
+			l.IP(warnings.LoadBalancerPath.Index(n), ingress.IP)
 		}
 	}
 	return l

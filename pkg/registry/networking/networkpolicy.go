@@ -214,10 +214,24 @@ var networkPolicyColumns = printers.Of(
 func networkPolicyWarnings(_ context.Context, p, _ *networkingv1.NetworkPolicy) []string {
 	var l warnings.List
 	for i, rule := range p.Spec.Ingress {
-		l.Peers(warnings.SpecPath.Child("ingress").Index(i).Child("from"), rule.From)
+		peerWarnings(&l, warnings.SpecPath.Child("ingress").Index(i).Child("from"), rule.From)
 	}
 	for i, rule := range p.Spec.Egress {
-		l.Peers(warnings.SpecPath.Child("egress").Index(i).Child("to"), rule.To)
+		peerWarnings(&l, warnings.SpecPath.Child("egress").Index(i).Child("to"), rule.To)
 	}
 	return l
+}
+
+// peerWarnings warns of the ranges of addresses of peers.
+func peerWarnings(l *warnings.List, path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
+	for i, peer := range peers {
+		if peer.IPBlock == nil {
+			continue
+		}
+		block := path.Index(i).Child("ipBlock")
+		l.CIDR(block.Child("cidr"), peer.IPBlock.CIDR)
+		for j, except := range peer.IPBlock.Except {
+			l.CIDR(block.Child("except").Index(j), except)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package printers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,4 +119,11 @@ func ContainerNames(containers []corev1.Container) string {
 // ContainerImages lists the images of containers.
 func ContainerImages(containers []corev1.Container) string {
 	return Joined(containers, func(c *corev1.Container) string { return c.Image })
+}
+
+// Distinct sorts texts and leaves out empty and repeated ones.
+func Distinct(texts []string) []string {
+	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }

@@ -30,6 +30,7 @@ import (
 // Known is a rest.Getter of the pods, services, endpoints or nodes in it, by name.
 type Known map[string]runtime.Object
 
+// Get implements rest.Getter.
 func (k Known) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	if o, ok := k[name]; ok {
 		return o, nil
@@ -40,8 +41,10 @@ func (k Known) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtim
 // KnownSlices is a rest.Lister of endpoint slices.
 type KnownSlices []discoveryv1.EndpointSlice
 
+// NewList implements rest.Lister.
 func (s KnownSlices) NewList() runtime.Object { return &discoveryv1.EndpointSliceList{} }
 
+// List implements rest.Lister.
 func (s KnownSlices) List(_ context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	list := &discoveryv1.EndpointSliceList{}
 	for _, slice := range s {
@@ -52,6 +55,7 @@ func (s KnownSlices) List(_ context.Context, options *internalversion.ListOption
 	return list, nil
 }
 
+// ConvertToTable implements rest.TableConvertor.
 func (s KnownSlices) ConvertToTable(context.Context, runtime.Object, runtime.Object) (*metav1.Table, error) {
 	return nil, errors.New("not a table")
 }
@@ -78,6 +82,7 @@ func KubeletOf(t *testing.T, h http.HandlerFunc) (registry.Kubelet, rest.Getter)
 	return registry.Kubelet{Transport: server.Client().Transport, AddressTypes: []string{"InternalIP", "Hostname"}}, Known{"n": node}
 }
 
+// Address is the host and the port of a server.
 func Address(t *testing.T, server *httptest.Server) (host string, port int32) {
 	t.Helper()
 	u, err := url.Parse(server.URL)

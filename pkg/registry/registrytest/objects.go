@@ -45,3 +45,14 @@ func Quantities(pairs ...string) corev1.ResourceList {
 	}
 	return list
 }
+
+// AppLabels are the labels of the pods of a workload.
+var AppLabels = map[string]string{"app": "web"}
+
+// AppSelector selects the pods of a workload.
+func AppSelector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: AppLabels} }
+
+// AppTemplate is the template of the pods of a workload.
+func AppTemplate() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: AppLabels}, Spec: ValidPodSpec()}
+}

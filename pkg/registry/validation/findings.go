@@ -186,3 +186,21 @@ func PathSegmentName(name string, prefix bool) []string {
 	}
 	return content.IsPathSegmentName(name)
 }
+
+// Fixed reports a field that an update changes and may not: on create there is no old one. It says
+// whether the field has to be looked at further.
+func (f *Findings) Fixed(path *field.Path, update bool, value, old any) bool {
+	if !update {
+		return true
+	}
+	f.AddIf(!apiequality.Semantic.DeepEqual(value, old), field.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg))
+	return false
+}
+
+// Few checks that a list isn't too long.
+func Few(path *field.Path, n, most int) field.ErrorList {
+	if n <= most {
+		return nil
+	}
+	return field.ErrorList{field.TooMany(path, n, most)}
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -265,4 +266,9 @@ func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.E
 func IsMirror(meta *metav1.ObjectMeta) bool {
 	_, is := meta.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
+}
+
+// NodeAffinity is the node affinity of a pod, or nil.
+func NodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
+	return ptr.Deref(spec.Affinity, corev1.Affinity{}).NodeAffinity
 }

@@ -4,7 +4,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-const leastTokenLifetime = 10 * 60
+// The limits of the lifetime of a token, in seconds.
+const (
+	leastTokenLifetime = 10 * 60
+	mostTokenLifetime  = 1 << 32
+)
 
 // TokenLifetime checks for how long a token is asked for.
 func TokenLifetime(path *field.Path, seconds int64) field.ErrorList {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -202,5 +203,16 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 	// The path holds the namespace and the name of a resource, and a dot between them.
 	const longestName = longest + 1 + longest + 1 + utilvalidation.DNS1123LabelMaxLength
 	f.AddIf(len(name) > longestName, field.TooLong(path, name, longestName))
+	return f.Errs
+}
+
+// UserAnnotations checks what a pod tells its signer: annotations whose keys all have a
+// domain.
+func UserAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
+	var f Findings
+	for key := range Sorted(annotations) {
+		f.Merge(utilvalidation.IsDomainPrefixedKey(path, strings.ToLower(key)))
+	}
+	f.AddIf(apivalidation.ValidateAnnotationsSize(annotations) != nil, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
 	return f.Errs
 }

@@ -19,13 +19,13 @@ func (l *List) At(path *field.Path, format string, args ...any) {
 // Add adds warnings as they are.
 func (l *List) Add(warnings ...string) { *l = append(*l, warnings...) }
 
-// Ip adds what is wrong with the way that an address is written.
-func (l *List) Ip(path *field.Path, address string) {
+// IP adds what is wrong with the way that an address is written.
+func (l *List) IP(path *field.Path, address string) {
 	l.Add(validation.GetWarningsForIP(path, address)...)
 }
 
-// Cidr adds what is wrong with the way that a range of addresses is written.
-func (l *List) Cidr(path *field.Path, cidr string) {
+// CIDR adds what is wrong with the way that a range of addresses is written.
+func (l *List) CIDR(path *field.Path, cidr string) {
 	l.Add(validation.GetWarningsForCIDR(path, cidr)...)
 }
 

@@ -126,10 +126,10 @@ func (l *List) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
 func (l *List) addresses(path *field.Path, spec *corev1.PodSpec) {
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {
-			l.Ip(path.Child("dnsConfig", "nameservers").Index(i), server)
+			l.IP(path.Child("dnsConfig", "nameservers").Index(i), server)
 		}
 	}
 	for i, alias := range spec.HostAliases {
-		l.Ip(path.Child("hostAliases").Index(i).Child("ip"), alias.IP)
+		l.IP(path.Child("hostAliases").Index(i).Child("ip"), alias.IP)
 	}
 }

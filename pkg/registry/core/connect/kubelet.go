@@ -27,6 +27,7 @@ type Kubelets struct {
 	Nodes rest.Getter
 }
 
+// NewKubelets finds kubelets by the nodes of the same table.
 func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
 	nodes, err := deps.StoreOf(corev1.Resource("nodes"))
 	if err != nil {

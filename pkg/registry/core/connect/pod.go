@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
+// GetPod reads a pod.
 func GetPod(ctx context.Context, pods rest.Getter, name string) (*corev1.Pod, error) {
 	found, err := pods.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {

@@ -29,10 +29,10 @@ func podWarnings(_ context.Context, pod, old *corev1.Pod) []string {
 func podStatusWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	var l warnings.List
 	for i, ip := range pod.Status.PodIPs {
-		l.Ip(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)
+		l.IP(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)
 	}
 	for i, ip := range pod.Status.HostIPs {
-		l.Ip(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)
+		l.IP(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)
 	}
 	return l
 }

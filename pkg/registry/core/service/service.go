@@ -3,6 +3,7 @@ package service
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
@@ -34,4 +35,11 @@ var Kind = registry.Kind{
 		StatusWarnings:       serviceStatusWarnings,
 	},
 	Fields: serviceFields,
+}
+
+var serviceFields = registry.FieldsOf[*corev1.Service]{
+	Values: func(s *corev1.Service) fields.Set {
+		return fields.Set{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
+	},
+	Names: []string{"spec.clusterIP", "spec.type"},
 }

@@ -19,23 +19,23 @@ func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	}
 	if s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone {
 		for i, ip := range s.Spec.ClusterIPs {
-			l.Ip(warnings.SpecPath.Child("clusterIPs").Index(i), ip)
+			l.IP(warnings.SpecPath.Child("clusterIPs").Index(i), ip)
 		}
 	}
 	if s.Spec.Type == corev1.ServiceTypeClusterIP && s.Spec.ClusterIP == corev1.ClusterIPNone {
-		l.Headless(&s.Spec)
+		headlessWarnings(&l, &s.Spec)
 	}
 	if len(s.Spec.ExternalIPs) > 0 {
 		l.Add("spec.externalIPs is deprecated")
 	}
 	for i, ip := range s.Spec.ExternalIPs {
-		l.Ip(warnings.SpecPath.Child("externalIPs").Index(i), ip)
+		l.IP(warnings.SpecPath.Child("externalIPs").Index(i), ip)
 	}
 	if s.Spec.LoadBalancerIP != "" {
-		l.Ip(warnings.SpecPath.Child("loadBalancerIP"), s.Spec.LoadBalancerIP)
+		l.IP(warnings.SpecPath.Child("loadBalancerIP"), s.Spec.LoadBalancerIP)
 	}
 	for i, cidr := range s.Spec.LoadBalancerSourceRanges {
-		l.Cidr(warnings.SpecPath.Child("loadBalancerSourceRanges").Index(i), cidr)
+		l.CIDR(warnings.SpecPath.Child("loadBalancerSourceRanges").Index(i), cidr)
 	}
 	externalName := s.Spec.Type == corev1.ServiceTypeExternalName
 	if externalName && len(s.Spec.ExternalIPs) > 0 {
@@ -56,8 +56,24 @@ func serviceStatusWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	var l warnings.List
 	for i, ingress := range s.Status.LoadBalancer.Ingress {
 		if ingress.IP != "" {
-			l.Ip(warnings.LoadBalancerPath.Index(i), ingress.IP)
+			l.IP(warnings.LoadBalancerPath.Index(i), ingress.IP)
 		}
 	}
 	return l
+}
+
+// headlessWarnings warns of what needs an address of the service.
+func headlessWarnings(l *warnings.List, spec *corev1.ServiceSpec) {
+	for _, ignored := range []struct {
+		set   bool
+		field string
+	}{
+		{spec.LoadBalancerIP != "", "spec.loadBalancerIP"},
+		{len(spec.ExternalIPs) > 0, "spec.externalIPs"},
+		{spec.SessionAffinity != "" && spec.SessionAffinity != corev1.ServiceAffinityNone, "spec.SessionAffinity"},
+	} {
+		if ignored.set {
+			l.Add(ignored.field + " is ignored for headless services")
+		}
+	}
 }

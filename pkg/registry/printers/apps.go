@@ -1,4 +1,0 @@
-package printers
-
-// deploymentColumns and the other workloads are shown by how many of their pods there are.
-var ()

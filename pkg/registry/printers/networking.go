@@ -1,5 +1,0 @@
-package printers
-
-// ingressClassColumns, and the further kinds of the group that are shown by a few of their
-// fields.
-var ()

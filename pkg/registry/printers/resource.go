@@ -1,4 +1,0 @@
-package printers
-
-// deviceClassColumns and the further kinds of dynamic resource allocation.
-var ()

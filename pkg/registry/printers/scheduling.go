@@ -1,4 +1,0 @@
-package printers
-
-// workloadColumns and PodGroup are shown by name and age.
-var ()

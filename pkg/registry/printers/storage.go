@@ -1,4 +1,0 @@
-package printers
-
-// storageClassColumns, and the further kinds of the group.
-var ()
