@@ -3,9 +3,7 @@ package aggregation
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -73,14 +71,15 @@ type Aggregator struct {
 	// life is when it ends with all that it runs.
 	life context.Context
 
-	mu      sync.RWMutex
-	remotes map[schema.GroupVersion]*remoteAPI
+	remotes remotes
+
+	mu      sync.Mutex // held to begin
 	running sync.WaitGroup
 }
 
 // New returns an Aggregator that follows APIServices once their informer is started, and until life ends.
 func New(life context.Context, config Config) (*Aggregator, error) {
-	a := &Aggregator{config: config, life: life, checks: newChecks(), remotes: map[schema.GroupVersion]*remoteAPI{}}
+	a := &Aggregator{config: config, life: life, checks: newChecks()}
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
 	a.local.keptAt.Store(-1)
 	a.listing = newListing(life, config.Discovery, a.checks, a.begin, config.Changed)
@@ -118,10 +117,8 @@ func (a *Aggregator) Wait() {
 
 // Remote are the APIServices that other servers serve.
 func (a *Aggregator) Remote() []*apiregistrationv1.APIService {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
 	var services []*apiregistrationv1.APIService
-	for _, r := range a.remotes {
+	for _, r := range a.remotes.all() {
 		services = append(services, r.service)
 	}
 	return services
@@ -131,7 +128,7 @@ func (a *Aggregator) Remote() []*apiregistrationv1.APIService {
 func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 	a.changed(s)
 	gv := groupVersionOf(s)
-	if known := a.remote(gv); known != nil && known.serves(s) {
+	if known := a.remotes.of(gv); known != nil && known.serves(s) {
 		known.observe(s)
 		return
 	}
@@ -157,14 +154,7 @@ func (a *Aggregator) observeDeletion(obj any) {
 
 // replace makes a remote the one of a group version, or nothing.
 func (a *Aggregator) replace(gv schema.GroupVersion, r *remoteAPI) {
-	a.mu.Lock()
-	known := a.remotes[gv]
-	if r != nil {
-		a.remotes[gv] = r
-	} else {
-		delete(a.remotes, gv)
-	}
-	a.mu.Unlock()
+	known := a.remotes.replace(gv, r)
 	a.listing.set(gv, r)
 	if known != nil {
 		known.end()
@@ -190,7 +180,7 @@ func (a *Aggregator) Handler(next http.Handler) http.Handler {
 }
 
 func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler {
-	if a.none() {
+	if a.remotes.none() {
 		return next
 	}
 	path, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix)
@@ -200,7 +190,7 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 	// One slash and no more: who is authorized for /apis//GROUP/VERSION isn't for what is below /apis/GROUP/VERSION.
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
 	if len(parts) > 1 {
-		if r := a.remote(schema.GroupVersion{Group: parts[0], Version: parts[1]}); r != nil {
+		if r := a.remotes.of(schema.GroupVersion{Group: parts[0], Version: parts[1]}); r != nil {
 			return r
 		}
 		return next
@@ -213,28 +203,8 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 	return next
 }
 
-func (a *Aggregator) none() bool {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return len(a.remotes) == 0
-}
-
-// remote is what serves a group version, nil if this server does.
-func (a *Aggregator) remote(gv schema.GroupVersion) *remoteAPI {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.remotes[gv]
-}
-
 // byServer says whether a request is the server's own, which can't wait for what the server finds out by others.
 func byServer(req *http.Request) bool {
 	asking, ok := request.UserFrom(req.Context())
 	return ok && asking.GetName() == user.APIServerUser
-}
-
-// all are the group versions that other servers serve.
-func (a *Aggregator) all() []*remoteAPI {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return slices.Collect(maps.Values(a.remotes))
 }

@@ -19,7 +19,7 @@ import (
 // with is an Aggregator of one other server, which hasn't been asked yet.
 func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	t.Helper()
-	a := &Aggregator{life: t.Context(), checks: newChecks(), remotes: map[schema.GroupVersion]*remoteAPI{}}
+	a := &Aggregator{life: t.Context(), checks: newChecks()}
 	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
 	a.local.keptAt.Store(-1)
 	a.listing = newListing(t.Context(), aggregated.NewResourceManager("apis"), a.checks, a.begin, func() {})
@@ -27,7 +27,7 @@ func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 		ObjectMeta: metav1.ObjectMeta{Name: "v1.example.com"},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: "example.com", Version: "v1", Service: &apiregistrationv1.ServiceReference{}},
 	})
-	a.remotes[r.gv] = r
+	a.remotes.replace(r.gv, r)
 	a.listing.set(r.gv, r)
 	return a, r
 }
@@ -92,7 +92,7 @@ func TestObserve(t *testing.T) {
 	edited := BuiltIn(apps, 1, 1)
 	edited.Spec.Service = &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}
 	a.observe(edited)
-	if r := a.remote(apps); r != nil {
+	if r := a.remotes.of(apps); r != nil {
 		t.Errorf("%s goes to %s, want it to stay what is built in", apps, r.service.Spec.Service.Name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/transport"
@@ -18,9 +19,9 @@ const maxDocumentBytes = 16 << 20
 // checker is who other servers see asking for what they serve, who may ask for everything.
 const checker = "system:kube-aggregator"
 
-// apiPath is the path of the API's discovery document.
-func (r *remoteAPI) apiPath() string {
-	return path.Join(genericapiserver.APIGroupPrefix, r.gv.Group, r.gv.Version)
+// apiPath is the path of the discovery document of a group version.
+func apiPath(gv schema.GroupVersion) string {
+	return path.Join(genericapiserver.APIGroupPrefix, gv.Group, gv.Version)
 }
 
 // read reads a document of the server.

@@ -54,7 +54,7 @@ func (a *Aggregator) Hold() (release func()) {
 	allow := a.checks.hold()
 	return func() {
 		allow()
-		for _, r := range a.all() {
+		for _, r := range a.remotes.all() {
 			r.checkSoon()
 		}
 	}

@@ -6,15 +6,16 @@ import (
 	"net/http"
 	"path"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
 // openAPIName is what /openapi/v3 lists the API as.
-func (r *remoteAPI) openAPIName() string { return r.apiPath()[1:] }
+func openAPIName(gv schema.GroupVersion) string { return apiPath(gv)[1:] }
 
 // describe makes /openapi/v3 have what the server says of the API. A server need not say anything.
 func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host string) {
-	document, err := read(ctx, t, r.url(host, path.Join("/openapi/v3", r.apiPath())))
+	document, err := read(ctx, t, urlOf(host, path.Join("/openapi/v3", apiPath(r.gv))))
 	if err != nil {
 		return
 	}
@@ -26,7 +27,7 @@ func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host stri
 	defer r.mu.Unlock()
 	if r.ctx.Err() == nil {
 		r.described = true
-		r.config.OpenAPI.UpdateGroupVersion(r.openAPIName(), &spec)
+		r.config.OpenAPI.UpdateGroupVersion(openAPIName(r.gv), &spec)
 	}
 }
 
@@ -35,6 +36,6 @@ func (r *remoteAPI) undescribe() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.described {
-		r.config.OpenAPI.DeleteGroupVersion(r.openAPIName())
+		r.config.OpenAPI.DeleteGroupVersion(openAPIName(r.gv))
 	}
 }

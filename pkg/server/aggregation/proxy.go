@@ -43,12 +43,12 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 		responsewriters.InternalError(w, req, fmt.Errorf("APIService %s: it isn't known who asks", r.service.Name))
 		return
 	}
-	host, err := r.host()
+	host, err := r.server.host()
 	if err != nil {
 		r.fail(w, req, err)
 		return
 	}
-	t, err := r.transport()
+	t, err := r.server.transport()
 	if err != nil {
 		r.fail(w, req, err)
 		return

@@ -2,9 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,16 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
-	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
-	"k8s.io/utils/ptr"
-
-	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
 
 const (
@@ -53,11 +44,10 @@ type remoteAPI struct {
 	life, ctx context.Context
 	cancel    context.CancelFunc
 
+	server  *endpoint
 	checks  *checks
 	listing *listing
 
-	// made is the transport, once there is one.
-	made atomic.Pointer[http.RoundTripper]
 	// available is what the last check found, and again asks for one before its time.
 	available atomic.Bool
 	again     chan struct{}
@@ -73,38 +63,8 @@ func newRemote(life context.Context, config *Config, checks *checks, listing *li
 		again: make(chan struct{}, 1),
 	}
 	r.ctx, r.cancel = context.WithCancel(life)
+	r.server = &endpoint{config: config, service: s, life: r.ctx}
 	return r
-}
-
-// transport is made at the first use, as a certificate may have to be, and at the next if that fails.
-func (r *remoteAPI) transport() (http.RoundTripper, error) {
-	if made := r.made.Load(); made != nil {
-		return *made, nil
-	}
-	return r.renewedTransport(r.ctx)
-}
-
-// renewedTransport is of the certificate as it is now, which the server is told to trust: what it was told may have
-// been put back, or the files be others. While they don't fit each other, it is the one before.
-func (r *remoteAPI) renewedTransport(ctx context.Context) (http.RoundTripper, error) {
-	t, err := r.newTransport(ctx)
-	if err == nil {
-		r.made.Store(&t)
-		return t, nil
-	}
-	if made := r.made.Load(); made != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "requests go on with the certificate from before", "APIService", r.service.Name)
-		return *made, nil
-	}
-	return nil, err
-}
-
-func (r *remoteAPI) newTransport(ctx context.Context) (http.RoundTripper, error) {
-	cert, key, err := r.config.Identity(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return transport.New(remote.BuildTransportConfig(r.config.Dial, cert, key, r.service))
 }
 
 // serves says whether it serves an APIService as it is now.
@@ -120,10 +80,10 @@ func (r *remoteAPI) end() {
 
 // run asks the server whether it is there, until end.
 func (r *remoteAPI) run() {
-	defer r.release()
+	defer r.server.release()
 	backoff := retries()
 	for r.ctx.Err() == nil {
-		r.pause(r.ask(&backoff))
+		pause(r.ctx, r.ask(&backoff), r.again)
 	}
 }
 
@@ -169,69 +129,35 @@ func (r *remoteAPI) checkSoon() {
 	}
 }
 
-// pause returns when the time is over, or somebody wants to know.
-func (r *remoteAPI) pause(d time.Duration) {
+// pause returns when the time is over, or something is sent to again, or ctx ends.
+func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-r.again:
-	case <-r.ctx.Done():
+	case <-again:
+	case <-ctx.Done():
 	}
-}
-
-func (r *remoteAPI) release() {
-	if made := r.made.Load(); made != nil {
-		utilnet.CloseIdleConnectionsFor(*made)
-	}
-}
-
-// host is where the server is.
-func (r *remoteAPI) host() (string, error) {
-	s := r.service.Spec.Service
-	location, err := r.config.Services.ResolveEndpoint(s.Namespace, s.Name, ptr.Deref(s.Port, defaultPort))
-	if err != nil {
-		return "", err
-	}
-	return location.Host, nil
 }
 
 // check asks the server for the document of the API, which need not be one, and has the API described. The reasons are
 // kube-aggregator's.
 func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
-	host, err := r.host()
+	host, err := r.server.host()
 	if err != nil {
-		return r.unreachable(err)
+		return r.server.unreachable(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	t, err := r.renewedTransport(ctx)
+	t, err := r.server.renewedTransport(ctx)
 	if err == nil {
-		_, err = read(ctx, t, r.url(host, r.apiPath()))
+		_, err = read(ctx, t, urlOf(host, apiPath(r.gv)))
 	}
 	if err != nil {
 		return unavailable("FailedDiscoveryCheck", err.Error())
 	}
 	r.describe(ctx, t, host)
 	return newCondition(apiregistrationv1.ConditionTrue, "Passed", "all checks passed")
-}
-
-// unreachable says why there is no host to ask.
-func (r *remoteAPI) unreachable(err error) apiregistrationv1.APIServiceCondition {
-	s := r.service.Spec.Service
-	if apierrors.IsNotFound(err) {
-		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
-	}
-	if _, ok := apierrors.StatusCause(err, admission.CauseNoServicePort); ok {
-		return unavailable("ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, ptr.Deref(s.Port, defaultPort)))
-	}
-	if _, ok := apierrors.StatusCause(err, admission.CauseNoEndpointSlices); ok {
-		return unavailable("EndpointsNotFound", fmt.Sprintf("cannot find endpointslices for service/%s in %q", s.Name, s.Namespace))
-	}
-	if cause, ok := apierrors.StatusCause(err, admission.CauseNoEndpoints); ok {
-		return unavailable("MissingEndpoints", fmt.Sprintf("endpointslices for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, cause.Field))
-	}
-	return newCondition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))
 }
 
 func unavailable(reason, message string) apiregistrationv1.APIServiceCondition {
@@ -261,10 +187,4 @@ func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServi
 	}
 	_, err = r.config.Client.APIServices().UpdateStatus(ctx, updated, metav1.UpdateOptions{})
 	return err
-}
-
-// url is a path on the server.
-func (r *remoteAPI) url(host, path string) string {
-	location := url.URL{Scheme: "https", Host: host, Path: path}
-	return location.String()
 }

@@ -25,14 +25,14 @@ func (a *Aggregator) followServices() error {
 }
 
 func (a *Aggregator) serviceChanged(obj any) {
-	if a.none() {
+	if a.remotes.none() {
 		return
 	}
 	changed, ok := serviceOf(obj)
 	if !ok {
 		return
 	}
-	for _, r := range a.all() {
+	for _, r := range a.remotes.all() {
 		if s := r.service.Spec.Service; s.Namespace == changed.Namespace && s.Name == changed.Name {
 			r.checkSoon()
 		}

@@ -85,7 +85,7 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 	if applied.Tokens, applied.Keys, err = o.serviceAccountTokens(env.SigningKey); err != nil {
 		return nil, err
 	}
-	if applied.clientCAs, err = o.loadClientCAs(env.ClientCA); err != nil {
+	if applied.clientCAs, err = loadClientCAs(o, env.ClientCA); err != nil {
 		return nil, err
 	}
 	if applied.RequestHeader, err = o.RequestHeader.ToAuthenticationRequestHeaderConfig(); err != nil {
@@ -106,12 +106,12 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 	token := known.with(issuers)
 	if o.ConfigFile != "" {
 		current := &reloaded{reload.NewCurrent(token, end)}
-		token, applied.Config = current, o.follow(ctx, data, config, known, current, env)
+		token, applied.Config = current, followConfig(ctx, o, data, config, known, current, env)
 	}
 
 	info.APIAudiences = o.audiences()
 	info.RequestHeaderConfig = applied.RequestHeader
-	info.Authenticator = o.request(applied, token, config.Anonymous)
+	info.Authenticator = newRequest(o, applied, token, config.Anonymous)
 	trusted := slices.Clone(applied.clientCAs)
 	if applied.RequestHeader != nil {
 		trusted = append(trusted, applied.RequestHeader.CAContentProvider)
@@ -124,8 +124,8 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 	return applied, nil
 }
 
-// request joins everything in kube-apiserver's order.
-func (o *Options) request(applied *Applied, token authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
+// newRequest joins everything in kube-apiserver's order.
+func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
 	var requests []authenticator.Request
 	if proxy := applied.RequestHeader; proxy != nil {
 		requests = append(requests, authenticator.WrapAudienceAgnosticRequest(o.audiences(), headerrequest.NewDynamicVerifyOptionsSecure(
@@ -166,7 +166,7 @@ func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 }
 
 // agnostic takes an authenticator that knows nothing of audiences to be for the API server's.
-func (o *Options) agnostic(token authenticator.Token) authenticator.Token {
+func agnostic(o *Options, token authenticator.Token) authenticator.Token {
 	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
 }
 
@@ -177,17 +177,17 @@ func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*be
 		if err != nil {
 			return nil, fmt.Errorf("--token-auth-file: %w", err)
 		}
-		tokens.before = append(tokens.before, o.agnostic(file))
+		tokens.before = append(tokens.before, agnostic(o, file))
 	}
 	tokens.before = append(tokens.before, &serviceaccount.Authenticator{
 		Issuers: o.ServiceAccounts.Issuers, Keys: keys, Audiences: o.audiences(),
 		Objects: env.Client, LookupLegacy: o.ServiceAccounts.Lookup,
 	})
 	if o.BootstrapTokens {
-		tokens.before = append(tokens.before, o.agnostic(&bootstrapTokens{secrets: env.Client, now: time.Now}))
+		tokens.before = append(tokens.before, agnostic(o, &bootstrapTokens{secrets: env.Client, now: time.Now}))
 	}
 	if o.Webhook.ConfigFile != "" {
-		token, err := o.webhook()
+		token, err := newWebhook(o)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +196,7 @@ func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*be
 	return tokens, nil
 }
 
-func (o *Options) webhook() (authenticator.Token, error) {
+func newWebhook(o *Options) (authenticator.Token, error) {
 	config, err := webhookutil.LoadKubeconfig(o.Webhook.ConfigFile, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
@@ -209,7 +209,7 @@ func (o *Options) webhook() (authenticator.Token, error) {
 }
 
 // loadClientCAs are the authorities of --client-ca-file and those that the caller gives.
-func (o *Options) loadClientCAs(own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
+func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
 	var authorities []dynamiccertificates.CAContentProvider
 	if o.ClientCAFile != "" {
 		file, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-bundle", o.ClientCAFile)

@@ -33,16 +33,16 @@ func (o *Options) issuers(ctx context.Context, configured []apiserver.JWTAuthent
 	}()
 	var issuers []issuer
 	for _, one := range configured {
-		token, err := o.jwt(open, one, env)
+		token, err := newJWT(open, o, one, env)
 		if err != nil {
 			return nil, nil, fmt.Errorf("JWT issuer %s: %w", one.Issuer.URL, err)
 		}
-		issuers = append(issuers, issuer{o.agnostic(token), token.HealthCheck})
+		issuers = append(issuers, issuer{agnostic(o, token), token.HealthCheck})
 	}
 	return issuers, cancel, nil
 }
 
-func (o *Options) jwt(open context.Context, configured apiserver.JWTAuthenticator, env Environment) (oidc.AuthenticatorTokenWithHealthCheck, error) {
+func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthenticator, env Environment) (oidc.AuthenticatorTokenWithHealthCheck, error) {
 	options := oidc.Options{
 		JWTAuthenticator:  configured,
 		DisallowedIssuers: o.ServiceAccounts.Issuers,

@@ -33,9 +33,9 @@ func (r *reloaded) AuthenticateToken(ctx context.Context, token string) (*authen
 	return now.AuthenticateToken(ctx, token)
 }
 
-// follow is how the file of --authentication-config is read again (KEP-3331). As in kube-apiserver its issuers are
+// followConfig is how the file of --authentication-config is read again (KEP-3331). As in kube-apiserver its issuers are
 // reloaded, once all of them answer; who is anonymous is not. Issuers last no longer than life.
-func (o *Options) follow(life context.Context, data []byte, first *apiserver.AuthenticationConfiguration, known *bearerTokens, current *reloaded, env Environment) *reload.File {
+func followConfig(life context.Context, o *Options, data []byte, first *apiserver.AuthenticationConfiguration, known *bearerTokens, current *reloaded, env Environment) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthenticationConfigLastConfigInfo(env.APIServerID, string(data))
 	last := first

@@ -38,7 +38,7 @@ func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration
 		return nil, nil, err
 	}
 	config.JWT = []apiserver.JWTAuthenticator{issuer}
-	return config, nil, inFlags(o.validate(config)).ToAggregate()
+	return config, nil, inFlags(validateConfiguration(o, config)).ToAggregate()
 }
 
 // parse reads what the file of --authentication-config holds.
@@ -53,10 +53,10 @@ func (o *Options) parse(data []byte) (*apiserver.AuthenticationConfiguration, er
 	if config.Anonymous == nil {
 		config.Anonymous = o.anonymous()
 	}
-	return config, o.validate(config).ToAggregate()
+	return config, validateConfiguration(o, config).ToAggregate()
 }
 
-func (o *Options) validate(config *apiserver.AuthenticationConfiguration) field.ErrorList {
+func validateConfiguration(o *Options, config *apiserver.AuthenticationConfiguration) field.ErrorList {
 	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers)
 }
 

@@ -1,0 +1,50 @@
+package aggregation
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// remotes are the group versions that other servers serve. The zero value has none.
+type remotes struct {
+	mu        sync.RWMutex
+	byVersion map[schema.GroupVersion]*remoteAPI
+}
+
+// replace makes a remote the one of a group version, or none if it is nil, and returns the one before.
+func (r *remotes) replace(gv schema.GroupVersion, with *remoteAPI) (known *remoteAPI) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known = r.byVersion[gv]
+	switch {
+	case with == nil:
+		delete(r.byVersion, gv)
+	case r.byVersion == nil:
+		r.byVersion = map[schema.GroupVersion]*remoteAPI{gv: with}
+	default:
+		r.byVersion[gv] = with
+	}
+	return known
+}
+
+// of is the remote of a group version, nil if this server serves the version.
+func (r *remotes) of(gv schema.GroupVersion) *remoteAPI {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byVersion[gv]
+}
+
+func (r *remotes) all() []*remoteAPI {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Collect(maps.Values(r.byVersion))
+}
+
+func (r *remotes) none() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.byVersion) == 0
+}
