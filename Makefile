@@ -1,6 +1,5 @@
-# Every target works on a machine with Go, make, gcc and git; what else it takes is built into bin/. The tests also
-# run examples in Python and Node, and say which of these is missing.
-# `make help` lists them.
+# The targets need Go, make, gcc and git, and build other tools into bin/. The tests also run examples in Python and
+# Node, and report which of these is missing. `make help` lists the targets.
 
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
@@ -105,6 +104,6 @@ update-tidy: ## Tidy go.mod and go.sum
 update-openapi: ## Regenerate the OpenAPI definitions
 	hack/update-openapi.sh
 
-# Built outside of go.mod: the linter's dependencies are none of ours.
+# Built outside of go.mod, so that the linter's dependencies stay out of it.
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

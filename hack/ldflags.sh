@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Prints the linker flags that give a build its version. The same commit gives the same flags: the
-# date is the commit's.
+# Prints the linker flags with the version of a build. The date is the commit's, so a commit always has the same flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# k8s.io/api v0.37.2 is of Kubernetes v1.37.2.
+# k8s.io/api v0.37.2 belongs to Kubernetes v1.37.2.
 kubernetes=$(go list -m -f '{{.Version}}' k8s.io/api)
 kubernetes=v1.${kubernetes#v0.}
 minor=${kubernetes#v1.}

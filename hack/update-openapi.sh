@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# Generates the OpenAPI definitions of every kind that can be served, from the Go types of the
-# modules in go.mod. Usage: hack/update-openapi.sh [DIRECTORY]
+# Generates the OpenAPI definitions of all kinds that can be served, from the Go types of the modules in go.mod.
+# Usage: hack/update-openapi.sh [DIRECTORY]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 out=${1:-pkg/registry/openapi}
 
-# The generator is of the version that go.mod requires of its module, so that the two never differ.
+# The generator has the version that go.mod requires of its module.
 version=$(go list -m -f '{{.Version}}' k8s.io/kube-openapi)
 tools=$PWD/bin/kube-openapi-$version
 if [[ ! -x $tools/openapi-gen ]]; then
 	GOBIN=$tools go install "k8s.io/kube-openapi/cmd/openapi-gen@$version"
 fi
 
-# All of k8s.io/api but what no server has as a resource: what travels in a webhook's request, and
-# the discovery documents.
+# All packages of k8s.io/api, except those without resources: reviews of webhooks, and discovery documents.
 mapfile -t groups < <(go list k8s.io/api/... | grep -E '/v[0-9]+((alpha|beta)[0-9]+)?$' |
 	grep -vE '^k8s.io/api/(admission|apidiscovery|imagepolicy)/')
 
@@ -35,7 +34,7 @@ mkdir -p "$out"
 	k8s.io/apimachinery/pkg/version \
 	k8s.io/kube-aggregator/pkg/apis/apiregistration/v1
 
-# Each definition is made when it is needed, instead of all at once (see openapi.go).
+# Make each definition at its first use instead of all at once (see openapi.go).
 sed -i -E \
 	-e 's/^func GetOpenAPIDefinitions\(ref common\.ReferenceCallback\) map\[string\]common\.OpenAPIDefinition \{/func makers() map[string]func(common.ReferenceCallback) common.OpenAPIDefinition {/' \
 	-e 's/^(\treturn map\[string\])common\.OpenAPIDefinition\{/\1func(common.ReferenceCallback) common.OpenAPIDefinition{/' \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails if the committed OpenAPI definitions are not what hack/update-openapi.sh generates.
+# Fails if the committed OpenAPI definitions differ from those that hack/update-openapi.sh generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fails if a file says that it is unfinished, holds a conflict, or names a path of somebody's machine.
+# Fails if a file is marked as unfinished, contains a merge conflict, or names a path of one machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 git rev-parse --is-inside-work-tree >/dev/null
 failed=0
 
-# forbid REASON EXTENDED-REGEXP: nothing that is or may be committed matches, but what isn't written here.
+# forbid REASON EXTENDED-REGEXP fails if a file that is committed, or may be, matches. Foreign files are excluded.
 forbid() {
 	if git grep --untracked -I -n -E -e "$2" -- . \
 		':!LICENSE' ':!**/testdata/**' ':!**/zz_generated.*' ':!hack/verify-words.sh'; then

@@ -36,7 +36,7 @@ the one on the PATH. Projects that are tested with envtest then run unchanged:
 // folder.
 func oneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return fmt.Errorf("arguments %q: %s takes one, the folder that it makes, as in %[2]s bin/assets", args, cmd.CommandPath())
+		return fmt.Errorf("arguments %q: %s takes one argument, the folder to make, as in %[2]s bin/assets", args, cmd.CommandPath())
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func ownBinary() (string, error) {
 		return "", fmt.Errorf("finding this program: %w", err)
 	}
 	if folder := filepath.Dir(self); filepath.Base(folder) == "exe" && strings.Contains(folder, "go-build") {
-		return "", errors.New(`links to what "go run" has built lead nowhere when it has ended: build or install miniapi, and call that`)
+		return "", errors.New(`"go run" deletes the program when it ends, and links to it would break: build or install miniapi, and run that`)
 	}
 	return self, nil
 }
@@ -112,7 +112,7 @@ func link(target, name string) error {
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSymlink == 0:
-		return fmt.Errorf("%s is there already, and no link: choose another folder, or remove it", name)
+		return fmt.Errorf("%s exists and isn't a link: choose another folder, or remove the file", name)
 	default:
 		if err := os.Remove(name); err != nil {
 			return err

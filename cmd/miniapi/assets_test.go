@@ -31,7 +31,7 @@ func TestAssets(t *testing.T) {
 
 	taken := filepath.Dir(file(t, "etcd", "precious"))
 	code, _, stderr := start(t, "miniapi", "assets", taken).exit(t)
-	if code != cli.ExitFailed || !strings.Contains(stderr, "etcd is there already, and no link") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "etcd exists and isn't a link") {
 		t.Errorf("want an error that names the file, got exit code %d and %q", code, stderr)
 	}
 	if content, err := os.ReadFile(filepath.Join(taken, "etcd")); err != nil || string(content) != "precious" {

@@ -78,7 +78,7 @@ plugins:
 		{"empty folder of assets", []string{"assets", ""}, cli.ExitUsage, []string{`[""]`, "miniapi assets bin/assets"}, "whose variable isn't set would get links where they are"},
 		{"folders of assets", []string{"assets", "a", "b"}, cli.ExitUsage, []string{`["a" "b"]`, "miniapi assets bin/assets"}, "there would be links in one of them"},
 		{"no kubeconfig", []string{"serve", "--write-kubeconfig="}, cli.ExitUsage, []string{"--write-kubeconfig must name a file"}, "without a kubeconfig, no client could use the server"},
-		{"no folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + filepath.Join(missing, "kubeconfig")}, cli.ExitUsage, []string{"--write-kubeconfig " + filepath.Join(missing, "kubeconfig"), "no folder " + missing}, "it would be missing when everything has started"},
+		{"no folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + filepath.Join(missing, "kubeconfig")}, cli.ExitUsage, []string{"--write-kubeconfig " + filepath.Join(missing, "kubeconfig"), missing + " doesn't exist"}, "it would be missing when everything has started"},
 		{"file for the folder of the kubeconfig", []string{"serve", "--write-kubeconfig=" + below}, cli.ExitUsage, []string{"--write-kubeconfig " + below, plain + " is not a folder"}, "nothing is below a file"},
 		{"folder for a kubeconfig", []string{"serve", "--write-kubeconfig=" + foreign}, cli.ExitUsage, []string{"--write-kubeconfig " + foreign, "name a file"}, "a folder has no content"},
 		{"manifests of standard input", []string{"serve", "--apply=-"}, cli.ExitUsage, []string{"--apply: -: ", "files, folders and globs"}, "kubectl would read it"},

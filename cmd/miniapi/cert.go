@@ -60,7 +60,7 @@ that is kept there issues it, whether a server runs or not:
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"), "Folder to write to. The default is where controller-runtime looks.")
+	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"), "Folder to write to. The default is the folder in which controller-runtime looks.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
 	flags.StringVar(&o.server.DataDir, "data-dir", "", "Data folder whose authority issues the certificate, without a server.")
 	flags.StringVar(&o.server.Serving.ServerCert.CertDirectory, "cert-dir", "", "Folder of a server's --cert-dir whose authority issues the certificate, without a server.")
@@ -70,7 +70,7 @@ that is kept there issues it, whether a server runs or not:
 // someNames refuses an empty list of names.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s takes what the certificate is for, as in %[1]s default/my-webhook", cmd.CommandPath())
+		return fmt.Errorf("%s needs the names for the certificate, as in %[1]s default/my-webhook", cmd.CommandPath())
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 	}
 	certificates, err := certutil.ParseCertsPEM(chain)
 	if err != nil {
-		return fmt.Errorf("the certificate that was issued: %w", err)
+		return fmt.Errorf("parsing the issued certificate: %w", err)
 	}
 	if err := o.checkReplaceable(certificates[0]); err != nil {
 		return fmt.Errorf("--dir %s: %w", o.dir, err)
@@ -141,7 +141,7 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 		return o.ask(ctx, request)
 	}
 	if o.kubeconfig != "" {
-		return nil, cli.UsageError{Err: errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server issues the certificate, or the folder does")}
+		return nil, cli.UsageError{Err: errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server or the folder's authority issues the certificate")}
 	}
 	authority, err := o.server.KeptAuthority()
 	if err != nil {
@@ -166,7 +166,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w: name that of the server by --kubeconfig, or its folder by --data-dir", file, err)
+		return nil, fmt.Errorf("kubeconfig %s: %w: name the server's kubeconfig by --kubeconfig, or its folder by --data-dir", file, err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -175,7 +175,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	answer := client.Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(ctx)
 	err = answer.Error() // unlike the error of Raw, with the message of the server
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: it is not a miniapi, or an older one", config.Host, file)
+		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: the server isn't miniapi, or is an older version", config.Host, file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("asking %s of kubeconfig %s: %w", config.Host, file, err)
@@ -197,7 +197,7 @@ func (o *certOptions) checkReplaceable(issued *x509.Certificate) error {
 	if there, err := certutil.ParseCertsPEM(text); err == nil && bytes.Equal(there[0].RawIssuer, issued.RawIssuer) {
 		return nil
 	}
-	return fmt.Errorf("%s or %s is there already, and not of miniapi: choose another folder, or remove them", webhookCert, webhookKey)
+	return fmt.Errorf("%s or %s exists and isn't miniapi's: choose another folder, or remove the files", webhookCert, webhookKey)
 }
 
 func (o *certOptions) write(chain, key, ca []byte) error {

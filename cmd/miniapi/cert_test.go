@@ -184,7 +184,7 @@ func TestCertRefuses(t *testing.T) {
 		{"both ways", "they may be of two authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
 		{"no kubeconfig", "the server can't be found", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
 		{"no server", "it has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
-		{"another certificate", "a user may need it", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "not of miniapi"},
+		{"another certificate", "a user may need it", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "isn't miniapi's"},
 		{"foreign folder", "it is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "it is not a data folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

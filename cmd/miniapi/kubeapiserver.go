@@ -22,7 +22,7 @@ func newKubeAPIServerCommand() *cobra.Command {
 		Use:   "kube-apiserver [flags]",
 		Short: "Stand in for the kube-apiserver binary, flags and all",
 		Long: `Stand in for the kube-apiserver binary: its flags and its defaults, over an etcd
-that is already there. A link of the name kube-apiserver does the same.`,
+that runs already. A link with the name kube-apiserver does the same.`,
 		Args: cli.UsageArgs(cli.FlagsAlone),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runKubeAPIServer(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())

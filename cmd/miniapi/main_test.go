@@ -187,7 +187,7 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	kubeconfig := filepath.Join(t.TempDir(), "missing", "kubeconfig")
 	code, _, stderr := start(t, "miniapi", "serve", "--secure-port=0", "--data-dir="+data, "--write-kubeconfig="+kubeconfig).exit(t)
-	if want := "--write-kubeconfig " + kubeconfig + ": there is no folder "; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+	if want := "--write-kubeconfig " + kubeconfig + ": folder "; code != cli.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("want %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
 	}
 	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {

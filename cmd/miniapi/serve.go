@@ -54,7 +54,7 @@ Flags have kube-apiserver's names wherever miniapi has the feature.`,
 	own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	own.StringVar(&o.kubeconfig, "write-kubeconfig", "miniapi.kubeconfig", "Write the admin's kubeconfig to this `file`.")
 	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path`, a file, a folder or a glob, in order, before the server says that it is ready. May be repeated.")
-	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Pass over manifests of kinds that nothing serves, with a line for each, instead of failing.")
+	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Skip objects of unknown kinds, with a line for each, instead of failing.")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
 	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), columns())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -115,7 +115,7 @@ func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objec
 	}
 	err := applier.Apply(ctx, objects)
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("%w: --apply-skip-unknown passes over such objects", err)
+		return fmt.Errorf("%w: --apply-skip-unknown skips such objects", err)
 	}
 	return err
 }

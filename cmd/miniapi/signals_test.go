@@ -65,7 +65,7 @@ func (p *process) dataFiles() []string {
 	return files
 }
 
-// A server is stopped at many points of its start.
+// A server can be stopped at any point of its start: the test tries many of them.
 func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 

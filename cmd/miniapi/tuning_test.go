@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A ready server has one processor, and all of them while more than eight watches are open.
+// A ready server uses one processor. While more than eight watches are open, it uses all processors.
 func TestProcessorsOfServe(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) == 1 {

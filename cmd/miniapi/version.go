@@ -28,7 +28,7 @@ func newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Print all that is known of the build, as `json or yaml`.")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Print the details of the build, as `json or yaml`.")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	// RegisterFlagCompletionFunc fails for unknown flags alone.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))

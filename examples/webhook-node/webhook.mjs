@@ -1,6 +1,6 @@
-// An admission webhook that refuses namespaces which don't say who owns them.
+// An admission webhook that refuses namespaces without the label owner.
 //
-// It needs Node alone. With a server's certificate beside it, nothing else is to be configured:
+// The webhook needs only Node. With a certificate by the server's authority, it needs no other configuration:
 //
 //     miniapi serve --webhook-service owners-system/owners-webhook=127.0.0.1:9443 --apply ../webhook/config &
 //     miniapi cert owners-system/owners-webhook --dir certs
@@ -27,7 +27,7 @@ function review({ uid, object }) {
 }
 
 async function handle(request, response) {
-  // The path comes with a query, as in /validate?timeout=10s.
+  // The path has a query, as in /validate?timeout=10s.
   const { pathname } = new URL(request.url, 'https://localhost')
   const chunks = []
   for await (const chunk of request) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An admission webhook that refuses namespaces which don't say who owns them.
+"""An admission webhook that refuses namespaces without the label owner.
 
-It needs Python alone. With a server's certificate beside it, nothing else is to be configured:
+The webhook needs only Python. With a certificate by the server's authority, it needs no other configuration:
 
     miniapi serve --webhook-service owners-system/owners-webhook=127.0.0.1:9443 --apply ../webhook/config &
     miniapi cert owners-system/owners-webhook --dir certs
@@ -29,11 +29,11 @@ def review(request):
 
 
 class Webhook(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # the server keeps its connections
+    protocol_version = "HTTP/1.1"  # the server reuses connections
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        # The path comes with a query, as in /validate?timeout=10s.
+        # The path has a query, as in /validate?timeout=10s.
         if urllib.parse.urlsplit(self.path).path != "/validate":
             return self.answer(404, b"no webhook is served here")
         try:
@@ -64,7 +64,7 @@ def main():
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(args.certs / "tls.crt", args.certs / "tls.key")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", args.port), Webhook)
-    # The handshake is done by the connection's own thread, at its first read.
+    # The connection's own thread does the handshake, at its first read.
     server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     print(f"listening on 127.0.0.1:{server.server_address[1]}", flush=True)
     server.serve_forever()

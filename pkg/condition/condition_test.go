@@ -154,7 +154,7 @@ func TestPanicUnlocks(t *testing.T) {
 	}
 }
 
-// What most callers do costs no memory: a wait for what holds, and an update that no goroutine waits for.
+// The frequent cases allocate no memory: a wait for a predicate that holds, and an update without a waiting goroutine.
 func TestFastPathAllocatesNothing(t *testing.T) { // AllocsPerRun is not for parallel tests
 	v, ctx := New(counter{1}), t.Context()
 	if n := testing.AllocsPerRun(100, func() {

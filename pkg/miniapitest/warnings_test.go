@@ -22,7 +22,7 @@ func (n *notingTest) Logf(format string, args ...any) {
 	n.logged = append(n.logged, fmt.Sprintf(format, args...))
 }
 
-// What "miniapi serve" would print as a warning is in the test's log, whether the test fails or not.
+// The test's log has the warnings that "miniapi serve" would print, whether the test fails or not.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -28,7 +28,7 @@ import (
 // attempt makes a request and returns its result.
 type attempt func(*testing.T, *miniapitest.Server) string
 
-// podShows returns an attempt to create a pod.
+// podShows returns an attempt to create a pod. Its result is the part of the pod that shows returns.
 func podShows(namespace string, shows func(*corev1.Pod) any, changes ...func(*corev1.Pod)) attempt {
 	return func(t *testing.T, srv *miniapitest.Server) string {
 		t.Helper()

@@ -153,7 +153,7 @@ func TestBadResponses(t *testing.T) {
 	}
 }
 
-// A refusal refuses with any failure policy: the client gets its code and message, as a failure in any case.
+// A refusal takes effect with any failure policy. The client gets its code and message, always with status Failure.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -27,7 +27,7 @@ type memory struct {
 func newMemory(environ func(string) string) *memory {
 	m := &memory{released: make(chan struct{})}
 	if environ("GOGC") == "" {
-		m.reserve.Grow(reserveSize) // make might clear the memory, and so touch it
+		m.reserve.Grow(reserveSize) // unlike make, Grow never clears the memory, which would touch it
 	}
 	return m
 }

@@ -29,7 +29,8 @@ type params struct {
 	mapper    meta.RESTMapper
 	// observe passes an informer that isn't of the factory to the barrier. Nil does nothing.
 	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// definition finds the definition of a custom resource's kind, or returns nil. It may be nil.
+	// definition finds the definition of a custom resource's kind, or returns nil. Without definitions, the function
+	// itself is nil.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
 	running map[paramKind]paramInformer

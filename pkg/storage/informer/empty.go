@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Empty returns an informer of a type of which there are no objects. It syncs at once.
+// Empty returns an informer of a type without objects. It is synced at once.
 func Empty(obj runtime.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(nothing{}, obj, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }

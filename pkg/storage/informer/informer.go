@@ -1,8 +1,8 @@
-// Package informer has informers of what the server itself stores. They live beside the feed that they take etcd's events
-// from.
+// Package informer has informers of objects that the server itself stores. They take etcd's events from a feed of
+// package storage.
 //
-// [New] is the way in. Don't use it for what another process stores, nor for objects as versions that clients read: an
-// informer of client-go on the loopback client does that.
+// [New] makes an informer. Don't use it for objects that another process stores, nor for objects in the versions that
+// clients read: use client-go's informers with the loopback client.
 package informer
 
 import (
@@ -24,37 +24,37 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// relistPeriod is how long an informer waits before it lists again what can't be read.
+// relistPeriod is the wait before an informer lists unreadable objects again.
 const relistPeriod = time.Second
 
-// Informer is an informer of what the server itself stores. client-go's own, on
-// the loopback client, is a chain of some thirty goroutines from etcd's watch through
-// watch cache, handlers, codecs and queues; this one takes etcd's events itself, on a
-// goroutine that there is while something happens.
+// Informer is an informer of objects that the server itself stores. client-go's own, with the loopback client, is a
+// chain of some thirty goroutines from etcd's watch through watch cache, handlers, codecs and queues. This one takes
+// etcd's events directly, and has a goroutine only while there are events.
 //
-// It doesn't resync, and has no use for an error handler. Most of its methods are those of cache.SharedIndexInformer.
+// It doesn't resync and ignores error handlers. Most of its methods are those of cache.SharedIndexInformer.
 type Informer struct {
 	resource schema.GroupResource
-	feed     func() *storage.Feed // nil until the store is made
+	feed     func() *storage.Feed // returns nil until the store is made
 	indexer  cache.Indexer
 
 	synced *done
-	events *storage.FeedWatch // of the working goroutine
+	events *storage.FeedWatch // used by the working goroutine
 
 	mu        sync.Mutex
-	working   bool // on what has happened
-	again     bool // something more has happened
+	working   bool // a goroutine is handling events
+	again     bool // there are further events
 	transform cache.TransformFunc
 	handlers  []*registration
 	started   bool
 	stopped   bool
-	ctx       context.Context // until which it runs
+	ctx       context.Context // the informer runs until its end
 	ended     func()
 }
 
 var _ cache.SharedIndexInformer = &Informer{}
 
-// New returns an informer of a resource. Its feed is nil until the store is made, which is before the informer starts.
+// New returns an informer of a resource. feed may return nil before the resource's store is made. The store must be
+// made before the informer starts.
 func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	return &Informer{
 		resource: resource,
@@ -64,7 +64,7 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	}
 }
 
-// Start makes the informer follow its feed until ctx ends, and calls ended then. It returns at once.
+// Start makes the informer follow its feed until ctx ends, and then calls ended. Start returns at once.
 func (i *Informer) Start(ctx context.Context, ended func()) {
 	i.mu.Lock()
 	i.started = true
@@ -74,7 +74,7 @@ func (i *Informer) Start(ctx context.Context, ended func()) {
 	i.notify()
 }
 
-// notify makes somebody work on what has happened.
+// notify makes a goroutine handle new events.
 func (i *Informer) notify() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -88,7 +88,7 @@ func (i *Informer) notify() {
 	}
 }
 
-// work does what is to be done, until there is nothing more.
+// work handles events until there are no more.
 func (i *Informer) work() {
 	for more := true; more; {
 		if i.ctx.Err() != nil {
@@ -106,7 +106,7 @@ func (i *Informer) work() {
 	}
 }
 
-// stop ends it for good.
+// stop ends the informer for good.
 func (i *Informer) stop() {
 	if i.events != nil {
 		i.events.Stop()
@@ -118,7 +118,7 @@ func (i *Informer) stop() {
 	i.ended()
 }
 
-// follow lists if it must, and takes the events that there are.
+// follow lists if it must, else it handles the available events.
 func (i *Informer) follow(ctx context.Context) (err error) {
 	if i.events == nil {
 		return i.list(ctx)
@@ -157,8 +157,7 @@ func (i *Informer) list(ctx context.Context) error {
 	return nil
 }
 
-// replace makes the objects of a list those of the informer, and tells handlers of the
-// difference.
+// replace replaces the informer's objects by those of a list, and calls the handlers for the differences.
 func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	gone := map[string]bool{}
 	for _, key := range i.indexer.ListKeys() {
@@ -191,7 +190,7 @@ func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	return nil
 }
 
-// handle stores what has happened, and tells handlers.
+// handle stores the object of an event and calls the handlers.
 func (i *Informer) handle(event watch.Event) error {
 	i.mu.Lock()
 	transform := i.transform
@@ -229,7 +228,7 @@ func (i *Informer) handle(event watch.Event) error {
 	return nil
 }
 
-// joined are the handlers that have been told what was there before them.
+// joined returns the handlers that have been called with the objects from before them.
 func (i *Informer) joined() []*registration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -242,7 +241,7 @@ func (i *Informer) joined() []*registration {
 	return handlers
 }
 
-// welcome tells new handlers what is there.
+// welcome calls new handlers with the existing objects.
 func (i *Informer) welcome() {
 	i.mu.Lock()
 	var joining []*registration

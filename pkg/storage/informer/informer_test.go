@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// stored is a store of ConfigMaps and an informer of it, which runs until the test ends.
+// stored is a store of ConfigMaps with an informer, which runs until the test ends.
 type stored struct {
 	genericstorage.Interface
 	informer cache.SharedIndexInformer
@@ -58,7 +58,7 @@ func newStored(t *testing.T) *stored {
 	return s
 }
 
-// run runs the informer, until it is synced.
+// run runs the informer and returns when the informer is synced.
 func (s *stored) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,7 +82,7 @@ func (s *stored) create(t *testing.T, name string) {
 	}
 }
 
-// told collects what a handler is told.
+// told collects the calls of a handler.
 type told chan string
 
 func (c told) OnAdd(obj any, initial bool) {
@@ -175,7 +175,7 @@ func TestInformer(t *testing.T) {
 	}
 }
 
-// Of a resource without objects, an informer is synced at once and has none.
+// The informer of a resource without objects is synced at once and has none.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	informer := Empty(&corev1.ConfigMap{})

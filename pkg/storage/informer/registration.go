@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// registration is a handler that was added.
+// registration is a handler of an informer.
 type registration struct {
 	cache.ResourceEventHandler
 	joined bool // guarded by the informer
@@ -21,7 +21,7 @@ func (h *registration) HasSynced() bool { return h.synced.HasSynced() }
 // HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
 func (h *registration) HasSyncedChecker() cache.DoneChecker { return h.synced }
 
-// done is something that is over once.
+// done is a state that is reached once.
 type done struct {
 	name string
 	once sync.Once
@@ -40,7 +40,7 @@ func (d *done) Name() string { return d.name }
 // Done implements cache.DoneChecker.
 func (d *done) Done() <-chan struct{} { return d.over }
 
-// HasSynced says whether it is over.
+// HasSynced reports whether the state is reached.
 func (d *done) HasSynced() bool {
 	select {
 	case <-d.over:

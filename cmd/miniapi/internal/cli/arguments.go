@@ -22,7 +22,7 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 func FlagsAlone(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if arg != "" {
-			return fmt.Errorf("argument %q: %s takes flags alone, and the values of boolean ones after =, as in --allow-privileged=false", arg, cmd.CommandPath())
+			return fmt.Errorf("argument %q: %s takes only flags; give the value of a boolean flag after =, as in --allow-privileged=false", arg, cmd.CommandPath())
 		}
 	}
 	return nil

@@ -23,6 +23,6 @@ func (g *Given) add(setting string) {
 // Warn names all settings on one line.
 func (g *Given) Warn(to io.Writer) {
 	if len(g.settings) > 0 {
-		fmt.Fprintf(to, "Warning: kube-apiserver has these, and they mean nothing here: %s\n", strings.Join(g.settings, ", "))
+		fmt.Fprintf(to, "Warning: these settings of kube-apiserver have no effect here: %s\n", strings.Join(g.settings, ", "))
 	}
 }

@@ -22,7 +22,7 @@ func reserveHeap(once *atomic.Bool) (release func()) {
 	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 { // -1 returns the limit
 		return func() {}
 	}
-	var reserve strings.Builder // make would clear memory that the process has used before, and so touch it
+	var reserve strings.Builder // unlike make, Grow never clears memory that was used before, which would touch it
 	reserve.Grow(firstReserve)
 	return func() { runtime.KeepAlive(&reserve) }
 }
