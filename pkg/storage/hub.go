@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,15 +11,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-const (
-	// maxLogBytes bounds the recent events that a hub keeps, by the length of their values and previous values.
-	// maxLogEvents bounds their number.
-	maxLogBytes  = 1 << 20
-	maxLogEvents = 2000
-
-	// progressPeriod is the period at which watches that ask for progress get etcd's revision.
-	progressPeriod = 5 * time.Second
-)
+// progressPeriod is the period at which watches that ask for progress get etcd's revision.
+const progressPeriod = 5 * time.Second
 
 // hub serves the watches of a member from one watch of etcd's store and a log of recent events.
 //
@@ -35,17 +27,14 @@ type hub struct {
 	store            mvcc.WatchableKV
 	yield            func()
 
-	mu       sync.Mutex
-	began    int64 // the hub has seen all events after this revision
-	hidden   int64 // events up to this revision can't be watched
-	log      []*clientv3.Event
-	logBytes int
-	from     int64 // the log has all events after this revision
-	revision int64 // of the last event
-	watches  map[*hubWatch]struct{}
-	needs    map[string]int64 // by a watch's key: the revision that the watch must get
-	older    bool             // etcd's own watcher is in use
-	lost     bool             // events have been lost: all watches go to etcd's own watcher
+	mu      sync.Mutex
+	began   int64 // the hub has seen all events after this revision
+	hidden  int64 // events up to this revision can't be watched
+	log     eventLog
+	watches hubWatches
+	needs   map[string]int64 // by a watch's key: the revision that the watch must get
+	older   bool             // etcd's own watcher is in use
+	lost    bool             // events have been lost: all watches go to etcd's own watcher
 
 	life    context.Context
 	end     context.CancelFunc
@@ -59,8 +48,8 @@ func newHub(store mvcc.WatchableKV, inner clientv3.Watcher, yield func()) *hub {
 	stream := store.NewWatchStream()
 	revision := store.Rev()
 	h := &hub{
-		Watcher: inner, store: store, yield: yield, began: revision, from: revision, revision: revision,
-		watches: map[*hubWatch]struct{}{}, needs: map[string]int64{}, life: life, end: end,
+		Watcher: inner, store: store, yield: yield, began: revision, log: eventLog{from: revision, last: revision},
+		watches: hubWatches{}, needs: map[string]int64{}, life: life, end: end,
 	}
 	// A new stream accepts its first watch of all keys.
 	_, _ = stream.Watch(life, clientv3.AutoWatchID, []byte{0}, []byte{}, revision+1)
@@ -93,10 +82,8 @@ func (h *hub) run(stream mvcc.WatchStream) {
 func (h *hub) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lost, h.log = true, nil
-	for w := range h.watches {
-		w.finish()
-	}
+	h.lost, h.log.events = true, nil
+	h.watches.finish()
 }
 
 // dispatch logs events and passes each to the watches that want it.
@@ -106,58 +93,18 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 	for _, e := range events {
 		for w := range h.watches {
 			if w.wants(e) {
-				h.complete(e)
+				complete(h.store, e)
 				w.push(e)
 			}
 		}
-		h.record(e) // with its previous value
+		h.log.record(e) // with its previous value
 	}
 	for key, revision := range h.needs {
-		if revision <= h.revision {
+		if revision <= h.log.last {
 			delete(h.needs, key)
-			h.tellOf(key)
+			h.watches.tell(h.log.last, beginsWith(key))
 		}
 	}
-}
-
-// record adds an event to the log.
-func (h *hub) record(e *clientv3.Event) {
-	h.log = append(h.log, e)
-	h.logBytes += heldBytes(e)
-	h.revision = e.Kv.ModRevision
-	h.shorten()
-}
-
-// heldBytes returns the memory that an event keeps. A deletion has the previous value alone.
-func heldBytes(e *clientv3.Event) int { return len(e.Kv.GetValue()) + len(e.PrevKv.GetValue()) }
-
-// shorten drops the older half of a log that is too long, until the log is short enough or has one event.
-func (h *hub) shorten() {
-	for len(h.log) > 1 && (h.logBytes > maxLogBytes || len(h.log) > maxLogEvents) {
-		half := len(h.log) - len(h.log)/2
-		h.from = max(h.from, h.log[half-1].Kv.ModRevision)
-		for half < len(h.log) && h.log[half].Kv.ModRevision <= h.from {
-			half++ // an event of the same transaction
-		}
-		h.log = slices.Clone(h.log[half:])
-		h.logBytes = 0
-		for _, e := range h.log {
-			h.logBytes += heldBytes(e)
-		}
-	}
-}
-
-// complete adds the previous value to an event. It returns false if the previous value has been compacted.
-func (h *hub) complete(e *clientv3.Event) bool {
-	if e.PrevKv != nil || e.IsCreate() {
-		return true
-	}
-	r, err := h.store.Range(context.Background(), e.Kv.Key, nil, mvcc.RangeOptions{Rev: e.Kv.ModRevision - 1})
-	if err != nil || len(r.KVs) == 0 {
-		return false
-	}
-	e.PrevKv = r.KVs[0]
-	return true
 }
 
 // Watch implements clientv3.Watcher.
@@ -220,26 +167,27 @@ func (h *hub) leave(w *hubWatch) {
 
 // replay passes the events since its revision to a new watch. It returns false if the log doesn't have all of them.
 func (h *hub) replay(w *hubWatch) bool {
-	if w.from == 0 || w.from > h.revision {
+	if w.from == 0 || w.from > h.log.last {
 		return true
 	}
-	if w.from <= h.from {
+	events, ok := h.log.since(w.from)
+	if !ok {
 		return false
 	}
-	first, _ := slices.BinarySearchFunc(h.log, w.from, func(e *clientv3.Event, from int64) int { return int(e.Kv.ModRevision - from) })
-	defer h.shorten()
-	for _, e := range h.log[first:] {
-		if w.wants(e) {
-			before := heldBytes(e)
-			if !h.complete(e) {
-				return false
-			}
-			h.logBytes += heldBytes(e) - before
-			w.push(e)
+	defer h.log.shorten()
+	for _, e := range events {
+		if !w.wants(e) {
+			continue
 		}
+		before := heldBytes(e)
+		if !complete(h.store, e) {
+			return false
+		}
+		h.log.bytes += heldBytes(e) - before
+		w.push(e)
 	}
 	if w.progress {
-		w.tell(h.revision)
+		w.tell(h.log.last)
 	}
 	return true
 }
@@ -259,37 +207,25 @@ func (h *hub) RequestProgress(ctx context.Context) error {
 func (h *hub) tell() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for w := range h.watches {
-		if w.progress {
-			w.tell(h.revision)
-		}
-	}
+	h.watches.tell(h.log.last, func(*hubWatch) bool { return true })
 }
 
 // need sends the revision to the watches that begin with the key, as soon as etcd has reached the revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if revision > h.revision {
+	if revision > h.log.last {
 		h.needs[key] = max(revision, h.needs[key])
 		return
 	}
-	h.tellOf(key)
-}
-
-func (h *hub) tellOf(key string) {
-	for w := range h.watches {
-		if w.key == key && w.progress {
-			w.tell(h.revision)
-		}
-	}
+	h.watches.tell(h.log.last, beginsWith(key))
 }
 
 // begin makes events up to the revision unavailable to watches.
 func (h *hub) begin(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.hidden, h.began, h.from = max(h.hidden, revision), max(h.began, revision), max(h.from, revision)
+	h.hidden, h.began, h.log.from = max(h.hidden, revision), max(h.began, revision), max(h.log.from, revision)
 }
 
 // beginning returns the revision with which a watch cache can begin.
@@ -303,21 +239,42 @@ func (h *hub) beginning() int64 {
 func (h *hub) earliest() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.from
+	return h.log.from
 }
 
 // Close ends all watches. It returns when no call into the store is left.
 func (h *hub) Close() error {
 	h.mu.Lock()
 	if h.life.Err() == nil && !h.lost {
-		for w := range h.watches {
-			w.finish()
-		}
+		h.watches.finish()
 	}
 	h.end()
 	h.mu.Unlock()
 	h.running.Wait()
 	return h.Watcher.Close()
+}
+
+// hubWatches are the watches of a hub.
+type hubWatches map[*hubWatch]struct{}
+
+// tell sends a revision to the watches that ask for progress, and of which the predicate holds.
+func (all hubWatches) tell(revision int64, of func(*hubWatch) bool) {
+	for w := range all {
+		if w.progress && of(w) {
+			w.tell(revision)
+		}
+	}
+}
+
+// beginsWith holds for watches whose range begins with the key.
+func beginsWith(key string) func(*hubWatch) bool {
+	return func(w *hubWatch) bool { return w.key == key }
+}
+
+func (all hubWatches) finish() {
+	for w := range all {
+		w.finish()
+	}
 }
 
 // hubWatch carries the events of a watch from the hub to a client, which may be slow.

@@ -142,11 +142,11 @@ func TestHubKeepsFewBytes(t *testing.T) {
 			m.hub.mu.Lock()
 			defer m.hub.mu.Unlock()
 			kept := 0
-			for _, e := range m.hub.log {
+			for _, e := range m.hub.log.events {
 				kept += len(e.Kv.GetValue()) + len(e.PrevKv.GetValue())
 			}
-			if kept == 0 || kept > maxLogBytes || kept != m.hub.logBytes {
-				t.Errorf("the log keeps %d bytes, and counts %d, want something and at most %d: %s", kept, m.hub.logBytes, maxLogBytes, c.reason)
+			if kept == 0 || kept > maxLogBytes || kept != m.hub.log.bytes {
+				t.Errorf("the log keeps %d bytes, and counts %d, want something and at most %d: %s", kept, m.hub.log.bytes, maxLogBytes, c.reason)
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func TestHubYields(t *testing.T) {
 func (h *hub) seen() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.revision
+	return h.log.last
 }
 
 // The log is bounded in events and bytes, and drops its older half.
@@ -211,13 +211,13 @@ func TestHubLog(t *testing.T) {
 		{name: "many", reason: "so many are kept", value: small, revisions: upTo(maxLogEvents), want: maxLogEvents},
 		{name: "too many", reason: "half of them go", value: small, revisions: upTo(maxLogEvents + 1), want: maxLogEvents / 2, from: maxLogEvents/2 + 1},
 	} {
-		h := &hub{}
+		var log eventLog
 		for _, revision := range test.revisions {
-			h.record(&clientv3.Event{Kv: &mvccpb.KeyValue{Value: test.value, ModRevision: revision}})
+			log.record(&clientv3.Event{Kv: &mvccpb.KeyValue{Value: test.value, ModRevision: revision}})
 		}
-		if len(h.log) != test.want || h.from != test.from || h.logBytes != test.want*len(test.value) || h.revision != test.revisions[len(test.revisions)-1] {
+		if len(log.events) != test.want || log.from != test.from || log.bytes != test.want*len(test.value) || log.last != test.revisions[len(test.revisions)-1] {
 			t.Errorf("%s: %s: %d events of %d bytes since revision %d until %d, want %d events since %d",
-				test.name, test.reason, len(h.log), h.logBytes, h.from, h.revision, test.want, test.from)
+				test.name, test.reason, len(log.events), log.bytes, log.from, log.last, test.want, test.from)
 		}
 	}
 }

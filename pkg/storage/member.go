@@ -132,13 +132,6 @@ func (m *Member) Client() *kubernetes.Client { return m.client }
 // that was answered. The member serves nothing any more; call Stop, which returns the reason.
 func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
 
-func (m *Member) failure() error {
-	if err := m.trap.failure(); err != nil {
-		return fmt.Errorf("etcd in %q has failed: %w", m.folder.path, err)
-	}
-	return nil
-}
-
 // Healthy reports whether the member answers a read that goes through consensus. kube-apiserver asks its etcd the same
 // in /livez/etcd and /readyz/etcd-readiness.
 func (m *Member) Healthy(ctx context.Context) error {
@@ -185,5 +178,5 @@ func (m *Member) stop() {
 	m.running.Wait()
 	m.gate.shut()
 	stopServer(m.server, m.trap)
-	m.stopErr = errors.Join(m.failure(), m.folder.Close())
+	m.stopErr = errors.Join(m.trap.failureOf(m.folder.path), m.folder.Close())
 }

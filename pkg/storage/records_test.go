@@ -121,7 +121,7 @@ func TestLogForgetsRecords(t *testing.T) {
 	collect(t, events, 1) // so the log has the event
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
-	if first := m.hub.log[0].Kv.ModRevision; first <= m.hub.from {
-		t.Errorf("the log begins after revision %d and has an event of %d", m.hub.from, first)
+	if first := m.hub.log.events[0].Kv.ModRevision; first <= m.hub.log.from {
+		t.Errorf("the log begins after revision %d and has an event of %d", m.hub.log.from, first)
 	}
 }

@@ -30,7 +30,7 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  m.store,
 		source: func(s storage.Interface, key string) storage.Interface { return &promptStore{s, m.hub, key} },
-		begin:  m.beginning,
+		begin:  func(from, made uint64) uint64 { return beginning(m, from, made) },
 		now:    func() uint64 { return uint64(m.server.KV().Rev()) },
 		clock:  m.clock,
 		own:    m.own,
@@ -61,7 +61,7 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 // beginning returns the revision with which a new watch cache begins, so that a watch from the revision from, if it
 // isn't 0, and later watches miss nothing. The cache doesn't begin before its store was made: a custom resource may
 // have had versions before that the store's codec doesn't know.
-func (m *Member) beginning(from, made uint64) uint64 {
+func beginning(m *Member, from, made uint64) uint64 {
 	begin := uint64(m.hub.earliest())
 	if from != 0 {
 		begin = min(begin, from)

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 )
 
 // restoreWorkers is the number of parallel changes. etcd commits changes that arrive together in one batch.
@@ -43,15 +44,15 @@ func (c Change) Exists() bool { return c.from.revision != 0 }
 
 // Snapshot takes a snapshot of the keys with the prefix.
 func (m *Member) Snapshot(ctx context.Context, prefix string) (*Snapshot, error) {
-	entries, err := m.read(ctx, prefix)
+	entries, err := readKeys(ctx, m.client, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return &Snapshot{prefix, entries}, nil
 }
 
-func (m *Member) read(ctx context.Context, prefix string) (map[string]entry, error) {
-	found, err := m.client.KV.Get(ctx, prefix, clientv3.WithPrefix())
+func readKeys(ctx context.Context, client *kubernetes.Client, prefix string) (map[string]entry, error) {
+	found, err := client.KV.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (m *Member) read(ctx context.Context, prefix string) (map[string]entry, err
 
 // Changes returns the changes that restore the keys under the snapshot's prefix.
 func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
-	current, err := m.read(ctx, s.prefix)
+	current, err := readKeys(ctx, m.client, s.prefix)
 	if err != nil {
 		return nil, fmt.Errorf("comparing with a snapshot: %w", err)
 	}
@@ -94,7 +95,7 @@ func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	for i := range errs {
 		wg.Go(func() {
 			for change := range queue {
-				if err := m.apply(ctx, change); err != nil {
+				if err := applyChange(ctx, m.client, change); err != nil {
 					errs[i] = errors.Join(errs[i], fmt.Errorf("restoring %s: %w", change.Key, err))
 				}
 			}
@@ -112,16 +113,16 @@ func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-func (m *Member) apply(ctx context.Context, c *Change) error {
+func applyChange(ctx context.Context, client *kubernetes.Client, c *Change) error {
 	op := clientv3.OpDelete(c.Key)
 	if !c.Delete {
 		op = clientv3.OpPut(c.Key, string(c.to.value), clientv3.WithLease(c.to.lease))
 	}
 	unchanged := clientv3.Compare(clientv3.ModRevision(c.Key), "=", c.from.revision)
-	done, err := m.client.KV.Txn(ctx).If(unchanged).Then(op).Commit()
+	done, err := client.KV.Txn(ctx).If(unchanged).Then(op).Commit()
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		// The lease has expired, but the snapshot has the key.
-		done, err = m.client.KV.Txn(ctx).If(unchanged).Then(clientv3.OpPut(c.Key, string(c.to.value))).Commit()
+		done, err = client.KV.Txn(ctx).If(unchanged).Then(clientv3.OpPut(c.Key, string(c.to.value))).Commit()
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	content := func(prefix string) map[string]string {
 		t.Helper()
-		entries, err := m.read(ctx, prefix)
+		entries, err := readKeys(ctx, m.client, prefix)
 		if err != nil {
 			t.Fatal(err)
 		}

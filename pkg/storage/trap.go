@@ -53,6 +53,14 @@ func (t *trap) failure() error {
 	}
 }
 
+// failureOf returns what sprang the trap of the etcd in a folder, or nil.
+func (t *trap) failureOf(folder string) error {
+	if err := t.failure(); err != nil {
+		return fmt.Errorf("etcd in %q has failed: %w", folder, err)
+	}
+	return nil
+}
+
 // guard calls f on a goroutine of its own, and turns a panic, a fatal log entry, or a fault in the memory of a damaged
 // database into an error. If another goroutine ends that way, guard doesn't wait long for f, which may wait for that
 // goroutine.
