@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"net"
 	"os"
@@ -53,8 +54,8 @@ plugins:
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n"
 	unknownKind := file(t, "unknown-kind.yaml", configMap+"apiVersion: v1\nkind: Nope\nmetadata: {name: b}\n")
 	invalid := file(t, "invalid.yaml", configMap+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
-	certificate, key := keyPairFiles(t)
-	otherCertificate, _ := keyPairFiles(t)
+	certificate, key := keyPairFiles(t, x509.Certificate{})
+	otherCertificate, _ := keyPairFiles(t, x509.Certificate{})
 	mixed := t.TempDir()
 	for from, to := range map[string]string{otherCertificate: "apiserver.crt", key: "apiserver.key"} {
 		if err := os.Link(from, filepath.Join(mixed, to)); err != nil {

@@ -160,7 +160,7 @@ func TestWhoGetsCertificates(t *testing.T) {
 func TestCertRefuses(t *testing.T) {
 	t.Parallel()
 	theirs := t.TempDir()
-	certificate, key := keyPairFiles(t)
+	certificate, key := keyPairFiles(t, x509.Certificate{})
 	for from, to := range map[string]string{certificate: "tls.crt", key: "tls.key"} {
 		if err := os.Link(from, filepath.Join(theirs, to)); err != nil {
 			t.Fatal(err)

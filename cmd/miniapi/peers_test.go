@@ -2,22 +2,16 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,7 +37,13 @@ type peer struct {
 // one self-signed certificate.
 func startPeers(t *testing.T, servers ...[]string) []*peer {
 	t.Helper()
-	cert, key := peerCertificate(t)
+	// The certificate is for a server on the loopback, and is a client certificate too.
+	cert, key := keyPairFiles(t, x509.Certificate{
+		Subject: pkix.Name{CommonName: "peer"}, DNSNames: []string{"kubernetes.default.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IsCA:        true, BasicConstraintsValid: true,
+	})
 	store := startEtcd(t)
 	var peers []*peer
 	for _, args := range servers {
@@ -66,32 +66,6 @@ func startPeers(t *testing.T, servers ...[]string) []*peer {
 		peers = append(peers, p)
 	}
 	return peers
-}
-
-// peerCertificate returns a certificate for a server on the loopback, which is a client certificate too.
-func peerCertificate(t *testing.T) (certificateFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "peer"}, NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"kubernetes.default.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IsCA:        true, BasicConstraintsValid: true,
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file(t, "peer.crt", "%s", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
-		file(t, "peer.key", "%s", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
 // groups returns the groups in aggregated discovery. accept is the Accept header.

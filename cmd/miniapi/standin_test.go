@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -214,15 +213,15 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// keyPairFiles writes a certificate and its key.
-func keyPairFiles(t *testing.T) (certificateFile, keyFile string) {
+// keyPairFiles writes a self-signed certificate and its key. They are valid for an hour.
+func keyPairFiles(t *testing.T, template x509.Certificate) (certificateFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	template.SerialNumber, template.NotAfter = big.NewInt(1), time.Now().Add(time.Hour)
+	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
