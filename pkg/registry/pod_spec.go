@@ -3,11 +3,11 @@ package registry
 import (
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // PodSpec is where objects of a kind have a pod's spec: their own, or that of the pods that
@@ -37,7 +37,7 @@ func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	if spec == nil {
 		return nil
 	}
-	return validation.Privileged(p.path, spec)
+	return podvalidation.Privileged(p.path, spec)
 }
 
 // DropGated drops from an object what is behind a gate that is off. An old object that is not nil

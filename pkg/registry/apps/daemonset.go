@@ -4,12 +4,20 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	appsv1 "k8s.io/api/apps/v1"
+
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
+
 	corev1 "k8s.io/api/core/v1"
+
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -127,7 +135,7 @@ func daemonSetSpec(path *field.Path, s *appsv1.DaemonSetSpec) field.ErrorList {
 	}
 	f.AddIf(s.Selector != nil && isEmptySelector(s.Selector), field.Invalid(path.Child("selector"), s.Selector, "empty selector is invalid for daemonset"))
 	f.Merge(
-		validation.LongRunningTemplate(template, &s.Template, "DaemonSet"),
+		podvalidation.LongRunningTemplate(template, &s.Template, "DaemonSet"),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
 		daemonSetStrategy(path.Child("updateStrategy"), &s.UpdateStrategy),
 		validation.Nonnegative(path.Child("revisionHistoryLimit"), ptr.Deref(s.RevisionHistoryLimit, 0)))

@@ -1,7 +1,10 @@
 package apps
 
 import (
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -51,7 +54,7 @@ func replicaTemplate(spec *field.Path, s *metav1.LabelSelector, t *corev1.PodTem
 		return field.ErrorList{field.Invalid(spec.Child("selector"), s, "invalid label selector")}
 	}
 	template := spec.Child("template")
-	return append(validation.SelectsTemplate(template, selector, t.Labels), validation.LongRunningTemplate(template, t, "ReplicaSet")...)
+	return append(validation.SelectsTemplate(template, selector, t.Labels), podvalidation.LongRunningTemplate(template, t, "ReplicaSet")...)
 }
 
 func isZero(v intstr.IntOrString) bool {

@@ -4,15 +4,24 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	appsv1 "k8s.io/api/apps/v1"
+
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
+
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -188,15 +197,15 @@ func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) fi
 	}
 	f.Merge(requiredSelector(path.Child("selector"), s.Selector, "statefulset"))
 	for i := range s.VolumeClaimTemplates {
-		f.Merge(validation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
+		f.Merge(podvalidation.PersistentVolumeClaimSpec(path.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec))
 	}
 	template := path.Child("template")
 	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err != nil {
 		f.Add(field.Invalid(path.Child("selector"), s.Selector, ""))
 	} else {
-		f.Merge(validation.SelectsTemplate(template, selector, s.Template.Labels), validation.PodTemplateSpec(template, withClaims(s)))
+		f.Merge(validation.SelectsTemplate(template, selector, s.Template.Labels), podvalidation.PodTemplateSpec(template, withClaims(s)))
 	}
-	f.Merge(validation.RunsOn(template, &s.Template, "StatefulSet"))
+	f.Merge(podvalidation.RunsOn(template, &s.Template, "StatefulSet"))
 	return f.Errs
 }
 

@@ -7,17 +7,25 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -182,7 +190,7 @@ func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1
 	idle := old.Status.Active == 0 && (old.Status.StartTime == nil || jobConditionIs(old.Status.Conditions, batchv1.JobSuspended))
 	if suspended && idle {
 		a := ptr.Deref(was.Spec.Affinity, corev1.Affinity{})
-		a.NodeAffinity = validation.NodeAffinity(&t.Spec)
+		a.NodeAffinity = podvalidation.NodeAffinity(&t.Spec)
 		was.Spec.Affinity = &a
 		if a == (corev1.Affinity{}) && t.Spec.Affinity == nil {
 			was.Spec.Affinity = nil
@@ -195,7 +203,7 @@ func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1
 		if apiequality.Semantic.DeepEqual(t.Spec, was.Spec) {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(validation.SpecPath.Child("template.spec"), validation.InternalPodSpecOf(&t.Spec), apivalidation.FieldImmutableErrorMsg)}
+		return field.ErrorList{field.Invalid(validation.SpecPath.Child("template.spec"), podvalidation.InternalPodSpecOf(&t.Spec), apivalidation.FieldImmutableErrorMsg)}
 	}
 	if apiequality.Semantic.DeepEqual(t, was) {
 		return nil
@@ -217,11 +225,11 @@ func takeResources(containers, from []corev1.Container) {
 // internalTemplate is the same for a pod template.
 type internalTemplate struct {
 	metav1.ObjectMeta
-	Spec validation.InternalPodSpec
+	Spec podvalidation.InternalPodSpec
 }
 
 func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
-	return internalTemplate{t.ObjectMeta, validation.InternalPodSpecOf(&t.Spec)}
+	return internalTemplate{t.ObjectMeta, podvalidation.InternalPodSpecOf(&t.Spec)}
 }
 
 // jobStorage warns of deletions that leave pods behind: batch/v1 orphans them unless

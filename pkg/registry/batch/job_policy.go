@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -50,7 +53,7 @@ func failurePolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 	rules := path.Child("rules")
 	errs := tooMany(rules, len(s.PodFailurePolicy.Rules), maxPolicyRules)
-	names := validation.ContainerNames(s.Template.Spec.Containers).Union(validation.ContainerNames(s.Template.Spec.InitContainers))
+	names := podvalidation.ContainerNames(s.Template.Spec.Containers).Union(podvalidation.ContainerNames(s.Template.Spec.InitContainers))
 	for i := range s.PodFailurePolicy.Rules {
 		errs = append(errs, failureRule(rules.Index(i), &s.PodFailurePolicy.Rules[i], names, s.BackoffLimitPerIndex != nil)...)
 	}

@@ -3,8 +3,12 @@ package batch
 import (
 	"fmt"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -80,7 +84,7 @@ func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 	f.Merge(
 		validation.OptionalOneOf(path.Child("podReplacementPolicy"), s.PodReplacementPolicy, replaced...),
-		validation.PodTemplateSpec(path.Child("template"), &s.Template),
+		podvalidation.PodTemplateSpec(path.Child("template"), &s.Template),
 		jobRestartPolicy(path.Child("template", "spec", "restartPolicy"), s))
 	return f.Errs
 }

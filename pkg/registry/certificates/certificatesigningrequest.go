@@ -11,16 +11,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
+
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -173,7 +180,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bo
 	if legacy && !v1beta1 && (old == nil || old.Spec.SignerName != o.Spec.SignerName) {
 		f.Add(field.Invalid(signer, o.Spec.SignerName, "the legacy signerName is not allowed via this API version"))
 	} else {
-		f.Merge(validation.SignerName(signer, o.Spec.SignerName))
+		f.Merge(podvalidation.SignerName(signer, o.Spec.SignerName))
 	}
 	if s := o.Spec.ExpirationSeconds; s != nil {
 		f.AddIf(*s < leastCertificateLifetime, field.Invalid(spec.Child("expirationSeconds"), *s,

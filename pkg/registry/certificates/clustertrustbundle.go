@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -47,7 +50,7 @@ func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, trustBundleName(o.Spec.SignerName))
 	spec := field.NewPath("spec")
 	if o.Spec.SignerName != "" {
-		f.Merge(validation.SignerName(spec.Child("signerName"), o.Spec.SignerName))
+		f.Merge(podvalidation.SignerName(spec.Child("signerName"), o.Spec.SignerName))
 	}
 	if old == nil || o.Spec.TrustBundle != old.Spec.TrustBundle {
 		f.Merge(trustAnchors(spec.Child("trustBundle"), o.Spec.TrustBundle))

@@ -16,17 +16,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
+
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/ptr"
 
@@ -83,8 +91,8 @@ func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest)
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec, s := field.NewPath("spec"), &o.Spec
 	f.Merge(
-		validation.SignerName(spec.Child("signerName"), s.SignerName),
-		validation.UserAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
+		podvalidation.SignerName(spec.Child("signerName"), s.SignerName),
+		podvalidation.UserAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
 		validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("podName"), s.PodName),
 		objectUID(spec.Child("podUID"), s.PodUID),
 		validation.Follows(validation.Named(apivalidation.ValidateServiceAccountName), spec.Child("serviceAccountName"), s.ServiceAccountName),
@@ -120,12 +128,12 @@ func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateR
 	if s.MaxExpirationSeconds == nil {
 		return field.ErrorList{field.Required(path, "must be set")}
 	}
-	most := int32(validation.MaxCertificateSeconds)
+	most := int32(podvalidation.MaxCertificateSeconds)
 	if domain, _, _ := strings.Cut(s.SignerName, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
 		most = maxKubernetesSeconds
 	}
-	if seconds := *s.MaxExpirationSeconds; seconds < validation.MinCertificateSeconds || seconds > most {
-		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be in the range [%d, %d]", validation.MinCertificateSeconds, most))}
+	if seconds := *s.MaxExpirationSeconds; seconds < podvalidation.MinCertificateSeconds || seconds > most {
+		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be in the range [%d, %d]", podvalidation.MinCertificateSeconds, most))}
 	}
 	return nil
 }

@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/storage/volume"
@@ -42,7 +47,7 @@ func defaultPersistentVolume(v *corev1.PersistentVolume) {
 // validatePersistentVolume checks a new volume.
 func validatePersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false), mountOptions(o))
+	f.Merge(podvalidation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false), mountOptions(o))
 	return f.Errs
 }
 
@@ -51,7 +56,7 @@ func validatePersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
 func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolume(o)}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
-		validation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
+		podvalidation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
 	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
 	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
 		// The secret for growing may be added later.

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/storage/volume"
@@ -37,7 +41,7 @@ var persistentVolumeClaimKind = registry.Kind{
 // validatePersistentVolumeClaim checks a new claim.
 func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.PersistentVolumeClaimSpec(field.NewPath("spec"), &o.Spec))
+	f.Merge(podvalidation.PersistentVolumeClaimSpec(field.NewPath("spec"), &o.Spec))
 	return f.Errs
 }
 
@@ -82,7 +86,7 @@ func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeCl
 	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
 	f.AddIf(len(o.Spec.AccessModes) == 0, field.Required(field.NewPath("Spec", "accessModes"), ""))
 	for name, amount := range validation.Sorted(o.Status.Capacity) {
-		f.Merge(validation.BasicQuantity(field.NewPath("status", "capacity").Key(string(name)), amount))
+		f.Merge(podvalidation.BasicQuantity(field.NewPath("status", "capacity").Key(string(name)), amount))
 	}
 	path := field.NewPath("status", "allocatedResourceStatus")
 	for name, status := range validation.Sorted(o.Status.AllocatedResourceStatuses) {
@@ -95,7 +99,7 @@ func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeCl
 	for name, amount := range validation.Sorted(o.Status.AllocatedResources) {
 		errs := claimResource(path, name)
 		if len(errs) == 0 {
-			errs = validation.BasicQuantity(path.Key(string(name)), amount)
+			errs = podvalidation.BasicQuantity(path.Key(string(name)), amount)
 		}
 		f.Merge(errs)
 	}

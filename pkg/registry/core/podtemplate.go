@@ -3,7 +3,10 @@ package core
 import (
 	"context"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,14 +43,14 @@ func defaultPodTemplate(t *corev1.PodTemplate) {
 // validatePodTemplate checks a new pod template.
 func validatePodTemplate(o *corev1.PodTemplate) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.PodTemplateSpec(field.NewPath("template"), &o.Template))
+	f.Merge(podvalidation.PodTemplateSpec(field.NewPath("template"), &o.Template))
 	return f.Errs
 }
 
 // validatePodTemplateUpdate checks a pod template that replaces another.
 func validatePodTemplateUpdate(o, old *corev1.PodTemplate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validation.PodTemplateSpec(field.NewPath("template"), &o.Template))
+	f.Merge(podvalidation.PodTemplateSpec(field.NewPath("template"), &o.Template))
 	return f.Errs
 }
 

@@ -4,8 +4,12 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -98,7 +102,7 @@ func replicationControllerSpec(path *field.Path, s *corev1.ReplicationController
 	}
 	f.Merge(
 		validation.SelectsTemplate(template, labels.SelectorFromSet(s.Selector), s.Template.Labels),
-		validation.LongRunningTemplate(template, s.Template, "ReplicationController"))
+		podvalidation.LongRunningTemplate(template, s.Template, "ReplicationController"))
 	return f.Errs
 }
 

@@ -3,11 +3,18 @@ package node
 import (
 	"context"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	nodev1 "k8s.io/api/node/v1"
+
 	nodev1alpha1 "k8s.io/api/node/v1alpha1"
+
 	nodev1beta1 "k8s.io/api/node/v1beta1"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -82,7 +89,7 @@ func validateRuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
 }
 
 func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
-	f := validation.Findings{Errs: validation.Tolerations(path, ts)}
+	f := validation.Findings{Errs: podvalidation.Tolerations(path, ts)}
 	type toleration struct {
 		key, value string
 		operator   corev1.TolerationOperator

@@ -4,12 +4,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -148,7 +153,7 @@ func deviceConfiguration(path *field.Path, c *resourcev1.DeviceConfiguration) fi
 	if c.Opaque == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	f := validation.Findings{Errs: validation.CSIDriverName(path.Child("driver"), c.Opaque.Driver)}
+	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), c.Opaque.Driver)}
 	parameters := path.Child("parameters")
 	f.AddIf(len(c.Opaque.Parameters.Raw) == 0, field.Required(parameters, ""))
 	f.Merge(rawObject(parameters, c.Opaque.Parameters.Raw, resourcev1.OpaqueParametersMaxLength))

@@ -4,11 +4,18 @@ import (
 	"context"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	resourcev1 "k8s.io/api/resource/v1"
+
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -91,7 +98,7 @@ func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
 			name  string
 			value *string
 			check func(*field.Path, string) field.ErrorList
-		}{{"driver", s.Driver, validation.CSIDriverName}, {"pool", s.Pool, poolName}, {"device", s.Device, deviceName}} {
+		}{{"driver", s.Driver, podvalidation.CSIDriverName}, {"pool", s.Pool, poolName}, {"device", s.Device, deviceName}} {
 			if criterion.value != nil {
 				f.Merge(criterion.check(path.Child(criterion.name), *criterion.value))
 			}

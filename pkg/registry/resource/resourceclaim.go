@@ -7,22 +7,33 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	resourcev1 "k8s.io/api/resource/v1"
+
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/ptr"
 
@@ -143,14 +154,14 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 		return f.Errs
 	}
 	if now.NodeSelector != nil {
-		f.Merge(validation.NodeSelector(allocation.Child("nodeSelector"), now.NodeSelector))
+		f.Merge(podvalidation.NodeSelector(allocation.Child("nodeSelector"), now.NodeSelector))
 	}
 	results := allocation.Child("devices", "results")
 	f.Merge(validation.Few(results, len(now.Devices.Results), resourcev1.AllocationResultsMaxSize))
 	requests := requestNames(o.Spec.Devices.Requests)
 	for i, r := range now.Devices.Results {
 		path := results.Index(i)
-		f.Merge(requestName(path.Child("request"), r.Request, requests), validation.CSIDriverName(path.Child("driver"), r.Driver),
+		f.Merge(requestName(path.Child("request"), r.Request, requests), podvalidation.CSIDriverName(path.Child("driver"), r.Driver),
 			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device),
 			bindingConditions(path.Child("bindingConditions"), r.BindingConditions),
 			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions),
@@ -206,7 +217,7 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 	for i := range status.Devices {
 		path, d := path.Index(i), &status.Devices[i]
 		id := deviceID(d.Driver, d.Pool, d.Device, d.ShareID)
-		f.Merge(validation.CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
+		f.Merge(podvalidation.CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
 		f.AddIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
 		if d.ShareID != nil {
 			f.Merge(declared(validate.UUID, path.Child("shareID"), *d.ShareID))

@@ -3,9 +3,14 @@ package resource
 import (
 	"context"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	resourcev1 "k8s.io/api/resource/v1"
+
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -55,7 +60,7 @@ func defaultResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) {
 func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
-	f.Merge(validation.ClaimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec, false))
+	f.Merge(podvalidation.ClaimTemplateMeta(spec.Child("metadata"), &o.Spec.ObjectMeta), claimSpec(spec.Child("spec"), &o.Spec.Spec, false))
 	return f.Errs
 }
 

@@ -5,15 +5,23 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	semver "github.com/blang/semver/v4"
+
 	corev1 "k8s.io/api/core/v1"
+
 	resourcev1 "k8s.io/api/resource/v1"
+
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -105,7 +113,7 @@ func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorLi
 
 func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	f := validation.Findings{Errs: validation.CSIDriverName(path.Child("driver"), spec.Driver)}
+	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), spec.Driver)}
 	pool := path.Child("pool")
 	f.Merge(poolName(pool.Child("name"), spec.Pool.Name))
 	f.AddIf(spec.Pool.ResourceSliceCount <= 0, field.Invalid(pool.Child("resourceSliceCount"), spec.Pool.ResourceSliceCount, "must be greater than zero"))
@@ -170,7 +178,7 @@ func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector
 	}
 	if selector != nil {
 		ways = append(ways, "`nodeSelector`")
-		f.Merge(validation.NodeSelector(path.Child("nodeSelector"), selector))
+		f.Merge(podvalidation.NodeSelector(path.Child("nodeSelector"), selector))
 		f.AddIf(len(selector.NodeSelectorTerms) != 1, field.Invalid(path.Child("nodeSelector", "nodeSelectorTerms"),
 			validation.Unversioned(selector.NodeSelectorTerms), "must have exactly one node selector term"))
 	}
@@ -293,7 +301,7 @@ func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	if domain == "" {
 		f.Add(field.Required(path, "the domain must not be empty"))
 	} else {
-		f.Merge(validation.CSIDriverName(path, domain))
+		f.Merge(podvalidation.CSIDriverName(path, domain))
 	}
 	if id == "" {
 		f.Add(field.Required(path, "the name must not be empty"))

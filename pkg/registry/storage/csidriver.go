@@ -6,9 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -69,7 +74,7 @@ func defaultCSIDriverV1beta1(d *storagev1beta1.CSIDriver) {
 // validateCSIDriver checks a new driver (KEP-770).
 func validateCSIDriver(o *storagev1.CSIDriver) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(validation.CSIDriverName(field.NewPath("name"), o.Name))
+	f.Merge(podvalidation.CSIDriverName(field.NewPath("name"), o.Name))
 	spec := field.NewPath("spec")
 	for _, flag := range []struct {
 		name  string

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -35,7 +39,7 @@ func validateCSINode(o *storagev1.CSINode) field.ErrorList {
 	var names []string
 	for i, d := range o.Spec.Drivers {
 		path := drivers.Index(i)
-		f.Merge(validation.CSIDriverName(path.Child("name"), d.Name))
+		f.Merge(podvalidation.CSIDriverName(path.Child("name"), d.Name))
 		f.AddIf(d.NodeID == "", field.Required(path.Child("nodeID"), ""))
 		f.AddIf(len(d.NodeID) > maxCSINodeID, field.Invalid(path.Child("nodeID"), d.NodeID,
 			fmt.Sprintf("must be %d characters or less", maxCSINodeID)))

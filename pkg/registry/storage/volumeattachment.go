@@ -1,10 +1,16 @@
 package storage
 
 import (
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
+
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -66,7 +72,7 @@ func defaultVolumeAttachmentV1alpha1(a *storagev1alpha1.VolumeAttachment) {
 func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
-	f.Merge(validation.CSIDriverName(spec.Child("attacher"), o.Spec.Attacher))
+	f.Merge(podvalidation.CSIDriverName(spec.Child("attacher"), o.Spec.Attacher))
 	f.Merge(attachmentSource(&o.Spec.Source, spec.Child("source")))
 	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), o.Spec.NodeName))
 	status := field.NewPath("status")
@@ -95,7 +101,7 @@ func attachmentSource(s *storagev1.VolumeAttachmentSource, path *field.Path) fie
 	case s.PersistentVolumeName != nil:
 		return validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("persistentVolumeName"), *s.PersistentVolumeName)
 	default:
-		return validation.PersistentVolumeSpec(path.Child("inlineVolumeSpec"), s.InlineVolumeSpec, "", true)
+		return podvalidation.PersistentVolumeSpec(path.Child("inlineVolumeSpec"), s.InlineVolumeSpec, "", true)
 	}
 }
 

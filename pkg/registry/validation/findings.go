@@ -204,3 +204,15 @@ func Few(path *field.Path, n, most int) field.ErrorList {
 	}
 	return field.ErrorList{field.TooMany(path, n, most)}
 }
+
+// ObjectName is the rule of names of objects of most kinds.
+var ObjectName = Named(apivalidation.NameIsDNSSubdomain)
+
+// Present checks that fields are there, given as names and values in turn.
+func Present(path *field.Path, namesAndValues ...string) field.ErrorList {
+	var f Findings
+	for i := 0; i < len(namesAndValues); i += 2 {
+		f.AddIf(namesAndValues[i+1] == "", field.Required(path.Child(namesAndValues[i]), ""))
+	}
+	return f.Errs
+}

@@ -76,8 +76,8 @@ func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 	return errs
 }
 
-// podResourceName checks the name of a resource that a whole pod asks for (KEP-2837).
-func podResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
+// PodResourceName checks the name of a resource that a whole pod asks for (KEP-2837).
+func PodResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	if errs := ResourceName(path, name); len(errs) > 0 {
 		return errs
 	}

@@ -72,11 +72,11 @@ func writeInternal(b *bytes.Buffer, v reflect.Value) error {
 	case reflect.Map:
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
-		return writeList(b, '{', '}', len(keys), func(i int) error {
-			return writeMember(b, keys[i].String(), v.MapIndex(keys[i]))
+		return WriteList(b, '{', '}', len(keys), func(i int) error {
+			return WriteMember(b, keys[i].String(), v.MapIndex(keys[i]))
 		})
 	default:
-		return writeList(b, '[', ']', v.Len(), func(i int) error { return writeInternal(b, v.Index(i)) })
+		return WriteList(b, '[', ']', v.Len(), func(i int) error { return writeInternal(b, v.Index(i)) })
 	}
 }
 
@@ -95,7 +95,7 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 		f := v.Type().Field(i)
 		if !f.Anonymous {
 			separate()
-			if err := writeMember(b, f.Name, v.Field(i)); err != nil {
+			if err := WriteMember(b, f.Name, v.Field(i)); err != nil {
 				return err
 			}
 			continue
@@ -113,7 +113,8 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-func writeMember(b *bytes.Buffer, name string, v reflect.Value) error {
+// WriteMember writes a member of a JSON object, whose value is written as an internal type's.
+func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	key, err := json.Marshal(name)
 	if err != nil {
 		return err
@@ -123,7 +124,8 @@ func writeMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	return writeInternal(b, v)
 }
 
-func writeList(b *bytes.Buffer, open, end byte, n int, write func(int) error) error {
+// WriteList writes a JSON array of n items, or in other brackets an object of n members.
+func WriteList(b *bytes.Buffer, open, end byte, n int, write func(int) error) error {
 	b.WriteByte(open)
 	for i := range n {
 		if i > 0 {

@@ -7,8 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,7 +27,7 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	f.AddIf(len(pod.Spec.EphemeralContainers) > 0, field.Forbidden(validation.SpecPath.Child("ephemeralContainers"), "cannot be set on create"))
 	f.AddIf(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0,
 		field.Forbidden(validation.SpecPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
-	f.Merge(validation.ProfilesAgree(validation.SpecPath, &pod.ObjectMeta, &pod.Spec))
+	f.Merge(podvalidation.ProfilesAgree(validation.SpecPath, &pod.ObjectMeta, &pod.Spec))
 	return f.Errs
 }
 
@@ -31,8 +35,8 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 func podAlone(pod *corev1.Pod) field.ErrorList {
 	f := validation.Created(&pod.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(
-		validation.PodAnnotations(validation.MetadataPath.Child("annotations"), pod.Annotations, &pod.Spec),
-		validation.PodSpec(validation.SpecPath, &pod.Spec, &pod.ObjectMeta))
+		podvalidation.PodAnnotations(validation.MetadataPath.Child("annotations"), pod.Annotations, &pod.Spec),
+		podvalidation.PodSpec(validation.SpecPath, &pod.Spec, &pod.ObjectMeta))
 	if pod.Spec.ServiceAccountName == "" {
 		f.Merge(projectedTokens(validation.SpecPath.Child("volumes"), pod.Spec.Volumes))
 	}
@@ -98,7 +102,7 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	f.Merge(errs)
 	if !apiequality.Semantic.DeepEqual(*spec, old.Spec) {
 		f.Add(field.Forbidden(validation.SpecPath, fmt.Sprintf("pod updates may not change fields other than %s\n%v",
-			strings.Join(changeablePodFields, ","), diff.Diff(validation.InternalPodSpecOf(&old.Spec), validation.InternalPodSpecOf(spec)))))
+			strings.Join(changeablePodFields, ","), diff.Diff(podvalidation.InternalPodSpecOf(&old.Spec), podvalidation.InternalPodSpecOf(spec)))))
 	}
 	return f.Errs
 }
@@ -121,7 +125,7 @@ func deadlineUpdate(spec *field.Path, now, was *int64) (errs field.ErrorList, st
 	case now == nil:
 		return nil, false
 	case *now < 0 || *now > math.MaxInt32:
-		return validation.DeadlineBetween(spec, *now, 0), true
+		return podvalidation.DeadlineBetween(spec, *now, 0), true
 	case was != nil && *was < *now:
 		return field.ErrorList{field.Invalid(path, *now, "must be less than or equal to previous value")}, true
 	}
@@ -138,7 +142,7 @@ func tolerationsUpdate(path *field.Path, now, was []corev1.Toleration) field.Err
 			return field.ErrorList{field.Forbidden(path, "existing toleration can not be modified except its tolerationSeconds")}
 		}
 	}
-	return validation.Tolerations(path, now)
+	return podvalidation.Tolerations(path, now)
 }
 
 func schedulingGatesUpdate(path *field.Path, now, was []corev1.PodSchedulingGate) field.ErrorList {
@@ -181,17 +185,17 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 		}
 	}
 	spec.NodeSelector = was.NodeSelector
-	f.Merge(nodeAffinityUpdate(validation.SpecPath.Child("affinity", "nodeAffinity"), validation.NodeAffinity(spec), validation.NodeAffinity(was)))
+	f.Merge(nodeAffinityUpdate(validation.SpecPath.Child("affinity", "nodeAffinity"), podvalidation.NodeAffinity(spec), podvalidation.NodeAffinity(was)))
 	keepNodeAffinity(spec, was)
 	return spec, f.Errs
 }
 
 func keepNodeAffinity(spec, was *corev1.PodSpec) {
-	if apiequality.Semantic.DeepEqual(validation.NodeAffinity(spec), validation.NodeAffinity(was)) {
+	if apiequality.Semantic.DeepEqual(podvalidation.NodeAffinity(spec), podvalidation.NodeAffinity(was)) {
 		return
 	}
 	a := ptr.Deref(spec.Affinity, corev1.Affinity{})
-	a.NodeAffinity = validation.NodeAffinity(was)
+	a.NodeAffinity = podvalidation.NodeAffinity(was)
 	spec.Affinity = &a
 	if was.Affinity == nil && a == (corev1.Affinity{}) {
 		spec.Affinity = nil
@@ -202,7 +206,7 @@ func keepNodeAffinity(spec, was *corev1.PodSpec) {
 func nodeAffinityUpdate(path *field.Path, now, was *corev1.NodeAffinity) field.ErrorList {
 	var f validation.Findings
 	old, terms := hardTerms(was), hardTerms(now)
-	path = path.Child(validation.RequiredTerms, "nodeSelectorTerms")
+	path = path.Child(podvalidation.RequiredTerms, "nodeSelectorTerms")
 	if len(old) > 0 && len(old) != len(terms) {
 		return field.ErrorList{field.Invalid(path, validation.Unversioned(terms), "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
@@ -234,7 +238,7 @@ func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 // validatePodEphemeralContainersUpdate checks what the ephemeralcontainers subresource of a pod
 // is given: containers can be added, and stay as they are.
 func validatePodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
-	if validation.IsMirror(&old.ObjectMeta) {
+	if podvalidation.IsMirror(&old.ObjectMeta) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
 	}
 	f := podUpdate(pod, old)

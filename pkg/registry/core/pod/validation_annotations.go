@@ -3,6 +3,8 @@ package pod
 import (
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,7 +15,7 @@ import (
 func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
 	var f validation.Findings
 	fixed := func(k, msg string) {
-		f.AddIf(strings.HasPrefix(k, validation.AppArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
+		f.AddIf(strings.HasPrefix(k, podvalidation.AppArmorPrefix), field.Forbidden(path.Key(k), "may not "+msg+" AppArmor annotations"))
 		f.AddIf(k == corev1.MirrorPodAnnotationKey, field.Forbidden(path.Key(k), "may not "+msg+" mirror pod annotation"))
 	}
 	for k, was := range validation.Sorted(old.Annotations) {
@@ -26,6 +28,6 @@ func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorLis
 			fixed(k, "add")
 		}
 	}
-	f.Merge(validation.PodAnnotations(path, pod.Annotations, &pod.Spec))
+	f.Merge(podvalidation.PodAnnotations(path, pod.Annotations, &pod.Spec))
 	return f.Errs
 }

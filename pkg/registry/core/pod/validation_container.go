@@ -1,6 +1,8 @@
 package pod
 
 import (
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -10,7 +12,7 @@ import (
 func trimmedImages(path *field.Path, containers []corev1.Container) field.ErrorList {
 	var f validation.Findings
 	for i := range containers {
-		f.Merge(validation.TrimmedImage(path.Index(i), &containers[i]))
+		f.Merge(podvalidation.TrimmedImage(path.Index(i), &containers[i]))
 	}
 	return f.Errs
 }

@@ -3,12 +3,13 @@ package pod
 import (
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
-	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 func TestContainers(t *testing.T) {
@@ -230,6 +231,6 @@ func TestPrivileged(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: registrytest.Stored("p"), Spec: spec}
 	defaultPod(pod)
 	registrytest.WantErrors(t, "privileged containers are valid by themselves", validatePod(pod))
-	registrytest.WantErrors(t, "a cluster can disallow them", validation.Privileged(nil, &pod.Spec),
+	registrytest.WantErrors(t, "a cluster can disallow them", podvalidation.Privileged(nil, &pod.Spec),
 		"containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy")
 }

@@ -3,9 +3,13 @@ package pod
 import (
 	"maps"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
@@ -16,9 +20,9 @@ import (
 // and memory can change, and the class of service has to stay.
 func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
-	case validation.IsMirror(&old.ObjectMeta):
+	case podvalidation.IsMirror(&old.ObjectMeta):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
-	case validation.IsWindows(&old.Spec):
+	case podvalidation.IsWindows(&old.Spec):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
 	}
 	f := podUpdate(pod, old)

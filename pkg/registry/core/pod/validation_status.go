@@ -5,10 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	netutils "k8s.io/utils/net"
 	"k8s.io/utils/ptr"
 
@@ -46,7 +50,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 		{"ephemeralContainerStatuses", s.EphemeralContainerStatuses, nil},
 	}
 	for _, list := range lists {
-		f.Merge(statusUsers(validation.StatusPath.Child(list.name), list.statuses, validation.IsWindows(&pod.Spec)))
+		f.Merge(statusUsers(validation.StatusPath.Child(list.name), list.statuses, podvalidation.IsWindows(&pod.Spec)))
 	}
 	for _, list := range lists {
 		f.Merge(allocations(validation.StatusPath.Child(list.name), list.statuses, list.containers, list.name == "ephemeralContainerStatuses"))
@@ -131,7 +135,7 @@ func staysTerminated(path *field.Path, now, was []corev1.ContainerStatus, restar
 
 func claimStatuses(path *field.Path, statuses []corev1.PodResourceClaimStatus, claims []corev1.PodResourceClaim) field.ErrorList {
 	var f validation.Findings
-	names, seen := validation.PodClaimNames(claims), sets.New[string]()
+	names, seen := podvalidation.PodClaimNames(claims), sets.New[string]()
 	for i, s := range statuses {
 		path := path.Index(i)
 		f.AddIf(!names.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
@@ -232,9 +236,9 @@ func statusUsers(path *field.Path, statuses []corev1.ContainerStatus, windows bo
 			f.Add(field.Forbidden(path, "cannot be set for a windows pod"))
 			continue
 		}
-		f.Merge(validation.UserID(path.Child("uid"), &u.UID), validation.GroupID(path.Child("gid"), &u.GID))
+		f.Merge(podvalidation.UserID(path.Child("uid"), &u.UID), podvalidation.GroupID(path.Child("gid"), &u.GID))
 		for j := range u.SupplementalGroups {
-			f.Merge(validation.GroupID(path.Child("supplementalGroups").Index(j), &u.SupplementalGroups[j]))
+			f.Merge(podvalidation.GroupID(path.Child("supplementalGroups").Index(j), &u.SupplementalGroups[j]))
 		}
 	}
 	return f.Errs

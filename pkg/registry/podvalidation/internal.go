@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // InternalPodSpec is written as kube-apiserver's internal pod spec, where some fields
@@ -62,11 +64,11 @@ func (s internalSecurityContext) MarshalJSON() ([]byte, error) {
 // writeNamed writes fields of a struct under their Go names; where has one of its own
 // for a name, that is written.
 func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, where func(string) (reflect.Value, bool)) error {
-	return writeList(b, '{', '}', len(names), func(i int) error {
+	return validation.WriteList(b, '{', '}', len(names), func(i int) error {
 		value, own := where(names[i])
 		if !own {
 			value = v.FieldByName(names[i])
 		}
-		return writeMember(b, names[i], value)
+		return validation.WriteMember(b, names[i], value)
 	})
 }

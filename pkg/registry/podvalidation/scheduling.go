@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 const (
@@ -23,7 +25,7 @@ func affinity(path *field.Path, a *corev1.Affinity) field.ErrorList {
 	if a == nil {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	if n := a.NodeAffinity; n != nil {
 		path := path.Child("nodeAffinity")
 		if n.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -57,7 +59,7 @@ func NodeSelector(path *field.Path, s *corev1.NodeSelector) field.ErrorList {
 	if len(s.NodeSelectorTerms) == 0 {
 		return field.ErrorList{field.Required(terms, "must have at least one node selector term")}
 	}
-	var f Findings
+	var f validation.Findings
 	for i := range s.NodeSelectorTerms {
 		f.Merge(nodeSelectorTerm(terms.Index(i), &s.NodeSelectorTerms[i], true))
 	}
@@ -67,7 +69,7 @@ func NodeSelector(path *field.Path, s *corev1.NodeSelector) field.ErrorList {
 // nodeSelectorTerm checks a term, and where values says so, that its values can be
 // those of a label.
 func nodeSelectorTerm(path *field.Path, t *corev1.NodeSelectorTerm, values bool) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i := range t.MatchExpressions {
 		f.Merge(nodeLabelRequirement(path.Child("matchExpressions").Index(i), &t.MatchExpressions[i], values))
 	}
@@ -80,7 +82,7 @@ func nodeSelectorTerm(path *field.Path, t *corev1.NodeSelectorTerm, values bool)
 const notAnOperator = "not a valid selector operator"
 
 func nodeLabelRequirement(path *field.Path, r *corev1.NodeSelectorRequirement, values bool) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	at := path.Child("values")
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -95,14 +97,14 @@ func nodeLabelRequirement(path *field.Path, r *corev1.NodeSelectorRequirement, v
 	f.Merge(metav1validation.ValidateLabelName(r.Key, path.Child("key")))
 	if values {
 		for i, v := range r.Values {
-			f.Merge(Follows(utilvalidation.IsValidLabelValue, at.Index(i), v))
+			f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, at.Index(i), v))
 		}
 	}
 	return f.Errs
 }
 
 func nodeFieldRequirement(path *field.Path, r *corev1.NodeSelectorRequirement) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		f.AddIf(len(r.Values) != 1, field.Required(path.Child("values"),
@@ -115,13 +117,13 @@ func nodeFieldRequirement(path *field.Path, r *corev1.NodeSelectorRequirement) f
 		return f.Errs
 	}
 	for i, v := range r.Values {
-		f.Merge(Follows(ObjectName, path.Child("values").Index(i), v))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("values").Index(i), v))
 	}
 	return f.Errs
 }
 
 func podTerms(path *field.Path, hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i := range hard {
 		f.Merge(podTerm(path.Child(RequiredTerms).Index(i), &hard[i]))
 	}
@@ -133,10 +135,10 @@ func podTerms(path *field.Path, hard []corev1.PodAffinityTerm, soft []corev1.Wei
 }
 
 func podTerm(path *field.Path, t *corev1.PodAffinityTerm) field.ErrorList {
-	var f Findings
-	f.Merge(LabelSelector(path.Child("labelSelector"), t.LabelSelector), LabelSelector(path.Child("namespaceSelector"), t.NamespaceSelector))
+	var f validation.Findings
+	f.Merge(validation.LabelSelector(path.Child("labelSelector"), t.LabelSelector), validation.LabelSelector(path.Child("namespaceSelector"), t.NamespaceSelector))
 	for _, name := range t.Namespaces {
-		f.Merge(Follows(Named(apivalidation.ValidateNamespaceName), path.Child("namespace"), name))
+		f.Merge(validation.Follows(validation.Named(apivalidation.ValidateNamespaceName), path.Child("namespace"), name))
 	}
 	f.Merge(matchLabelKeys(path, t.MatchLabelKeys, t.MismatchLabelKeys, t.LabelSelector))
 	f.AddIf(t.TopologyKey == "", field.Required(path.Child("topologyKey"), "can not be empty"))
@@ -147,7 +149,7 @@ func podTerm(path *field.Path, t *corev1.PodAffinityTerm) field.ErrorList {
 // matchLabelKeys checks the keys of labels whose values a pod's selector takes from the
 // pod itself (KEP-3633, KEP-3243). By now they are in the selector, too.
 func matchLabelKeys(path *field.Path, match, mismatch []string, s *metav1.LabelSelector) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.Merge(labelKeys(path.Child("matchLabelKeys"), match, s), labelKeys(path.Child("mismatchLabelKeys"), mismatch, s))
 	if s != nil {
 		index := map[string]int{}
@@ -170,7 +172,7 @@ func matchLabelKeys(path *field.Path, match, mismatch []string, s *metav1.LabelS
 }
 
 func labelKeys(path *field.Path, keys []string, s *metav1.LabelSelector) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	if len(keys) > 0 && s == nil {
 		return field.ErrorList{field.Forbidden(path, "must not be specified when labelSelector is not set")}
 	}
@@ -181,12 +183,12 @@ func labelKeys(path *field.Path, keys []string, s *metav1.LabelSelector) field.E
 }
 
 func topologySpread(path *field.Path, constraints []corev1.TopologySpreadConstraint) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i := range constraints {
 		c, path := &constraints[i], path.Index(i)
 		f.Merge(positive(path.Child("maxSkew"), c.MaxSkew))
 		f.AddIf(c.TopologyKey == "", field.Required(path.Child("topologyKey"), "can not be empty"))
-		f.Merge(OneOf(path.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway))
+		f.Merge(validation.OneOf(path.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway))
 		for _, other := range constraints[i+1:] {
 			if c.TopologyKey == other.TopologyKey && c.WhenUnsatisfiable == other.WhenUnsatisfiable {
 				f.Add(field.Duplicate(path.Child("{topologyKey, whenUnsatisfiable}"), fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable)))
@@ -199,10 +201,10 @@ func topologySpread(path *field.Path, constraints []corev1.TopologySpreadConstra
 				fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule, c.WhenUnsatisfiable)))
 		}
 		f.Merge(
-			OptionalOneOf(path.Child("nodeAffinityPolicy"), c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
-			OptionalOneOf(path.Child("nodeTaintsPolicy"), c.NodeTaintsPolicy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
+			validation.OptionalOneOf(path.Child("nodeAffinityPolicy"), c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
+			validation.OptionalOneOf(path.Child("nodeTaintsPolicy"), c.NodeTaintsPolicy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
 			matchLabelKeys(path, c.MatchLabelKeys, nil, c.LabelSelector),
-			LabelSelector(path.Child("labelSelector"), c.LabelSelector))
+			validation.LabelSelector(path.Child("labelSelector"), c.LabelSelector))
 	}
 	return f.Errs
 }
@@ -216,7 +218,7 @@ func positive(path *field.Path, n int32) field.ErrorList {
 
 // Tolerations checks the tolerations of a pod or of a runtime class.
 func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i, t := range ts {
 		path := path.Index(i)
 		operator := path.Child("operator")
@@ -229,7 +231,7 @@ func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 			"effect must be 'NoExecute' when `tolerationSeconds` is set"))
 		switch t.Operator {
 		case corev1.TolerationOpEqual, "":
-			f.Merge(Follows(Joined(utilvalidation.IsValidLabelValue, ";"), operator, t.Value))
+			f.Merge(validation.Follows(validation.Joined(utilvalidation.IsValidLabelValue, ";"), operator, t.Value))
 		case corev1.TolerationOpExists:
 			f.AddIf(t.Value != "", field.Invalid(operator, t.Value, "value must be empty when `operator` is 'Exists'"))
 		case corev1.TolerationOpLt, corev1.TolerationOpGt:
@@ -247,15 +249,15 @@ func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 }
 
 func taintEffect(path *field.Path, effect corev1.TaintEffect) field.ErrorList {
-	return OneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+	return validation.OneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
 // schedulingGates checks what keeps the pod from being scheduled (KEP-3521).
 func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	seen := sets.New[string]()
 	for i, gate := range gates {
-		f.Merge(Qualified(path.Index(i), gate.Name))
+		f.Merge(validation.Qualified(path.Index(i), gate.Name))
 		f.AddIf(seen.Has(gate.Name), field.Duplicate(path.Index(i), gate.Name))
 		seen.Insert(gate.Name)
 	}

@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"path"
@@ -8,6 +8,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
@@ -15,7 +17,7 @@ var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVo
 
 // PersistentVolumeSpec checks a volume, or what stands for one inside of an attachment.
 func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, name string, inline bool) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	const notInline = "may not be specified in the context of inline volumes"
 	if inline {
 		f.AddIf(spec.ClaimRef != nil, field.Forbidden(at.Child("claimRef"), notInline))
@@ -34,7 +36,7 @@ func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, nam
 		f.AddIf(spec.NodeAffinity != nil, field.Forbidden(at.Child("nodeAffinity"), notInline))
 	} else {
 		if policy != "" {
-			f.Merge(OneOf(at.Child("persistentVolumeReclaimPolicy"), policy, reclaimPolicies...))
+			f.Merge(validation.OneOf(at.Child("persistentVolumeReclaimPolicy"), policy, reclaimPolicies...))
 		}
 		if spec.NodeAffinity != nil {
 			required := at.Child("nodeAffinity", "required")
@@ -54,7 +56,7 @@ func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, nam
 			field.Forbidden(at.Child("volumeMode"), "may not specify volumeMode other than Filesystem in the context of inline volumes"))
 	} else {
 		f.Merge(optionalClass(at.Child("storageClassName"), &spec.StorageClassName))
-		f.Merge(OptionalOneOf(at.Child("volumeMode"), spec.VolumeMode, volumeModes...))
+		f.Merge(validation.OptionalOneOf(at.Child("volumeMode"), spec.VolumeMode, volumeModes...))
 	}
 	if class := spec.VolumeAttributesClassName; class != nil {
 		f.AddIf(*class == "", field.Required(at.Child("volumeAttributesClassName"), "an empty string is disallowed"))
@@ -65,12 +67,12 @@ func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, nam
 }
 
 func volumeCapacity(path *field.Path, capacity corev1.ResourceList) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.AddIf(len(capacity) == 0, field.Required(path, ""))
 	if _, ok := capacity[corev1.ResourceStorage]; !ok || len(capacity) > 1 {
 		f.Add(field.NotSupported(path, capacity, []corev1.ResourceName{corev1.ResourceStorage}))
 	}
-	for name, amount := range Sorted(capacity) {
+	for name, amount := range validation.Sorted(capacity) {
 		path := path.Key(string(name))
 		f.Merge(BasicQuantity(path, amount), positiveQuantity(path, amount))
 	}
@@ -79,7 +81,7 @@ func volumeCapacity(path *field.Path, capacity corev1.ResourceList) field.ErrorL
 
 // persistentVolumeSource checks that a volume has exactly one source, and that source.
 func persistentVolumeSource(at *field.Path, spec *corev1.PersistentVolumeSpec, name string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	found := false
 	source := reflect.ValueOf(spec.PersistentVolumeSource)
 	for _, kind := range persistentVolumeKinds {
@@ -111,22 +113,22 @@ func iscsiNameTooLong(name string) *field.Error {
 var persistentVolumeKinds = []volumeKind{
 	kind("HostPath", "hostPath", "", hostPathVolume),
 	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {
-		return append(Present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
+		return append(validation.Present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
 	}),
 	kind("AWSElasticBlockStore", "awsElasticBlockStore", "", func(path *field.Path, s *corev1.AWSElasticBlockStoreVolumeSource) field.ErrorList {
-		return append(Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
+		return append(validation.Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
 	}),
 	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsPersistentVolumeSource) field.ErrorList {
-		errs := Present(path, "endpoints", s.EndpointsName, "path", s.Path)
+		errs := validation.Present(path, "endpoints", s.EndpointsName, "path", s.Path)
 		if s.EndpointsNamespace != nil {
-			errs = append(errs, Follows(Named(apivalidation.ValidateNamespaceName), path.Child("endpointsNamespace"), *s.EndpointsNamespace)...)
+			errs = append(errs, validation.Follows(validation.Named(apivalidation.ValidateNamespaceName), path.Child("endpointsNamespace"), *s.EndpointsNamespace)...)
 		}
 		return errs
 	}),
 	kind("Flocker", "flocker", "", flockerVolume),
 	kind("NFS", "nfs", "", nfsVolume),
 	kind("RBD", "rbd", "", func(path *field.Path, s *corev1.RBDPersistentVolumeSource) field.ErrorList {
-		return append(monitors(path, s.CephMonitors), Present(path, "image", s.RBDImage)...)
+		return append(monitors(path, s.CephMonitors), validation.Present(path, "image", s.RBDImage)...)
 	}),
 	kind("Quobyte", "quobyte", "", quobyteVolume),
 	kind("CephFS", "cephFS", "cephfs", func(path *field.Path, s *corev1.CephFSPersistentVolumeSource) field.ErrorList {
@@ -134,14 +136,14 @@ var persistentVolumeKinds = []volumeKind{
 	}),
 	kind("ISCSI", "iscsi", "", iscsiPersistentVolume),
 	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderPersistentVolumeSource) field.ErrorList {
-		return append(Present(path, "volumeID", s.VolumeID), volumeSecret(path.Child("secretRef"), s.SecretRef)...)
+		return append(validation.Present(path, "volumeID", s.VolumeID), volumeSecret(path.Child("secretRef"), s.SecretRef)...)
 	}),
 	kind("FC", "fc", "", fibreChannelVolume),
 	kind("FlexVolume", "flexVolume", "", func(path *field.Path, s *corev1.FlexPersistentVolumeSource) field.ErrorList {
 		return flexVolume(path, s.Driver, s.Options)
 	}),
 	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFilePersistentVolumeSource) field.ErrorList {
-		errs := Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
+		errs := validation.Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
 		if s.SecretNamespace != nil && *s.SecretNamespace == "" {
 			errs = append(errs, field.Required(path.Child("secretNamespace"), ""))
 		}
@@ -152,18 +154,18 @@ var persistentVolumeKinds = []volumeKind{
 	kind("PortworxVolume", "portworxVolume", "", portworxVolume),
 	kind("AzureDisk", "azureDisk", "", azureDiskVolume),
 	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOPersistentVolumeSource) field.ErrorList {
-		return Present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
+		return validation.Present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
 	}),
 	kind("Local", "local", "", func(at *field.Path, s *corev1.LocalVolumeSource) field.ErrorList {
 		if s.Path == "" {
-			return Present(at, "path", s.Path)
+			return validation.Present(at, "path", s.Path)
 		}
-		return Follows(noBacksteps, at.Child("path"), s.Path)
+		return validation.Follows(noBacksteps, at.Child("path"), s.Path)
 	}),
 	kind("StorageOS", "storageos", "", func(path *field.Path, s *corev1.StorageOSPersistentVolumeSource) field.ErrorList {
 		errs := storageOSNames(path, s.VolumeName, s.VolumeNamespace)
 		if s.SecretRef != nil {
-			errs = append(errs, Present(path.Child("secretRef"), "name", s.SecretRef.Name, "namespace", s.SecretRef.Namespace)...)
+			errs = append(errs, validation.Present(path.Child("secretRef"), "name", s.SecretRef.Name, "namespace", s.SecretRef.Namespace)...)
 		}
 		return errs
 	}),
@@ -172,14 +174,14 @@ var persistentVolumeKinds = []volumeKind{
 
 func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSource) field.ErrorList {
 	const form = "must be valid format"
-	f := Findings{Errs: Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
+	f := validation.Findings{Errs: validation.Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN)}
 	if s.IQN != "" {
 		f.Merge(iscsiName(path.Child("iqn"), s.IQN, form))
 	}
 	f.Merge(lun(path, s.Lun, s.Lun))
 	f.AddIf((s.DiscoveryCHAPAuth || s.SessionCHAPAuth) && s.SecretRef == nil, field.Required(path.Child("secretRef"), ""))
 	if s.SecretRef != nil {
-		f.Merge(Present(path.Child("secretRef"), "name", s.SecretRef.Name))
+		f.Merge(validation.Present(path.Child("secretRef"), "name", s.SecretRef.Name))
 	}
 	if s.InitiatorName != nil {
 		f.Merge(iscsiName(path.Child("initiatorname"), *s.InitiatorName, form))
@@ -188,8 +190,8 @@ func iscsiPersistentVolume(path *field.Path, s *corev1.ISCSIPersistentVolumeSour
 }
 
 func csiPersistentVolume(path *field.Path, s *corev1.CSIPersistentVolumeSource) field.ErrorList {
-	f := Findings{Errs: CSIDriverName(path.Child("driver"), s.Driver)}
-	f.Merge(Present(path, "volumeHandle", s.VolumeHandle))
+	f := validation.Findings{Errs: CSIDriverName(path.Child("driver"), s.Driver)}
+	f.Merge(validation.Present(path, "volumeHandle", s.VolumeHandle))
 	for _, ref := range []struct {
 		name string
 		ref  *corev1.SecretReference
@@ -208,5 +210,5 @@ func volumeSecret(path *field.Path, ref *corev1.SecretReference) field.ErrorList
 	if ref == nil {
 		return nil
 	}
-	return Present(path, "name", ref.Name, "namespace", ref.Namespace)
+	return validation.Present(path, "name", ref.Name, "namespace", ref.Namespace)
 }

@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // volumes checks the volumes of a pod and answers with those that are right, by name.
 // The name of the pod is empty where it is not known, as in a template.
 func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*corev1.VolumeSource, field.ErrorList) {
-	var f Findings
+	var f validation.Findings
 	created := sets.New[string]()
 	for i := range vs {
 		if vs[i].Ephemeral != nil && pod != "" {
@@ -28,7 +30,7 @@ func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*core
 	found := map[string]*corev1.VolumeSource{}
 	for i := range vs {
 		v, path := &vs[i], path.Index(i)
-		errs := append(volumeSource(path, v, pod), Required(utilvalidation.IsDNS1123Label, path.Child("name"), v.Name)...)
+		errs := append(volumeSource(path, v, pod), validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), v.Name)...)
 		if found[v.Name] != nil {
 			errs = append(errs, field.Duplicate(path.Child("name"), v.Name))
 		}
@@ -50,7 +52,7 @@ func ephemeralClaim(pod, volume string) string { return pod + "-" + volume }
 
 // volumeSource checks that a volume has exactly one source, and that source.
 func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	found := false
 	source := reflect.ValueOf(v.VolumeSource)
 	for _, kind := range volumeKinds {
@@ -77,9 +79,9 @@ func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorLis
 }
 
 func ephemeralClaimName(path *field.Path, pod, volume string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	claim := ephemeralClaim(pod, volume)
-	for _, msg := range ObjectName(claim) {
+	for _, msg := range validation.ObjectName(claim) {
 		f.Add(field.Invalid(path, volume, fmt.Sprintf("PVC name %q: %v", claim, msg)))
 	}
 	return f.Errs
@@ -97,7 +99,7 @@ func ephemeralVolume(path *field.Path, s *corev1.EphemeralVolumeSource) field.Er
 // ClaimTemplateMeta checks that a claim's template says nothing of the claim itself but
 // labels and annotations.
 func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.Merge(
 		apivalidation.ValidateAnnotations(meta.Annotations, path.Child("annotations")),
 		metav1validation.ValidateLabels(meta.Labels, path.Child("labels")),
@@ -107,7 +109,7 @@ func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorLis
 
 // onlyFields checks that only the fields of these Go names are set in a struct.
 func onlyFields(path *field.Path, value any, allowed sets.Set[string], msg string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	v := reflect.ValueOf(value)
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Name; !allowed.Has(name) && !v.Field(i).IsZero() {

@@ -1,15 +1,17 @@
-package validation
+package podvalidation
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // PodTemplateSpec checks what pods are created from.
 func PodTemplateSpec(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.Merge(
 		metav1validation.ValidateLabels(t.Labels, path.Child("labels")),
 		apivalidation.ValidateAnnotations(t.Annotations, path.Child("annotations")),
@@ -29,8 +31,8 @@ func LongRunningTemplate(path *field.Path, t *corev1.PodTemplateSpec, controller
 
 // RunsOn checks that the pods of a template restart as long as their controller runs.
 func RunsOn(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
-	var f Findings
-	f.Merge(OneOf(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, corev1.RestartPolicyAlways))
+	var f validation.Findings
+	f.Merge(validation.OneOf(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, corev1.RestartPolicyAlways))
 	f.AddIf(t.Spec.ActiveDeadlineSeconds != nil, field.Forbidden(path.Child("spec", "activeDeadlineSeconds"),
 		"activeDeadlineSeconds in "+controller+" is not Supported"))
 	return f.Errs

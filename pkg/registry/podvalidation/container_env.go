@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -12,18 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 const onlyOneSource = "may not have more than one field specified at a time"
 
-// ObjectName is the rule of names of objects of most kinds.
-var ObjectName = Named(apivalidation.NameIsDNSSubdomain)
-
 func envVars(path *field.Path, vars []corev1.EnvVar) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i, v := range vars {
 		path := path.Index(i)
-		f.Merge(Required(utilvalidation.IsRelaxedEnvVarName, path.Child("name"), v.Name))
+		f.Merge(validation.Required(utilvalidation.IsRelaxedEnvVarName, path.Child("name"), v.Name))
 		if v.ValueFrom != nil {
 			f.Merge(envSource(path.Child("valueFrom"), v.ValueFrom, v.Value))
 		}
@@ -32,7 +30,7 @@ func envVars(path *field.Path, vars []corev1.EnvVar) field.ErrorList {
 }
 
 func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	n := 0
 	source := func(errs field.ErrorList) { n++; f.Merge(errs) }
 	if r := s.FieldRef; r != nil {
@@ -64,17 +62,17 @@ func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.Err
 func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
 	// A name that generates others may end in a dash.
 	prefix := func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }
-	var f Findings
+	var f validation.Findings
 	for i, s := range sources {
 		idx := path.Index(i)
 		if s.Prefix != "" {
-			f.Merge(Follows(utilvalidation.IsRelaxedEnvVarName, idx.Child("prefix"), s.Prefix))
+			f.Merge(validation.Follows(utilvalidation.IsRelaxedEnvVarName, idx.Child("prefix"), s.Prefix))
 		}
 		if s.ConfigMapRef != nil {
-			f.Merge(Required(prefix, idx.Child("configMapRef", "name"), s.ConfigMapRef.Name))
+			f.Merge(validation.Required(prefix, idx.Child("configMapRef", "name"), s.ConfigMapRef.Name))
 		}
 		if s.SecretRef != nil {
-			f.Merge(Required(prefix, idx.Child("secretRef", "name"), s.SecretRef.Name))
+			f.Merge(validation.Required(prefix, idx.Child("secretRef", "name"), s.SecretRef.Name))
 		}
 		f.AddIf(s.ConfigMapRef == nil && s.SecretRef == nil, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
 		f.AddIf(s.ConfigMapRef != nil && s.SecretRef != nil, field.Invalid(path, "", onlyOneSource))
@@ -83,17 +81,17 @@ func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
 }
 
 func keyRef(path *field.Path, name, key string) field.ErrorList {
-	return append(Follows(ObjectName, path.Child("name"), name),
-		Required(utilvalidation.IsConfigMapKey, path.Child("key"), key)...)
+	return append(validation.Follows(validation.ObjectName, path.Child("name"), name),
+		validation.Required(utilvalidation.IsConfigMapKey, path.Child("key"), key)...)
 }
 
 // fileKeyRef checks a variable that an init container writes to a file (KEP-3721).
 func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.Merge(
-		Required(utilvalidation.IsRelaxedEnvVarName, path.Child("key"), r.Key),
-		Required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), r.VolumeName),
-		Required(noBacksteps, path.Child("path"), r.Path))
+		validation.Required(utilvalidation.IsRelaxedEnvVarName, path.Child("key"), r.Key),
+		validation.Required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), r.VolumeName),
+		validation.Required(noBacksteps, path.Child("path"), r.Path))
 	return f.Errs
 }
 
@@ -103,7 +101,7 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	for i := range spec.Volumes {
 		volumes[spec.Volumes[i].Name] = spec.Volumes[i].EmptyDir != nil
 	}
-	var f Findings
+	var f validation.Findings
 	for path, c := range podspec.Containers(spec, path) {
 		for i, v := range c.Env {
 			if v.ValueFrom == nil || v.ValueFrom.FileKeyRef == nil {
@@ -145,9 +143,9 @@ func fieldRef(path *field.Path, r *corev1.ObjectFieldSelector, allowed sets.Set[
 	}
 	switch {
 	case name == "metadata.annotations" && hasKey:
-		return Qualified(path, strings.ToLower(key))
+		return validation.Qualified(path, strings.ToLower(key))
 	case hasKey:
-		return Qualified(path, key)
+		return validation.Qualified(path, key)
 	case name == "spec.host": // the name of spec.nodeName in old clients
 		name = "spec.nodeName"
 	}
@@ -200,7 +198,7 @@ var downwardResources = []struct {
 }
 
 func resourceFieldRef(path *field.Path, r *corev1.ResourceFieldSelector, inVolume bool) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	var exact []string
 	known := false
 	for _, of := range []string{"limits.", "requests."} {

@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // onceSuccessful checks a liveness or startup probe: one success is enough for them.
@@ -34,14 +36,14 @@ func readiness(path *field.Path, p *corev1.Probe) field.ErrorList {
 }
 
 func probe(path *field.Path, p *corev1.Probe) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.Merge(
 		handler{exec: p.Exec, http: p.HTTPGet, tcp: p.TCPSocket, grpc: p.GRPC}.check(path),
-		Nonnegative(path.Child("initialDelaySeconds"), p.InitialDelaySeconds),
-		Nonnegative(path.Child("timeoutSeconds"), p.TimeoutSeconds),
-		Nonnegative(path.Child("periodSeconds"), p.PeriodSeconds),
-		Nonnegative(path.Child("successThreshold"), p.SuccessThreshold),
-		Nonnegative(path.Child("failureThreshold"), p.FailureThreshold))
+		validation.Nonnegative(path.Child("initialDelaySeconds"), p.InitialDelaySeconds),
+		validation.Nonnegative(path.Child("timeoutSeconds"), p.TimeoutSeconds),
+		validation.Nonnegative(path.Child("periodSeconds"), p.PeriodSeconds),
+		validation.Nonnegative(path.Child("successThreshold"), p.SuccessThreshold),
+		validation.Nonnegative(path.Child("failureThreshold"), p.FailureThreshold))
 	if grace := p.TerminationGracePeriodSeconds; grace != nil && *grace <= 0 {
 		f.Add(field.Invalid(path.Child("terminationGracePeriodSeconds"), *grace, "must be greater than 0"))
 	}
@@ -49,7 +51,7 @@ func probe(path *field.Path, p *corev1.Probe) field.ErrorList {
 }
 
 func lifecycle(path *field.Path, l *corev1.Lifecycle, grace *int64, os *corev1.PodOS) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for _, hook := range []struct {
 		name string
 		*corev1.LifecycleHandler
@@ -75,7 +77,7 @@ type handler struct {
 }
 
 func (h handler) check(path *field.Path) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	found := false
 	for _, action := range []struct {
 		name  string
@@ -84,9 +86,11 @@ func (h handler) check(path *field.Path) field.ErrorList {
 	}{
 		{"exec", h.exec != nil, h.execAction},
 		{"httpGet", h.http != nil, h.httpAction},
-		{"tcpSocket", h.tcp != nil, func(path *field.Path) field.ErrorList { return PortNumberOrName(path.Child("port"), h.tcp.Port) }},
+		{"tcpSocket", h.tcp != nil, func(path *field.Path) field.ErrorList {
+			return validation.PortNumberOrName(path.Child("port"), h.tcp.Port)
+		}},
 		{"grpc", h.grpc != nil, func(path *field.Path) field.ErrorList {
-			return PortNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port))
+			return validation.PortNumberOrName(path.Child("port"), intstr.FromInt32(h.grpc.Port))
 		}},
 		{"sleep", h.sleep != nil, h.sleepAction},
 	} {
@@ -111,13 +115,13 @@ func (h handler) execAction(path *field.Path) field.ErrorList {
 }
 
 func (h handler) httpAction(path *field.Path) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.AddIf(h.http.Path == "", field.Required(path.Child("path"), ""))
 	f.Merge(
-		PortNumberOrName(path.Child("port"), h.http.Port),
-		OneOf(path.Child("scheme"), h.http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS))
+		validation.PortNumberOrName(path.Child("port"), h.http.Port),
+		validation.OneOf(path.Child("scheme"), h.http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS))
 	for _, header := range h.http.HTTPHeaders {
-		f.Merge(Follows(utilvalidation.IsHTTPHeaderName, path.Child("httpHeaders"), header.Name))
+		f.Merge(validation.Follows(utilvalidation.IsHTTPHeaderName, path.Child("httpHeaders"), header.Name))
 	}
 	return f.Errs
 }
@@ -155,9 +159,9 @@ func stopSignal(path *field.Path, signal corev1.Signal, os *corev1.PodOS) field.
 	case os == nil:
 		return field.ErrorList{field.Forbidden(path, "may not be set for containers with empty `spec.os.name`")}
 	case os.Name == corev1.Windows:
-		return OneOf(path, signal, windowsSignals...)
+		return validation.OneOf(path, signal, windowsSignals...)
 	case os.Name == corev1.Linux:
-		return OneOf(path, signal, linuxSignals...)
+		return validation.OneOf(path, signal, linuxSignals...)
 	}
 	return nil
 }

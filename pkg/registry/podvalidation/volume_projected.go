@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 func downwardVolume(path *field.Path, s *corev1.DownwardAPIVolumeSource) field.ErrorList {
@@ -22,8 +24,8 @@ func downwardVolume(path *field.Path, s *corev1.DownwardAPIVolumeSource) field.E
 // downwardFile checks a file that shows a field of the pod, or a resource of one of its
 // containers.
 func downwardFile(path *field.Path, file *corev1.DownwardAPIVolumeFile) field.ErrorList {
-	var f Findings
-	f.Merge(Present(path, "path", file.Path), filePath(path.Child("path"), file.Path))
+	var f validation.Findings
+	f.Merge(validation.Present(path, "path", file.Path), filePath(path.Child("path"), file.Path))
 	switch {
 	case file.FieldRef != nil:
 		f.Merge(fieldRef(path.Child("fieldRef"), file.FieldRef, volumeFields))
@@ -48,7 +50,7 @@ func projectedVolume(path *field.Path, s *corev1.ProjectedVolumeSource) field.Er
 
 // projection is a check of a projected volume: all sources write into one folder.
 type projection struct {
-	Findings
+	validation.Findings
 	volume *field.Path
 	files  sets.Set[string]
 }
@@ -90,7 +92,7 @@ func (p *projection) configMap(path *field.Path, s *corev1.VolumeProjection) {
 }
 
 func (p *projection) keys(path *field.Path, name string, items []corev1.KeyToPath) {
-	p.Merge(Present(path, "name", name))
+	p.Merge(validation.Present(path, "name", name))
 	for i := range items {
 		p.Merge(keyToPath(path.Child("items").Index(i), &items[i]))
 		if items[i].Path != "" {
@@ -117,7 +119,7 @@ func (p *projection) token(path *field.Path, s *corev1.VolumeProjection) {
 		p.AddIf(*seconds > longest, field.Invalid(path, *seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
 	file := s.ServiceAccountToken.Path
-	p.Merge(Present(p.volume, "path", file))
+	p.Merge(validation.Present(p.volume, "path", file))
 	p.Merge(filePath(p.volume.Child("path"), file))
 }
 
@@ -126,17 +128,17 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	b := s.ClusterTrustBundle
 	switch {
 	case b.Name != nil && b.SignerName != nil:
-		p.Add(field.Invalid(path, Unversioned(b), "only one of name and signerName may be used"))
+		p.Add(field.Invalid(path, validation.Unversioned(b), "only one of name and signerName may be used"))
 	case b.Name != nil:
 		p.AddIf(*b.Name == "", field.Required(path.Child("name"), "must be a valid object name"))
 		p.AddIf(b.LabelSelector != nil, field.Invalid(path.Child("labelSelector"), b.LabelSelector, "labelSelector must be unset if name is specified"))
 	case b.SignerName != nil:
 		p.AddIf(*b.SignerName == "", field.Required(path.Child("signerName"), "must be a valid signer name"))
-		p.Merge(SignerName(path.Child("signerName"), *b.SignerName), LabelSelector(path.Child("labelSelector"), b.LabelSelector))
+		p.Merge(SignerName(path.Child("signerName"), *b.SignerName), validation.LabelSelector(path.Child("labelSelector"), b.LabelSelector))
 	default:
 		p.Add(field.Required(path, "either name or signerName must be specified"))
 	}
-	p.Merge(Present(path, "path", b.Path), filePath(path.Child("path"), b.Path))
+	p.Merge(validation.Present(path, "path", b.Path), filePath(path.Child("path"), b.Path))
 	p.file(b.Path, b.Path)
 }
 
@@ -150,7 +152,7 @@ func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 	c := s.PodCertificate
 	p.Merge(
 		SignerName(path.Child("signerName"), c.SignerName),
-		OneOf(path.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"))
+		validation.OneOf(path.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"))
 	if seconds := c.MaxExpirationSeconds; seconds != nil {
 		path := path.Child("maxExpirationSeconds")
 		p.AddIf(*seconds < MinCertificateSeconds, field.Invalid(path, *seconds,
@@ -183,9 +185,9 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 	if !ok || strings.Contains(inside, "/") {
 		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
-	var f Findings
+	var f validation.Findings
 	// One bad segment is told: the messages of others would not differ.
-	segments := func(value string, r Rule) {
+	segments := func(value string, r validation.Rule) {
 		for segment := range strings.SplitSeq(value, ".") {
 			if msgs := r(segment); len(msgs) > 0 {
 				for _, msg := range msgs {
@@ -209,8 +211,8 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 // UserAnnotations checks what a pod tells its signer: annotations whose keys all have a
 // domain.
 func UserAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
-	var f Findings
-	for key := range Sorted(annotations) {
+	var f validation.Findings
+	for key := range validation.Sorted(annotations) {
 		f.Merge(utilvalidation.IsDomainPrefixedKey(path, strings.ToLower(key)))
 	}
 	f.AddIf(apivalidation.ValidateAnnotationsSize(annotations) != nil, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))

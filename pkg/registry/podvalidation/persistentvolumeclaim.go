@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 var (
@@ -19,9 +21,9 @@ var (
 
 // PersistentVolumeClaimSpec checks a claim, or what a template makes claims from.
 func PersistentVolumeClaimSpec(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.AddIf(len(spec.AccessModes) == 0, field.Required(path.Child("accessModes"), "at least 1 access mode is required"))
-	f.Merge(LabelSelector(path.Child("selector"), spec.Selector), accessModes(path.Child("accessModes"), spec.AccessModes))
+	f.Merge(validation.LabelSelector(path.Child("selector"), spec.Selector), accessModes(path.Child("accessModes"), spec.AccessModes))
 
 	storage := path.Child("resources").Key(string(corev1.ResourceStorage))
 	if amount, ok := spec.Resources.Requests[corev1.ResourceStorage]; !ok {
@@ -29,19 +31,19 @@ func PersistentVolumeClaimSpec(path *field.Path, spec *corev1.PersistentVolumeCl
 	} else if errs := positiveQuantity(storage, amount); len(errs) > 0 {
 		f.Merge(errs)
 	} else {
-		f.Merge(ResourceQuantity(storage, corev1.ResourceStorage, amount))
+		f.Merge(validation.ResourceQuantity(storage, corev1.ResourceStorage, amount))
 	}
 	f.Merge(optionalClass(path.Child("storageClassName"), spec.StorageClassName))
-	f.Merge(OptionalOneOf(path.Child("volumeMode"), spec.VolumeMode, volumeModes...))
+	f.Merge(validation.OptionalOneOf(path.Child("volumeMode"), spec.VolumeMode, volumeModes...))
 	f.Merge(claimSources(path, spec))
 	f.Merge(optionalClass(path.Child("volumeAttributesClassName"), spec.VolumeAttributesClassName))
 	return f.Errs
 }
 
 func accessModes(path *field.Path, modes []corev1.PersistentVolumeAccessMode) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for _, mode := range modes {
-		f.Merge(OneOf(path, mode, accessModeNames...))
+		f.Merge(validation.OneOf(path, mode, accessModeNames...))
 	}
 	single := func(m corev1.PersistentVolumeAccessMode) bool { return m == corev1.ReadWriteOncePod }
 	other := func(m corev1.PersistentVolumeAccessMode) bool {
@@ -56,19 +58,19 @@ func optionalClass(path *field.Path, class *string) field.ErrorList {
 	if ptr.Deref(class, "") == "" {
 		return nil
 	}
-	return Follows(Named(apivalidation.NameIsDNSSubdomain), path, *class)
+	return validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path, *class)
 }
 
 // claimSources checks what a volume is to be filled from (KEP-1495, KEP-3294).
 func claimSources(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	source, ref := spec.DataSource, spec.DataSourceRef
 	check := func(path *field.Path, name, kind string, apiGroup *string) {
 		group := ptr.Deref(apiGroup, "")
-		f.Merge(Present(path, "name", name, "kind", kind))
+		f.Merge(validation.Present(path, "name", name, "kind", kind))
 		f.AddIf(group == "" && kind != "PersistentVolumeClaim", field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 		if group != "" {
-			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Child("apiGroup"), group))
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("apiGroup"), group))
 		}
 	}
 	if source != nil {
@@ -79,7 +81,7 @@ func claimSources(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) fiel
 	}
 	check(path.Child("dataSourceRef"), ref.Name, ref.Kind, ref.APIGroup)
 	if ptr.Deref(ref.Namespace, "") != "" {
-		f.Merge(Follows(Named(apivalidation.ValidateNamespaceName), path.Child("dataSourceRef", "namespace"), *ref.Namespace))
+		f.Merge(validation.Follows(validation.Named(apivalidation.ValidateNamespaceName), path.Child("dataSourceRef", "namespace"), *ref.Namespace))
 		f.AddIf(source != nil, field.Invalid(path, path.Child("dataSource"), "may not be specified when dataSourceRef.namespace is specified"))
 		return f.Errs
 	}

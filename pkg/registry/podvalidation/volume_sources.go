@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"net"
@@ -11,6 +11,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // volumeKind is a kind of volume source.
@@ -41,13 +43,13 @@ var volumeKinds = []volumeKind{
 	kind("EmptyDir", "emptyDir", "", emptyDirVolume),
 	kind("HostPath", "hostPath", "", hostPathVolume),
 	kind("GitRepo", "gitRepo", "", func(path *field.Path, s *corev1.GitRepoVolumeSource) field.ErrorList {
-		return append(Present(path, "repository", s.Repository), descendingPath(path.Child("directory"), s.Directory)...)
+		return append(validation.Present(path, "repository", s.Repository), descendingPath(path.Child("directory"), s.Directory)...)
 	}),
 	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {
-		return append(Present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
+		return append(validation.Present(path, "pdName", s.PDName), diskPartition(path, s.Partition)...)
 	}),
 	kind("AWSElasticBlockStore", "awsElasticBlockStore", "", func(path *field.Path, s *corev1.AWSElasticBlockStoreVolumeSource) field.ErrorList {
-		return append(Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
+		return append(validation.Present(path, "volumeID", s.VolumeID), diskPartition(path, s.Partition)...)
 	}),
 	kind("Secret", "secret", "", func(path *field.Path, s *corev1.SecretVolumeSource) field.ErrorList {
 		return keyVolume(path, "secretName", s.SecretName, s.DefaultMode, s.Items)
@@ -55,17 +57,17 @@ var volumeKinds = []volumeKind{
 	kind("NFS", "nfs", "", nfsVolume),
 	kind("ISCSI", "iscsi", "", iscsiVolume),
 	kind("Glusterfs", "glusterfs", "", func(path *field.Path, s *corev1.GlusterfsVolumeSource) field.ErrorList {
-		return Present(path, "endpoints", s.EndpointsName, "path", s.Path)
+		return validation.Present(path, "endpoints", s.EndpointsName, "path", s.Path)
 	}),
 	kind("Flocker", "flocker", "", flockerVolume),
 	kind("PersistentVolumeClaim", "persistentVolumeClaim", "", func(path *field.Path, s *corev1.PersistentVolumeClaimVolumeSource) field.ErrorList {
-		return Present(path, "claimName", s.ClaimName)
+		return validation.Present(path, "claimName", s.ClaimName)
 	}),
 	kind("RBD", "rbd", "", func(path *field.Path, s *corev1.RBDVolumeSource) field.ErrorList {
-		return append(monitors(path, s.CephMonitors), Present(path, "image", s.RBDImage)...)
+		return append(monitors(path, s.CephMonitors), validation.Present(path, "image", s.RBDImage)...)
 	}),
 	kind("Cinder", "cinder", "", func(path *field.Path, s *corev1.CinderVolumeSource) field.ErrorList {
-		return append(Present(path, "volumeID", s.VolumeID), secretRef(path, s.SecretRef)...)
+		return append(validation.Present(path, "volumeID", s.VolumeID), secretRef(path, s.SecretRef)...)
 	}),
 	kind("CephFS", "cephFS", "cephfs", func(path *field.Path, s *corev1.CephFSVolumeSource) field.ErrorList {
 		return monitors(path, s.Monitors)
@@ -80,7 +82,7 @@ var volumeKinds = []volumeKind{
 		return keyVolume(path, "name", s.Name, s.DefaultMode, s.Items)
 	}),
 	kind("AzureFile", "azureFile", "", func(path *field.Path, s *corev1.AzureFileVolumeSource) field.ErrorList {
-		return Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
+		return validation.Present(path, "secretName", s.SecretName, "shareName", s.ShareName)
 	}),
 	kind("VsphereVolume", "vsphereVolume", "", vsphereVolume),
 	kind("PhotonPersistentDisk", "photonPersistentDisk", "", photonDisk),
@@ -91,29 +93,20 @@ var volumeKinds = []volumeKind{
 	}),
 	kind("Projected", "projected", "", projectedVolume),
 	kind("ScaleIO", "scaleIO", "", func(path *field.Path, s *corev1.ScaleIOVolumeSource) field.ErrorList {
-		return Present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
+		return validation.Present(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
 	}),
 	kind("CSI", "csi", "", csiVolume),
 	kind("Ephemeral", "ephemeral", "", ephemeralVolume),
 	kind("Image", "image", "", func(path *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
-		return append(Present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
+		return append(validation.Present(path, "reference", s.Reference), pullPolicy(path.Child("pullPolicy"), s.PullPolicy)...)
 	}),
-}
-
-// Present checks that fields are there, given as names and values in turn.
-func Present(path *field.Path, namesAndValues ...string) field.ErrorList {
-	var f Findings
-	for i := 0; i < len(namesAndValues); i += 2 {
-		f.AddIf(namesAndValues[i+1] == "", field.Required(path.Child(namesAndValues[i]), ""))
-	}
-	return f.Errs
 }
 
 func secretRef(path *field.Path, ref *corev1.LocalObjectReference) field.ErrorList {
 	if ref == nil {
 		return nil
 	}
-	return Present(path.Child("secretRef"), "name", ref.Name)
+	return validation.Present(path.Child("secretRef"), "name", ref.Name)
 }
 
 func monitors(path *field.Path, addresses []string) field.ErrorList {
@@ -147,8 +140,8 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 
 // keyVolume checks a volume made of the keys of a secret or config map.
 func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
-	var f Findings
-	f.Merge(Present(path, name, value), fileMode(path.Child("defaultMode"), mode))
+	var f validation.Findings
+	f.Merge(validation.Present(path, name, value), fileMode(path.Child("defaultMode"), mode))
 	for i := range items {
 		f.Merge(keyToPath(path.Child("items").Index(i), &items[i]))
 	}
@@ -156,9 +149,9 @@ func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1
 }
 
 func keyToPath(path *field.Path, item *corev1.KeyToPath) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.Merge(
-		Present(path, "key", item.Key, "path", item.Path),
+		validation.Present(path, "key", item.Key, "path", item.Path),
 		filePath(path.Child("path"), item.Path),
 		fileMode(path.Child("mode"), item.Mode))
 	return f.Errs
@@ -173,16 +166,16 @@ func emptyDirVolume(path *field.Path, s *corev1.EmptyDirVolumeSource) field.Erro
 
 func hostPathVolume(path *field.Path, s *corev1.HostPathVolumeSource) field.ErrorList {
 	if s.Path == "" {
-		return Present(path, "path", s.Path)
+		return validation.Present(path, "path", s.Path)
 	}
-	return append(Follows(noBacksteps, path.Child("path"), s.Path),
-		OptionalOneOf(path.Child("type"), s.Type, corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev,
+	return append(validation.Follows(noBacksteps, path.Child("path"), s.Path),
+		validation.OptionalOneOf(path.Child("type"), s.Type, corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev,
 			corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate, corev1.HostPathFile,
 			corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
 }
 
 func nfsVolume(at *field.Path, s *corev1.NFSVolumeSource) field.ErrorList {
-	errs := Present(at, "server", s.Server, "path", s.Path)
+	errs := validation.Present(at, "server", s.Server, "path", s.Path)
 	if !path.IsAbs(s.Path) {
 		errs = append(errs, field.Invalid(at.Child("path"), s.Path, "must be an absolute path"))
 	}
@@ -216,8 +209,8 @@ func iscsiName(path *field.Path, name, unknownPrefix string) field.ErrorList {
 
 func iscsiVolume(path *field.Path, s *corev1.ISCSIVolumeSource) field.ErrorList {
 	const prefixes = "must be valid format starting with iqn, eui, or naa"
-	var f Findings
-	f.Merge(Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN))
+	var f validation.Findings
+	f.Merge(validation.Present(path, "targetPortal", s.TargetPortal, "iqn", s.IQN))
 	if s.IQN != "" {
 		f.Merge(iscsiName(path.Child("iqn"), s.IQN, prefixes))
 	}
@@ -230,7 +223,7 @@ func iscsiVolume(path *field.Path, s *corev1.ISCSIVolumeSource) field.ErrorList 
 }
 
 func flockerVolume(path *field.Path, s *corev1.FlockerVolumeSource) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.AddIf(s.DatasetName == "" && s.DatasetUUID == "", field.Required(path, "one of datasetName and datasetUUID is required"))
 	f.AddIf(s.DatasetName != "" && s.DatasetUUID != "", field.Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
 	f.AddIf(strings.Contains(s.DatasetName, "/"), field.Invalid(path.Child("datasetName"), s.DatasetName, "must not contain '/'"))
@@ -239,7 +232,7 @@ func flockerVolume(path *field.Path, s *corev1.FlockerVolumeSource) field.ErrorL
 
 func quobyteVolume(path *field.Path, s *corev1.QuobyteVolumeSource) field.ErrorList {
 	const pairs = "must be a host:port pair or multiple pairs separated by commas"
-	var f Findings
+	var f validation.Findings
 	switch {
 	case s.Registry == "":
 		f.Add(field.Required(path.Child("registry"), pairs))
@@ -251,12 +244,12 @@ func quobyteVolume(path *field.Path, s *corev1.QuobyteVolumeSource) field.ErrorL
 			f.AddIf(err != nil, field.Invalid(path.Child("registry"), s.Registry, pairs))
 		}
 	}
-	f.Merge(Present(path, "volume", s.Volume))
+	f.Merge(validation.Present(path, "volume", s.Volume))
 	return f.Errs
 }
 
 func fibreChannelVolume(path *field.Path, s *corev1.FCVolumeSource) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	wwns := path.Child("targetWWNs")
 	f.AddIf(len(s.TargetWWNs) == 0 && len(s.WWIDs) == 0, field.Required(wwns, "must specify either targetWWNs or wwids, but not both"))
 	f.AddIf(len(s.TargetWWNs) > 0 && len(s.WWIDs) > 0, field.Invalid(wwns, s.TargetWWNs, "targetWWNs and wwids can not be specified simultaneously"))
@@ -271,9 +264,9 @@ func fibreChannelVolume(path *field.Path, s *corev1.FCVolumeSource) field.ErrorL
 }
 
 func flexVolume(path *field.Path, driver string, options map[string]string) field.ErrorList {
-	var f Findings
-	f.Merge(Present(path, "driver", driver))
-	for k := range Sorted(options) {
+	var f validation.Findings
+	f.Merge(validation.Present(path, "driver", driver))
+	for k := range validation.Sorted(options) {
 		namespace, _, _ := strings.Cut("."+strings.ToLower(k), "/")
 		f.AddIf(strings.HasSuffix(namespace, ".kubernetes.io") || strings.HasSuffix(namespace, ".k8s.io"),
 			field.Invalid(path.Child("options").Key(k), k, "kubernetes.io and k8s.io namespaces are reserved"))
@@ -282,15 +275,15 @@ func flexVolume(path *field.Path, driver string, options map[string]string) fiel
 }
 
 func vsphereVolume(path *field.Path, s *corev1.VsphereVirtualDiskVolumeSource) field.ErrorList {
-	return Present(path, "volumePath", s.VolumePath)
+	return validation.Present(path, "volumePath", s.VolumePath)
 }
 
 func photonDisk(path *field.Path, s *corev1.PhotonPersistentDiskVolumeSource) field.ErrorList {
-	return Present(path, "pdID", s.PdID)
+	return validation.Present(path, "pdID", s.PdID)
 }
 
 func portworxVolume(path *field.Path, s *corev1.PortworxVolumeSource) field.ErrorList {
-	return Present(path, "volumeID", s.VolumeID)
+	return validation.Present(path, "volumeID", s.VolumeID)
 }
 
 func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.ErrorList {
@@ -298,12 +291,12 @@ func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.Er
 		managedURI = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 		blobURI    = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 	)
-	var f Findings
+	var f validation.Findings
 	f.Merge(
-		Present(path, "diskName", s.DiskName, "diskURI", s.DataDiskURI),
-		OptionalOneOf(path.Child("cachingMode"), s.CachingMode, corev1.AzureDataDiskCachingNone,
+		validation.Present(path, "diskName", s.DiskName, "diskURI", s.DataDiskURI),
+		validation.OptionalOneOf(path.Child("cachingMode"), s.CachingMode, corev1.AzureDataDiskCachingNone,
 			corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite),
-		OptionalOneOf(path.Child("kind"), s.Kind, corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk))
+		validation.OptionalOneOf(path.Child("kind"), s.Kind, corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk))
 	if s.Kind == nil {
 		return f.Errs
 	}
@@ -316,9 +309,9 @@ func azureDiskVolume(path *field.Path, s *corev1.AzureDiskVolumeSource) field.Er
 }
 
 func storageOSNames(path *field.Path, name, namespace string) field.ErrorList {
-	errs := Required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), name)
+	errs := validation.Required(utilvalidation.IsDNS1123Label, path.Child("volumeName"), name)
 	if namespace != "" {
-		errs = append(errs, Follows(utilvalidation.IsDNS1123Label, path.Child("volumeNamespace"), namespace)...)
+		errs = append(errs, validation.Follows(utilvalidation.IsDNS1123Label, path.Child("volumeNamespace"), namespace)...)
 	}
 	return errs
 }
@@ -331,7 +324,7 @@ func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 	case ref.Name == "":
 		errs = append(errs, field.Required(path.Child("nodePublishSecretRef", "name"), ""))
 	default:
-		errs = append(errs, Follows(Named(apivalidation.NameIsDNSSubdomain), path.Child("name"), ref.Name)...)
+		errs = append(errs, validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("name"), ref.Name)...)
 	}
 	return errs
 }
@@ -341,7 +334,7 @@ const maxCSIDriverName = 63
 
 // CSIDriverName checks the name of a CSI driver.
 func CSIDriverName(path *field.Path, name string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.AddIf(name == "", field.Required(path, ""))
 	f.AddIf(len(name) > maxCSIDriverName, field.TooLong(path, "", maxCSIDriverName))
 	for _, msg := range utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)) {

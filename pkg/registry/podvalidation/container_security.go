@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -9,26 +9,28 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 func containerSecurity(path *field.Path, sc *corev1.SecurityContext, hostUsers bool) field.ErrorList {
 	if sc == nil {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	f.Merge(
 		UserID(path.Child("runAsUser"), sc.RunAsUser),
 		GroupID(path.Child("runAsGroup"), sc.RunAsGroup),
-		OptionalOneOf(path.Child("procMount"), sc.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount))
+		validation.OptionalOneOf(path.Child("procMount"), sc.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount))
 	f.AddIf(hostUsers && ptr.Deref(sc.ProcMount, "") == corev1.UnmaskedProcMount,
 		field.Invalid(path.Child("procMount"), sc.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 	f.Merge(seccompProfile(path.Child("seccompProfile"), sc.SeccompProfile))
 	if !ptr.Deref(sc.AllowPrivilegeEscalation, true) {
-		f.AddIf(ptr.Deref(sc.Privileged, false), field.Invalid(path, Unversioned(sc),
+		f.AddIf(ptr.Deref(sc.Privileged, false), field.Invalid(path, validation.Unversioned(sc),
 			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
 		if sc.Capabilities != nil {
 			for _, c := range sc.Capabilities.Add {
-				f.AddIf(c == "CAP_SYS_ADMIN", field.Invalid(path, Unversioned(sc),
+				f.AddIf(c == "CAP_SYS_ADMIN", field.Invalid(path, validation.Unversioned(sc),
 					"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))
 			}
 		}
@@ -50,7 +52,7 @@ func GroupID(path *field.Path, id *int64) field.ErrorList {
 }
 
 func checkID(path *field.Path, id *int64, valid func(int64) []string) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	if id != nil {
 		for _, msg := range valid(*id) {
 			f.Add(field.Invalid(path, *id, msg))
@@ -64,12 +66,12 @@ func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList 
 	if p == nil {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	local := path.Child("localhostProfile")
 	if p.Type == "" {
 		f.Add(field.Required(path.Child("type"), "type is required when seccompProfile is set"))
 	} else {
-		f.Merge(OneOf(path.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost,
+		f.Merge(validation.OneOf(path.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost,
 			corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined))
 	}
 	switch isLocal := p.Type == corev1.SeccompProfileTypeLocalhost; {
@@ -78,7 +80,7 @@ func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList 
 	case isLocal:
 		f.Merge(descendingPath(local, *p.LocalhostProfile))
 	case p.LocalhostProfile != nil:
-		f.Add(field.Invalid(local, Unversioned(p), "can only be set when seccomp type is Localhost"))
+		f.Add(field.Invalid(local, validation.Unversioned(p), "can only be set when seccomp type is Localhost"))
 	}
 	return f.Errs
 }
@@ -91,7 +93,7 @@ func appArmorProfile(path *field.Path, p *corev1.AppArmorProfile) field.ErrorLis
 	if p == nil {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	local := path.Child("localhostProfile")
 	const needed = "must be set when AppArmor type is Localhost"
 	switch p.Type {
@@ -112,7 +114,7 @@ func appArmorProfile(path *field.Path, p *corev1.AppArmorProfile) field.ErrorLis
 	case "":
 		f.Add(field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
 	default:
-		f.Merge(OneOf(path.Child("type"), p.Type, corev1.AppArmorProfileTypeLocalhost,
+		f.Merge(validation.OneOf(path.Child("type"), p.Type, corev1.AppArmorProfileTypeLocalhost,
 			corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined))
 	}
 	return f.Errs
@@ -138,9 +140,9 @@ func windowsOptions(path *field.Path, o *corev1.WindowsSecurityContextOptions) f
 	if o == nil {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	if name := o.GMSACredentialSpecName; name != nil {
-		f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Child("gmsaCredentialSpecName"), *name))
+		f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("gmsaCredentialSpecName"), *name))
 	}
 	if spec := o.GMSACredentialSpec; spec != nil {
 		path := path.Child("gmsaCredentialSpec")
@@ -148,7 +150,7 @@ func windowsOptions(path *field.Path, o *corev1.WindowsSecurityContextOptions) f
 		f.AddIf(len(*spec) > maxGMSACredentialSpecKiB*1024, field.Invalid(path, spec, credentialTooLarge))
 	}
 	if user := o.RunAsUserName; user != nil {
-		f.Merge(Follows(windowsUser, path.Child("runAsUserName"), *user))
+		f.Merge(validation.Follows(windowsUser, path.Child("runAsUserName"), *user))
 	}
 	return f.Errs
 }

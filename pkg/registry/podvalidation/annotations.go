@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 
 // PodAnnotations checks the annotations that are, or once were, a part of the spec.
 func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	if v, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		f.AddIf(spec.NodeName == "", field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), v, "must set spec.nodeName if mirror pod annotation is set"))
 	}
@@ -36,12 +37,12 @@ func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev
 	if v, set := annotations[corev1.PodDeletionCost]; set && !isDeletionCost(v) {
 		f.Add(field.Invalid(path.Key(corev1.PodDeletionCost), v, "must be a 32bit integer"))
 	}
-	for k, v := range Sorted(annotations) {
+	for k, v := range validation.Sorted(annotations) {
 		if k == corev1.SeccompPodAnnotationKey || strings.HasPrefix(k, seccompPrefix) {
 			f.Merge(seccompAnnotation(path.Child(k), v))
 		}
 	}
-	for k, v := range Sorted(annotations) {
+	for k, v := range validation.Sorted(annotations) {
 		container, is := strings.CutPrefix(k, AppArmorPrefix)
 		if !is {
 			continue
@@ -82,7 +83,7 @@ func seccompAnnotation(path *field.Path, v string) field.ErrorList {
 
 // ProfilesAgree checks that annotations and fields for the same profile say the same.
 func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	var podProfile *corev1.AppArmorProfile
 	if sc := spec.SecurityContext; sc != nil {
 		podProfile = sc.AppArmorProfile

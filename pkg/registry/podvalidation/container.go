@@ -1,7 +1,8 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // containerScope is what a container's checks need to know of its pod.
@@ -25,7 +28,7 @@ func (s *containerScope) containers(path *field.Path) field.ErrorList {
 	if len(s.spec.Containers) == 0 {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	var f Findings
+	var f validation.Findings
 	names := sets.New[string]()
 	for i := range s.spec.Containers {
 		c, path := &s.spec.Containers[i], path.Index(i)
@@ -41,7 +44,7 @@ func (s *containerScope) containers(path *field.Path) field.ErrorList {
 // initContainers checks the init containers. Those that always restart are sidecars
 // (KEP-753) and have what a regular container has.
 func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	names := ContainerNames(s.spec.Containers)
 	for i := range s.spec.InitContainers {
 		c, idx := &s.spec.InitContainers[i], path.Index(i)
@@ -64,7 +67,7 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 // runsToCompletion checks that an ordinary init container has nothing that only a
 // container which keeps running can have.
 func runsToCompletion(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for _, set := range []struct {
 		name string
 		is   bool
@@ -96,7 +99,7 @@ const notForEphemeral = "cannot be set for an Ephemeral Container"
 
 // ephemeralContainers checks the containers that were added to a running pod.
 func (s *containerScope) ephemeralContainers(path *field.Path) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	targets := ContainerNames(s.spec.Containers).Union(ContainerNames(s.spec.InitContainers))
 	names := targets.Clone()
 	for i := range s.spec.EphemeralContainers {
@@ -128,11 +131,11 @@ func ContainerNames(containers []corev1.Container) sets.Set[string] {
 
 // container checks what containers of all types have in common.
 func (s *containerScope) container(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f Findings
-	f.Merge(Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
+	var f validation.Findings
+	f.Merge(validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
 	f.AddIf(c.Image == "", field.Required(path.Child("image"), ""))
 	f.Merge(
-		RequiredOneOf(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
+		validation.RequiredOneOf(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
 			corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError),
 		containerPorts(path.Child("ports"), c.Ports),
 		envVars(path.Child("env"), c.Env),
@@ -140,7 +143,7 @@ func (s *containerScope) container(path *field.Path, c *corev1.Container) field.
 		s.volumeMounts(path.Child("volumeMounts"), c),
 		s.volumeDevices(path.Child("volumeDevices"), c),
 		pullPolicy(path.Child("imagePullPolicy"), c.ImagePullPolicy),
-		ResourceRequirements(path.Child("resources"), &c.Resources, ContainerResourceName, s.claims),
+		validation.ResourceRequirements(path.Child("resources"), &c.Resources, validation.ContainerResourceName, s.claims),
 		resizePolicies(path.Child("resizePolicy"), c.ResizePolicy, s.spec.RestartPolicy),
 		containerSecurity(path.Child("securityContext"), c.SecurityContext, s.hostUsers()))
 	return f.Errs
@@ -148,7 +151,7 @@ func (s *containerScope) container(path *field.Path, c *corev1.Container) field.
 
 // running checks what only a container that keeps running has.
 func (s *containerScope) running(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	grace := s.spec.TerminationGracePeriodSeconds
 	if c.Lifecycle != nil {
 		f.Merge(lifecycle(path.Child("lifecycle"), c.Lifecycle, grace, s.spec.OS))
@@ -169,16 +172,16 @@ func TrimmedImage(path *field.Path, c *corev1.Container) field.ErrorList {
 }
 
 func pullPolicy(path *field.Path, policy corev1.PullPolicy) field.ErrorList {
-	return RequiredOneOf(path, policy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	return validation.RequiredOneOf(path, policy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 }
 
 func containerPorts(path *field.Path, ports []corev1.ContainerPort) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	names := sets.New[string]()
 	for i, p := range ports {
 		path := path.Index(i)
 		if p.Name != "" {
-			errs := Follows(utilvalidation.IsValidPortName, path.Child("name"), p.Name)
+			errs := validation.Follows(utilvalidation.IsValidPortName, path.Child("name"), p.Name)
 			f.Merge(errs)
 			if len(errs) == 0 {
 				f.AddIf(names.Has(p.Name), field.Duplicate(path.Child("name"), p.Name))
@@ -188,19 +191,19 @@ func containerPorts(path *field.Path, ports []corev1.ContainerPort) field.ErrorL
 		if p.ContainerPort == 0 {
 			f.Add(field.Required(path.Child("containerPort"), ""))
 		} else {
-			f.Merge(PortNumber(path.Child("containerPort"), p.ContainerPort))
+			f.Merge(validation.PortNumber(path.Child("containerPort"), p.ContainerPort))
 		}
 		if p.HostPort != 0 {
-			f.Merge(PortNumber(path.Child("hostPort"), p.HostPort))
+			f.Merge(validation.PortNumber(path.Child("hostPort"), p.HostPort))
 		}
-		f.Merge(RequiredOneOf(path.Child("protocol"), p.Protocol, Protocols...))
+		f.Merge(validation.RequiredOneOf(path.Child("protocol"), p.Protocol, validation.Protocols...))
 	}
 	return f.Errs
 }
 
 // hostPortConflicts checks that no port of the host is taken twice.
 func hostPortConflicts(path *field.Path, containers []corev1.Container) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	taken := sets.New[string]()
 	for i := range containers {
 		for j, p := range containers[i].Ports {
@@ -217,14 +220,14 @@ func hostPortConflicts(path *field.Path, containers []corev1.Container) field.Er
 
 // resizePolicies checks what a change of resources does to the container (KEP-1287).
 func resizePolicies(path *field.Path, policies []corev1.ContainerResizePolicy, restart corev1.RestartPolicy) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	seen := sets.New[corev1.ResourceName]()
 	for i, p := range policies {
 		f.AddIf(seen.Has(p.ResourceName), field.Duplicate(path.Index(i), p.ResourceName))
 		seen.Insert(p.ResourceName)
 		f.Merge(
-			RequiredOneOf(path, p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory),
-			RequiredOneOf(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer))
+			validation.RequiredOneOf(path, p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory),
+			validation.RequiredOneOf(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer))
 		f.AddIf(restart == corev1.RestartPolicyNever && p.RestartPolicy != corev1.NotRequired,
 			field.Invalid(path, p.RestartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
 	}
@@ -238,29 +241,89 @@ const (
 
 // restartRules checks the container's own restart policy (KEP-5307).
 func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	policy, rules := path.Child("restartPolicy"), path.Child("restartPolicyRules")
 	if c.RestartPolicy == nil {
 		f.AddIf(len(c.RestartPolicyRules) > 0, field.Required(policy, "must specify restartPolicy when restart rules are used"))
 	}
-	f.Merge(OptionalOneOf(policy, c.RestartPolicy, corev1.ContainerRestartPolicyAlways,
+	f.Merge(validation.OptionalOneOf(policy, c.RestartPolicy, corev1.ContainerRestartPolicyAlways,
 		corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure))
 	if n := len(c.RestartPolicyRules); n > maxRestartRules {
 		f.Add(field.TooMany(rules, n, maxRestartRules))
 	}
 	for i, r := range c.RestartPolicyRules {
 		path := rules.Index(i)
-		f.Merge(OneOf(path.Child("action"), r.Action,
+		f.Merge(validation.OneOf(path.Child("action"), r.Action,
 			corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers))
 		codes := path.Child("exitCodes")
 		if r.ExitCodes == nil {
 			f.Add(field.Required(codes, "must be specified"))
 			continue
 		}
-		f.Merge(OneOf(codes.Child("operator"), r.ExitCodes.Operator,
+		f.Merge(validation.OneOf(codes.Child("operator"), r.ExitCodes.Operator,
 			corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn))
 		if n := len(r.ExitCodes.Values); n > maxRestartExitCodes {
 			f.Add(field.TooMany(codes.Child("values"), n, maxRestartExitCodes))
+		}
+	}
+	return f.Errs
+}
+
+// volumeMounts checks the mounts of a container against the volumes of its pod.
+func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) field.ErrorList {
+	var f validation.Findings
+	seen := sets.New[string]()
+	for i := range c.VolumeMounts {
+		m, idx := &c.VolumeMounts[i], path.Index(i)
+		name, mountPath := idx.Child("name"), idx.Child("mountPath")
+		f.AddIf(m.Name == "", field.Required(name, ""))
+		f.AddIf(s.volumes[m.Name] == nil, field.NotFound(name, m.Name))
+		f.AddIf(m.MountPath == "", field.Required(mountPath, ""))
+		f.AddIf(seen.Has(m.MountPath), field.Invalid(mountPath, m.MountPath, "must be unique"))
+		seen.Insert(m.MountPath)
+		f.AddIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.Name }),
+			field.Invalid(name, m.Name, "must not already exist in volumeDevices"))
+		f.AddIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.DevicePath == m.MountPath }),
+			field.Invalid(mountPath, m.MountPath, "must not already exist as a path in volumeDevices"))
+		if m.SubPath != "" {
+			f.Merge(descendingPath(path.Child("subPath"), m.SubPath))
+		}
+		if m.SubPathExpr != "" {
+			f.AddIf(m.SubPath != "", field.Invalid(idx.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
+			f.Merge(descendingPath(path.Child("subPathExpr"), m.SubPathExpr))
+		}
+		f.Merge(
+			mountPropagation(path.Child("mountPropagation"), m.MountPropagation, c),
+			recursiveReadOnly(path.Child("recursiveReadOnly"), m))
+	}
+	return f.Errs
+}
+
+// volumeDevices checks the block devices of a container against the volumes of its pod.
+func (s *containerScope) volumeDevices(path *field.Path, c *corev1.Container) field.ErrorList {
+	var f validation.Findings
+	names, paths := sets.New[string](), sets.New[string]()
+	for i, d := range c.VolumeDevices {
+		name, devicePath := path.Index(i).Child("name"), path.Index(i).Child("devicePath")
+		source := s.volumes[d.Name]
+		f.AddIf(d.Name == "", field.Required(name, ""))
+		f.AddIf(names.Has(d.Name), field.Invalid(name, d.Name, "must be unique"))
+		f.AddIf(source != nil && source.PersistentVolumeClaim == nil && source.Ephemeral == nil,
+			field.Invalid(name, d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
+		f.AddIf(source == nil, field.NotFound(name, d.Name))
+		f.AddIf(d.DevicePath == "", field.Required(devicePath, ""))
+		f.AddIf(paths.Has(d.DevicePath), field.Invalid(devicePath, d.DevicePath, "must be unique"))
+		if len(noBacksteps(d.DevicePath)) > 0 {
+			f.Add(field.Invalid(devicePath, d.DevicePath, "can not contain backsteps ('..')"))
+		} else {
+			paths.Insert(d.DevicePath)
+		}
+		f.AddIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }),
+			field.Invalid(name, d.Name, "must not already exist in volumeMounts"))
+		f.AddIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == d.DevicePath }),
+			field.Invalid(devicePath, d.DevicePath, "must not already exist as a path in volumeMounts"))
+		if d.Name != "" {
+			names.Insert(d.Name)
 		}
 	}
 	return f.Errs

@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -13,12 +13,14 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // PodSpec checks the spec of a pod, whose metadata it gets, or that of a template,
 // which has none.
 func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	f.AddIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
 
 	vols, errs := volumes(path.Child("volumes"), spec.Volumes, ptr.Deref(pod, metav1.ObjectMeta{}).Name)
@@ -31,9 +33,9 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 		scope.ephemeralContainers(path.Child("ephemeralContainers")),
 		podResources(path.Child("resources"), spec, scope.claims),
 		hostNetworkPorts(path.Child("containers"), spec, pod != nil),
-		RequiredOneOf(path.Child("restartPolicy"), spec.RestartPolicy,
+		validation.RequiredOneOf(path.Child("restartPolicy"), spec.RestartPolicy,
 			corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),
-		RequiredOneOf(path.Child("dnsPolicy"), spec.DNSPolicy,
+		validation.RequiredOneOf(path.Child("dnsPolicy"), spec.DNSPolicy,
 			corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone),
 		metav1validation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector")),
 		podSecurity(path.Child("securityContext"), spec),
@@ -47,13 +49,13 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 		hostnameOverride(path.Child("hostnameOverride"), spec))
 	for _, name := range []struct {
 		field, value string
-		rule         Rule
+		rule         validation.Rule
 	}{
-		{"serviceAccountName", spec.ServiceAccountName, Named(apivalidation.ValidateServiceAccountName)},
-		{"nodeName", spec.NodeName, ObjectName},
+		{"serviceAccountName", spec.ServiceAccountName, validation.Named(apivalidation.ValidateServiceAccountName)},
+		{"nodeName", spec.NodeName, validation.ObjectName},
 	} {
 		if name.value != "" {
-			f.Merge(Follows(name.rule, path.Child(name.field), name.value))
+			f.Merge(validation.Follows(name.rule, path.Child(name.field), name.value))
 		}
 	}
 	if deadline := spec.ActiveDeadlineSeconds; deadline != nil {
@@ -61,23 +63,23 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 	}
 	for _, name := range []struct{ field, value string }{{"hostname", spec.Hostname}, {"subdomain", spec.Subdomain}} {
 		if name.value != "" {
-			f.Merge(Follows(utilvalidation.IsDNS1123Label, path.Child(name.field), name.value))
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child(name.field), name.value))
 		}
 	}
 	f.Merge(
 		Tolerations(path.Child("tolerations"), spec.Tolerations),
 		hostAliases(path.Child("hostAliases"), spec.HostAliases))
 	if spec.PriorityClassName != "" {
-		f.Merge(Follows(ObjectName, path.Child("priorityClassName"), spec.PriorityClassName))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("priorityClassName"), spec.PriorityClassName))
 	}
 	if spec.RuntimeClassName != nil {
-		f.Merge(Follows(ObjectName, path.Child("runtimeClassName"), *spec.RuntimeClassName))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("runtimeClassName"), *spec.RuntimeClassName))
 	}
 	if spec.PreemptionPolicy != nil {
-		f.Merge(RequiredOneOf(path.Child("preemptionPolicy"), *spec.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever))
+		f.Merge(validation.RequiredOneOf(path.Child("preemptionPolicy"), *spec.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever))
 	}
 	if spec.Overhead != nil {
-		f.Merge(ResourceRequirements(path.Child("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, ContainerResourceName, nil))
+		f.Merge(validation.ResourceRequirements(path.Child("overhead"), &corev1.ResourceRequirements{Limits: spec.Overhead}, validation.ContainerResourceName, nil))
 	}
 	f.Merge(podOS(path, spec), schedulingGroup(path.Child("schedulingGroup"), spec.SchedulingGroup), fileKeyVolumes(path, spec))
 	return f.Errs
@@ -104,7 +106,7 @@ func PodClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
 
 // podClaims checks the claims of a pod to devices (KEP-4381).
 func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.ObjectMeta) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	seen := sets.New[string]()
 	for i, c := range claims {
 		if pod != nil && IsMirror(pod) {
@@ -115,20 +117,20 @@ func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.O
 		if seen.Has(c.Name) {
 			f.Add(field.Duplicate(path.Child("name"), c.Name))
 		} else {
-			f.Merge(Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
+			f.Merge(validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
 		}
 		if c.Name != "" {
 			seen.Insert(c.Name)
 		}
-		f.AddIf(c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil, field.Invalid(path, Unversioned(c),
+		f.AddIf(c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil, field.Invalid(path, validation.Unversioned(c),
 			"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
-		f.AddIf(c.ResourceClaimName == nil && c.ResourceClaimTemplateName == nil, field.Invalid(path, Unversioned(c),
+		f.AddIf(c.ResourceClaimName == nil && c.ResourceClaimTemplateName == nil, field.Invalid(path, validation.Unversioned(c),
 			"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		if name := c.ResourceClaimName; name != nil {
-			f.Merge(Follows(ObjectName, path.Child("resourceClaimName"), *name))
+			f.Merge(validation.Follows(validation.ObjectName, path.Child("resourceClaimName"), *name))
 		}
 		if name := c.ResourceClaimTemplateName; name != nil {
-			f.Merge(Follows(ObjectName, path.Child("resourceClaimTemplateName"), *name))
+			f.Merge(validation.Follows(validation.ObjectName, path.Child("resourceClaimTemplateName"), *name))
 		}
 	}
 	return f.Errs
@@ -137,7 +139,7 @@ func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.O
 // hostNetworkPorts checks that ports are the host's where the network is. In a template
 // they may still be left to defaulting.
 func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	if !spec.HostNetwork {
 		return nil
 	}
@@ -168,11 +170,11 @@ func dnsConfig(path *field.Path, c *corev1.PodDNSConfig, policy corev1.DNSPolicy
 	case c == nil:
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	f.AddIf(len(c.Nameservers) > maxNameservers, field.Invalid(servers, c.Nameservers,
 		fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
 	for i, server := range c.Nameservers {
-		f.Merge(LegacyIP(servers.Index(i), server, nil))
+		f.Merge(validation.LegacyIP(servers.Index(i), server, nil))
 	}
 	f.AddIf(len(c.Searches) > maxSearchPaths, field.Invalid(searches, c.Searches,
 		fmt.Sprintf("must not have more than %v search paths", maxSearchPaths)))
@@ -180,7 +182,7 @@ func dnsConfig(path *field.Path, c *corev1.PodDNSConfig, policy corev1.DNSPolicy
 		fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchListChars)))
 	for i, search := range c.Searches {
 		if search != "." {
-			f.Merge(Follows(utilvalidation.IsDNS1123SubdomainWithUnderscore, searches.Index(i), strings.TrimSuffix(search, ".")))
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123SubdomainWithUnderscore, searches.Index(i), strings.TrimSuffix(search, ".")))
 		}
 	}
 	for i, option := range c.Options {
@@ -190,11 +192,11 @@ func dnsConfig(path *field.Path, c *corev1.PodDNSConfig, policy corev1.DNSPolicy
 }
 
 func hostAliases(path *field.Path, aliases []corev1.HostAlias) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i, alias := range aliases {
-		f.Merge(LegacyIP(path.Index(i).Child("ip"), alias.IP, nil))
+		f.Merge(validation.LegacyIP(path.Index(i).Child("ip"), alias.IP, nil))
 		for j, name := range alias.Hostnames {
-			f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path.Index(i).Child("hostnames").Index(j), name))
+			f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Index(i).Child("hostnames").Index(j), name))
 		}
 	}
 	return f.Errs
@@ -202,9 +204,9 @@ func hostAliases(path *field.Path, aliases []corev1.HostAlias) field.ErrorList {
 
 // readinessGates checks conditions that others set on the pod (KEP-580).
 func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for i, gate := range gates {
-		f.Merge(Qualified(path.Index(i).Child("conditionType"), string(gate.ConditionType)))
+		f.Merge(validation.Qualified(path.Index(i).Child("conditionType"), string(gate.ConditionType)))
 	}
 	return f.Errs
 }
@@ -217,11 +219,11 @@ func hostnameOverride(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.HostnameOverride == nil {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	f.AddIf(ptr.Deref(spec.SetHostnameAsFQDN, false), field.Forbidden(path, "may not be specified when setHostnameAsFQDN is true"))
 	f.AddIf(spec.HostNetwork, field.Forbidden(path, "may not be specified when hostNetwork is true"))
 	f.AddIf(len(*spec.HostnameOverride) > maxHostname, field.TooLong(path, "", maxHostname))
-	f.Merge(Follows(utilvalidation.IsDNS1123Subdomain, path, *spec.HostnameOverride))
+	f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path, *spec.HostnameOverride))
 	return f.Errs
 }
 
@@ -232,6 +234,6 @@ func schedulingGroup(path *field.Path, g *corev1.PodSchedulingGroup) field.Error
 	case g.PodGroupName == nil:
 		return field.ErrorList{field.Invalid(name, g.PodGroupName, "must specify one of: `podGroupName`")}
 	default:
-		return Follows(ObjectName, name, *g.PodGroupName)
+		return validation.Follows(validation.ObjectName, name, *g.PodGroupName)
 	}
 }

@@ -1,4 +1,4 @@
-package validation
+package podvalidation
 
 import (
 	"fmt"
@@ -11,11 +11,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	sc := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
-	var f Findings
+	var f validation.Findings
 	f.Merge(
 		GroupID(path.Child("fsGroup"), sc.FSGroup),
 		UserID(path.Child("runAsUser"), sc.RunAsUser),
@@ -27,13 +28,13 @@ func podSecurity(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		true, "ShareProcessNamespace and HostPID cannot both be enabled"))
 	f.Merge(
 		sysctls(path.Child("sysctls"), sc.Sysctls, spec),
-		OptionalOneOf(path.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
+		validation.OptionalOneOf(path.Child("fsGroupChangePolicy"), sc.FSGroupChangePolicy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
 		seccompProfile(path.Child("seccompProfile"), sc.SeccompProfile),
 		windowsOptions(path.Child("windowsOptions"), sc.WindowsOptions),
 		appArmorProfile(path.Child("appArmorProfile"), sc.AppArmorProfile),
-		OptionalOneOf(path.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy,
+		validation.OptionalOneOf(path.Child("supplementalGroupsPolicy"), sc.SupplementalGroupsPolicy,
 			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
-		OptionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy,
+		validation.OptionalOneOf(path.Child("seLinuxChangePolicy"), sc.SELinuxChangePolicy,
 			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive))
 	return f.Errs
 }
@@ -45,7 +46,7 @@ var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z
 // sysctls checks kernel parameters, see sysctl.d(5). One that belongs to a namespace
 // can't be set where the pod shares that namespace with its host.
 func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	seen := sets.New[string]()
 	for i, s := range parameters {
 		path := path.Index(i).Child("name")
@@ -71,7 +72,7 @@ func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec)
 // Privileged is what a server that does not allow privileged containers
 // (--allow-privileged=false) has against the spec of a pod at path.
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	for path, c := range podspec.Containers(spec, path) {
 		f.AddIf(isPrivileged(c), field.Forbidden(path.Child("securityContext", "privileged"), "disallowed by cluster policy"))
 	}
@@ -83,7 +84,7 @@ func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 // hostProcess checks containers of Windows that run as processes of the host (KEP-1981):
 // all of a pod or none.
 func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	n, all, errs := hostProcesses(path, spec)
 	f.Merge(errs)
 	f.AddIf(n > 0 && n != all, field.Invalid(path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"))
@@ -93,7 +94,7 @@ func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 
 // hostProcesses counts the containers that are processes of the host, and all.
 func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs field.ErrorList) {
-	var f Findings
+	var f validation.Findings
 	var pod *bool
 	if sc := spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {
 		pod = sc.WindowsOptions.HostProcess
@@ -121,7 +122,7 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if ptr.Deref(spec.HostUsers, true) {
 		return nil
 	}
-	var f Findings
+	var f validation.Findings
 	const msg = "when `hostUsers` is false"
 	f.AddIf(spec.HostNetwork, field.Forbidden(path.Child("hostNetwork"), msg))
 	f.AddIf(spec.HostPID, field.Forbidden(path.Child("HostPID"), msg))
@@ -147,12 +148,12 @@ func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	case spec.OS.Name == corev1.Windows:
 		return notForWindows(path, spec)
 	default:
-		return OneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
+		return validation.OneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
 	}
 }
 
 func notForLinux(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	const msg = "windows options cannot be set for a linux pod"
 	f.AddIf(spec.SecurityContext != nil && spec.SecurityContext.WindowsOptions != nil,
 		field.Forbidden(path.Child("securityContext", "windowsOptions"), msg))
@@ -164,7 +165,7 @@ func notForLinux(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 }
 
 func notForWindows(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	var f Findings
+	var f validation.Findings
 	forbid := func(path *field.Path, is bool) {
 		f.AddIf(is, field.Forbidden(path, "cannot be set for a windows pod"))
 	}
