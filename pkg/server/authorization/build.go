@@ -24,28 +24,28 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// Authorization is what a server needs to decide, and to explain, what a user may do.
+// Authorization decides what a user may do, and lists it.
 type Authorization struct {
-	// Authorizer decides.
+	// Authorizer decides on a request.
 	Authorizer authorizer.Authorizer
 	// RuleResolver lists what a user may do, for SelfSubjectRulesReviews.
 	RuleResolver authorizer.RuleResolver
-	// Modes are those that were asked for, by flag or file. A change of the file keeps them but for Webhook.
+	// Modes are those of the flag or the file. When the file changes, all modes but Webhook must stay.
 	Modes []string
-	// Config is the file of --authorization-config, to be followed by the caller; nil if there is none.
+	// Config is the file of --authorization-config, or nil. The caller must call its Follow.
 	Config *reload.File
 }
 
-// ruledAuthorizer is both; every authorizer here is.
+// ruledAuthorizer decides on requests and lists rules, as every authorizer of this package does.
 type ruledAuthorizer interface {
 	authorizer.Authorizer
 	authorizer.RuleResolver
 }
 
-// Build makes the authorizer. The informers are those of what the modes need to see (RBAC: roles and bindings;
-// Node: pods, volumes and the like); the caller starts them afterwards, and lets requests in when they are synced.
-// Connections to webhooks end with ctx, which must last as long as the server. The identity of the server tells
-// apart the metrics of several.
+// Build makes the authorizer. It takes from shared the informers that the modes need: roles and bindings for RBAC;
+// pods, volumes and others for Node. The caller starts the informers afterwards, and serves requests only once they are
+// synced. Connections to webhooks end with ctx, which must last as long as the server. Metrics of several servers
+// differ in apiServerID.
 func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFactory, apiServerID string) (*Authorization, error) {
 	config, data, err := o.configuration()
 	if err != nil {
@@ -74,16 +74,17 @@ func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFact
 	return built, nil
 }
 
-// chain has the authorizers that stay, whatever is in a changed file: by type, all but webhooks.
+// chain has the authorizers that a change of the file doesn't replace, by type: all but webhooks.
 type chain map[apiserver.AuthorizerType]ruledAuthorizer
 
-// united is what several authorizers decide, and explain, together.
+// united joins several authorizers to one.
 type united struct {
 	authorizer.Authorizer
 	authorizer.RuleResolver
 }
 
-// with joins the authorizers in the order of a configuration, with its webhooks. End ends the connections to them.
+// with joins the authorizers in the order of a configuration, and adds its webhooks. The function end closes the
+// connections to the webhooks.
 func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfiguration) (_ ruledAuthorizer, end context.CancelFunc, err error) {
 	open, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -91,7 +92,7 @@ func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfigur
 			cancel()
 		}
 	}()
-	// Without a name or metrics of its own, as in kube-apiserver: it is no mode.
+	// This authorizer is not one of the modes. As in kube-apiserver, it has no name and no metrics.
 	authorizers := []union.NamedAuthorizer{{
 		AuthorizerName: "system:masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
 	}}
@@ -150,7 +151,7 @@ func newWebhook(open context.Context, configured apiserver.AuthorizerConfigurati
 	if hook.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	// A lifetime of zero is no cache.
+	// A lifetime of zero turns the cache off.
 	authorizedTTL, unauthorizedTTL := hook.AuthorizedTTL.Duration, hook.UnauthorizedTTL.Duration
 	if !hook.CacheAuthorizedRequests {
 		authorizedTTL = 0
@@ -168,7 +169,7 @@ func newWebhook(open context.Context, configured apiserver.AuthorizerConfigurati
 	return built, nil
 }
 
-// webhookMetrics are what kube-apiserver records of authorization webhooks.
+// webhookMetrics are kube-apiserver's metrics of authorization webhooks.
 type webhookMetrics struct {
 	webhookmetrics.NoopRequestMetrics
 	webhookmetrics.WebhookMetrics

@@ -1,8 +1,8 @@
-// Package authorization decides whether a user may do what is asked, by kube-apiserver's own flags: a list of
-// modes, or an AuthorizationConfiguration. The first authorizer with an opinion decides; members of
-// system:masters may do everything, whatever the modes.
+// Package authorization decides whether a user may make a request. Its flags are kube-apiserver's: a list of modes, or
+// an AuthorizationConfiguration. The first authorizer with an opinion decides; members of system:masters may do
+// everything, whatever the modes.
 //
-// [Options] are the flags; [Options.Build] makes the authorizer, which is also what resolves the rules of
-// SelfSubjectRulesReviews. Who the user is was package authentication's business. What depends on an
-// object's content is for admission: no authorizer sees it.
+// [Options] are the flags; [Options.Build] makes the authorizer, which also lists the rules of a user for
+// SelfSubjectRulesReviews. Package authentication has found out the user before. Authorizers don't see the content of
+// objects: decisions that depend on it are made by admission.
 package authorization

@@ -27,7 +27,7 @@ const (
 	ModeNode        = "Node"
 )
 
-// Modes are all the modes.
+// Modes returns all modes.
 func Modes() []string {
 	return []string{ModeAlwaysAllow, ModeAlwaysDeny, ModeABAC, ModeWebhook, ModeRBAC, ModeNode}
 }
@@ -35,13 +35,13 @@ func Modes() []string {
 // Options are the flags of authorization, under kube-apiserver's names. The zero value is not ready for use:
 // call [NewOptions].
 type Options struct {
-	// Modes are asked in this order.
+	// Modes are the authorizers, in the order in which they are asked.
 	Modes []string
-	// PolicyFile is the file of mode ABAC.
+	// PolicyFile is the policy file of mode ABAC.
 	PolicyFile string
-	// Webhook is where mode Webhook asks.
+	// Webhook configures mode Webhook.
 	Webhook WebhookOptions
-	// ConfigFile is an AuthorizationConfiguration (KEP-3221), instead of Modes and Webhook.
+	// ConfigFile is the path of an AuthorizationConfiguration (KEP-3221), which replaces Modes and Webhook.
 	ConfigFile string
 
 	flags *pflag.FlagSet
@@ -49,15 +49,15 @@ type Options struct {
 
 // WebhookOptions are the --authorization-webhook-* flags.
 type WebhookOptions struct {
-	// ConfigFile is a kubeconfig that says where SubjectAccessReviews are sent.
+	// ConfigFile is a kubeconfig with the URL of the webhook, which receives SubjectAccessReviews.
 	ConfigFile string
-	// Version of the SubjectAccessReview: v1 or v1beta1.
+	// Version is the version of the SubjectAccessReviews: v1 or v1beta1.
 	Version string
-	// AuthorizedTTL and UnauthorizedTTL are for how long answers are kept.
+	// AuthorizedTTL and UnauthorizedTTL are the times for which answers are kept.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
 }
 
-// NewOptions are the defaults: kube-apiserver's, but with mode RBAC.
+// NewOptions returns the defaults: kube-apiserver's, but with mode RBAC.
 func NewOptions() *Options {
 	return &Options{
 		Modes: []string{ModeRBAC},
@@ -91,7 +91,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"File with an AuthorizationConfiguration. Excludes --authorization-mode and --authorization-webhook-*.")
 }
 
-// flagsOfConfig are the flags whose place an AuthorizationConfiguration takes.
+// flagsOfConfig are the flags that can't be used with an AuthorizationConfiguration.
 var flagsOfConfig = []string{
 	"authorization-mode",
 	"authorization-webhook-config-file",
@@ -100,7 +100,7 @@ var flagsOfConfig = []string{
 	"authorization-webhook-cache-unauthorized-ttl",
 }
 
-// Validate finds all that is wrong with the flags, and with the file of --authorization-config.
+// Validate returns all errors in the flags and in the file of --authorization-config.
 func (o *Options) Validate() []error {
 	if o == nil {
 		return nil
@@ -112,7 +112,7 @@ func (o *Options) Validate() []error {
 				errs = append(errs, fmt.Errorf("--authorization-config can't be combined with --%s", flag))
 			}
 		}
-		// A pipe can be read once, by [Options.Build].
+		// A pipe can be read only once: [Options.Build] reads it.
 		if info, err := os.Stat(o.ConfigFile); err == nil && !info.Mode().IsRegular() {
 			return errs
 		}
@@ -150,8 +150,8 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// configuration is the AuthorizationConfiguration of the file, or what the flags stand for. Data is what the file
-// holds.
+// configuration returns the AuthorizationConfiguration of the file, with the content of the file, or the one that the
+// flags amount to.
 func (o *Options) configuration() (config *apiserver.AuthorizationConfiguration, data []byte, err error) {
 	if o.ConfigFile == "" {
 		return o.configurationOfFlags(), nil, nil
@@ -165,7 +165,7 @@ func (o *Options) configuration() (config *apiserver.AuthorizationConfiguration,
 	return config, data, nil
 }
 
-// parse reads what the file of --authorization-config holds.
+// parse reads the content of the file of --authorization-config.
 func (o *Options) parse(data []byte) (*apiserver.AuthorizationConfiguration, error) {
 	config, err := load.LoadFromData(data)
 	if err != nil {
@@ -212,7 +212,7 @@ func (o *Options) configurationOfFlags() *apiserver.AuthorizationConfiguration {
 	return config
 }
 
-// nameOf is what an authorizer that a flag asks for is called in metrics.
+// nameOf returns the name of a flag's authorizer in metrics.
 func nameOf(mode string) string {
 	if mode == ModeWebhook {
 		return "default"

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// reloaded asks the authorizers of the file of --authorization-config as it is now.
+// reloaded has the authorizers of the file of --authorization-config, and replaces them when the file changes.
 type reloaded struct {
 	current *reload.Current[ruledAuthorizer]
 }
@@ -47,8 +47,8 @@ func (r *reloaded) RulesFor(ctx context.Context, u user.Info, namespace string) 
 	return now.RulesFor(ctx, u, namespace)
 }
 
-// follow is how the file of --authorization-config is read again (KEP-3221). Connections to its webhooks last no
-// longer than life.
+// follow returns the file of --authorization-config, which is to be read again when it changes (KEP-3221). Connections
+// to its webhooks end with life.
 func (o *Options) follow(life context.Context, data []byte, builtIn chain, current *reloaded, apiServerID string) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthorizationConfigLastConfigInfo(apiServerID, string(data))
@@ -74,7 +74,7 @@ func (o *Options) follow(life context.Context, data []byte, builtIn chain, curre
 	}
 }
 
-// unchanged fails if a configuration has not all of the authorizers that stay, or others. Their order may change.
+// unchanged returns an error if a configuration lacks or adds an authorizer other than a webhook. The order may change.
 func (c chain) unchanged(config *apiserver.AuthorizationConfiguration) error {
 	types := map[apiserver.AuthorizerType]bool{}
 	for _, configured := range config.Authorizers {

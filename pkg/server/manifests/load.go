@@ -19,41 +19,40 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Object is one object of a manifest, and where it was read.
+// Object is one object of a manifest, with the place that it was read from.
 type Object struct {
 	*unstructured.Unstructured
-	// Source is the file, and the number of the document in it, from 1.
+	// Source names the file, and the number of the document in it, from 1.
 	Source string
 }
 
-// Reader reads manifests. The zero value reads everything, from this machine.
+// Reader reads manifests. The zero value reads all objects, from this machine's files.
 type Reader struct {
-	// FS is where the paths are, if not on this machine.
+	// FS is the file system of the paths, if not this machine's.
 	FS fs.FS
-	// Wanted picks the objects of certain kinds; what isn't an object at all is passed
-	// over then. Nil wants all, and every document must be an object.
+	// Wanted selects objects by their kind. With it, documents that aren't objects are skipped. Without it, all objects
+	// are read, and every document must be an object.
 	Wanted func(schema.GroupVersionKind) bool
-	// Patch says what an object lacks that is only kustomize's patch of one. Where certain
-	// kinds are wanted of a folder or a glob, it is passed over; else it is an error.
+	// Patch returns an error if an object is only a patch for kustomize. In a folder or a glob, if Wanted is set,
+	// patches are skipped; elsewhere they are errors.
 	Patch func(*unstructured.Unstructured) error
-	// KeepPatches returns the patches that would be errors.
+	// KeepPatches returns patches instead of errors.
 	KeepPatches bool
 }
 
-// instead is what to do about files that are kustomize's.
+// instead ends the errors about files of kustomize.
 const instead = `name the files of objects instead, or give what "kustomize build" makes`
 
-// Load is Reader.Load, of everything, from this machine.
+// Load reads all objects of the paths, from this machine's files.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 
-// Load reads files, files that match a glob, and the .yaml, .yml and .json files of
-// folders in the order of their names, but for a kustomization.yaml. An error names the
-// file and the document.
+// Load reads files, files that match a glob, and the .yaml, .yml and .json files of folders in the order of their
+// names, except kustomization.yaml. An error names the file and the document.
 func (r Reader) Load(paths ...string) ([]Object, error) {
 	var objects []Object
 	for _, name := range paths {
 		if r.FS != nil && name != "" {
-			name = path.Clean(name) // a file system takes no other
+			name = path.Clean(name) // an fs.FS takes only clean paths
 		}
 		files, err := r.files(name)
 		if err != nil {
@@ -88,7 +87,7 @@ func (r Reader) stat(name string) (fs.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// files are what a path stands for, which is a glob if there is no such file.
+// files returns the files of a path. The path is a glob if no file has that name.
 func (r Reader) files(name string) ([]string, error) {
 	if name == "" {
 		return nil, errors.New("a path is empty: name a file, a glob or a folder")
@@ -130,7 +129,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 	return files, nil
 }
 
-// from adds to an error where a relative path begins: what isn't there is most often somewhere else.
+// from adds the folder of a relative path to an error: usually, a missing file is in another folder.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
 		return fmt.Errorf("%w: paths in a file system begin at its root, without a slash, and have no .. in them", err)
@@ -147,7 +146,7 @@ func (r Reader) from(name string, err error) error {
 
 func (r Reader) filesIn(folder string) ([]string, error) {
 	walk := func(root string, visit fs.WalkDirFunc) error {
-		return filepath.WalkDir(root+string(filepath.Separator), visit) // a link to a folder is one, too
+		return filepath.WalkDir(root+string(filepath.Separator), visit) // the separator makes WalkDir follow a link to a folder
 	}
 	if r.FS != nil {
 		walk = func(root string, visit fs.WalkDirFunc) error { return fs.WalkDir(r.FS, root, visit) }
@@ -171,13 +170,12 @@ func isManifest(file string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension) && !kustomization
 }
 
-// Decode reads the documents of one file, lists item by item. Source is what errors
-// call the file.
+// Decode reads the documents of one file, and each item of lists. Source is the name of the file in errors.
 func (r Reader) Decode(source string, data []byte) ([]Object, error) {
 	return r.decode(source, data, true)
 }
 
-// decode also knows whether the file is named, or was found in a folder or by a glob.
+// decode is Decode; named tells whether the path names the file itself, rather than its folder or a glob.
 func (r Reader) decode(source string, data []byte, named bool) ([]Object, error) {
 	var objects []Object
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
@@ -199,7 +197,7 @@ func (r Reader) decode(source string, data []byte, named bool) ([]Object, error)
 	}
 }
 
-// objects are those of one document, or of one item of a list.
+// objects returns the objects of one document, or of one item of a list.
 func (r Reader) objects(content any, where string, named bool) ([]Object, error) {
 	fields, isObject := content.(map[string]any)
 	u := &unstructured.Unstructured{Object: fields}
@@ -240,7 +238,7 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 	return []Object{{u, where}}, nil
 }
 
-// Check finds out before the server does what can't be applied, whatever is in it: reviews, and what has no name.
+// Check returns an error for an object that no server can apply: a review, or an object without a name.
 func Check(u *unstructured.Unstructured) error {
 	err := checkName(u)
 	switch u.GroupVersionKind().Group {
@@ -253,7 +251,7 @@ func Check(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkName finds out before the server does, to whom a name that is no string is none.
+// checkName checks the name here, because a server treats a name that isn't a string as a missing one.
 func checkName(u *unstructured.Unstructured) error {
 	metadata, isMap := u.Object["metadata"].(map[string]any)
 	switch name := metadata["name"].(type) {

@@ -8,17 +8,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// collector keeps the warnings of a request in what the request's context was given by collect.
+// collector adds the warnings of a request to the list that collect put into the request's context.
 type collector struct{}
 
 type collectedKey struct{}
 
-// collect makes a context whose requests add the server's warnings to a list, one after the other.
+// collect returns a context for requests whose warnings are added to the list. The requests must be made one after the
+// other.
 func collect(ctx context.Context, warnings *[]string) context.Context {
 	return context.WithValue(ctx, collectedKey{}, warnings)
 }
 
-// warningCode is the code that HTTP has for warnings like those of a Kubernetes API.
+// warningCode is the HTTP warning code that Kubernetes APIs use.
 const warningCode = 299
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
@@ -28,14 +29,14 @@ func (collector) HandleWarningHeaderWithContext(ctx context.Context, code int, _
 	}
 }
 
-// warned is an object, and what the server warned of when it was applied.
+// warned is an applied object with the server's warnings.
 type warned struct {
 	Object
 	warnings []string
 }
 
-// warn tells what the server warned of. What it warns of a webhook's configuration may be that the configuration
-// names something that is applied later.
+// warn logs the server's warnings, or passes them to Warn. Warnings about the configuration of a webhook are kept until
+// the end: the configuration may name something that is applied later.
 func (a *application) warn(ctx context.Context, object Object, warnings []string) {
 	if len(warnings) > 0 && object.GroupVersionKind().Group == admissionregistrationv1.GroupName {
 		a.warned = append(a.warned, warned{object, warnings})
@@ -54,8 +55,8 @@ func (a *application) tell(ctx context.Context, object Object, warnings []string
 	}
 }
 
-// warnAtEnd tells what the server still warns of when everything is applied. Webhooks aren't called for their own
-// configurations, so that a dry run finds out.
+// warnAtEnd repeats the kept objects as a dry run, and passes on the warnings that the server still has. A dry run has
+// no effect on webhooks: they aren't called for their own configurations.
 func (a *application) warnAtEnd(ctx context.Context) {
 	for _, w := range a.warned {
 		var now []string

@@ -14,18 +14,18 @@ type Current[T any] struct {
 type generation[T any] struct {
 	value T
 	end   func()
-	// users are those that use the value, and one for being the current one.
+	// users counts the users of the value; being the current value counts as one.
 	users atomic.Int64
 }
 
-// NewCurrent starts with a value. End is called when the value has been replaced and isn't in use any more.
+// NewCurrent starts with a value. It calls end when the value has been replaced and is no longer in use.
 func NewCurrent[T any](value T, end func()) *Current[T] {
 	c := &Current[T]{}
 	c.Replace(value, end)
 	return c
 }
 
-// Use returns the value, which lasts until done is called, whatever replaces it.
+// Use returns the value. The value stays usable until the caller calls done, even if it is replaced.
 func (c *Current[T]) Use() (value T, done func()) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -33,7 +33,7 @@ func (c *Current[T]) Use() (value T, done func()) {
 	return c.now.value, c.now.done
 }
 
-// Replace is what [Current.Use] returns from now on.
+// Replace sets the value that [Current.Use] returns from now on.
 func (c *Current[T]) Replace(value T, end func()) {
 	next := &generation[T]{value: value, end: end}
 	next.users.Store(1)

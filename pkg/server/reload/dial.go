@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Dial returns what makes connections that end with a context. Left to themselves, idle ones and those that are
-// being made stay for a while.
+// Dial returns a function that makes connections, which end with open. Without it, idle connections and those that are
+// being made would stay for a while.
 func Dial(open context.Context) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := open.Err(); err != nil { // AfterFunc may come later than a connection on loopback
+		if err := open.Err(); err != nil { // on loopback, a connection can be made before AfterFunc runs
 			return nil, err
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(open, cancel)()
-		dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second} // as client-go's own
+		dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second} // the same as client-go's
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -25,7 +25,7 @@ func Dial(open context.Context) func(ctx context.Context, network, address strin
 	}
 }
 
-// connection is forgotten when it is closed.
+// connection removes its AfterFunc when it is closed.
 type connection struct {
 	net.Conn
 	forget func() bool

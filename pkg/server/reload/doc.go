@@ -1,7 +1,8 @@
-// Package reload lets configuration files count without a restart, as kube-apiserver does for those of
+// Package reload makes changed configuration files effective without a restart, as kube-apiserver does for the files of
 // --authentication-config (KEP-3331) and --authorization-config (KEP-3221).
 //
-// [File] follows a file and has what it holds applied; what is wrong leaves what was. [Current] is what was made
-// of it: it is replaced while it is in use, and ends when its last user is done. [Dial] makes connections that end
-// with it. Certificates and keys are not for this package: the library follows them itself.
+// [File] applies the content of a file whenever it changes; wrong content leaves the old configuration in force.
+// [Current] holds the value that is made of the content: it can be replaced while it is in use, and the old value ends
+// when its last user is done. [Dial] makes connections that end with such a value. Certificates and keys don't need
+// this package: the library reloads them itself.
 package reload

@@ -11,37 +11,38 @@ import (
 )
 
 const (
-	// settling is for how long a file that changes is left alone: most programs truncate it before they write.
+	// settling is the pause between a change and the reading of the file: most programs truncate a file before they
+	// write it.
 	settling = 10 * time.Millisecond
-	// patience is for how long what a file holds may take to be applied, as in kube-apiserver.
+	// patience is the time limit for applying the content of a file, as in kube-apiserver.
 	patience = time.Minute
 )
 
-// File is a configuration file that is followed.
+// File is a configuration file that is read again when it changes.
 type File struct {
-	// Flag names the file to the user, and Path is where it is.
+	// Flag is the flag that names the file, for logs. Path is the file's path.
 	Flag, Path string
-	// Seen is what the file held when it was read last.
+	// Seen is the file's content when it was read last.
 	Seen []byte
-	// Apply makes data count, or fails and leaves what counted. It returns when ctx ends, which is when the file
-	// has changed again, too.
+	// Apply puts the data in force, or fails and leaves the old configuration in force. It must return when ctx ends.
+	// Ctx also ends when the file changes again.
 	Apply func(ctx context.Context, data []byte) error
 	// Succeeded and Failed count the reloads.
 	Succeeded func(data string)
 	Failed    func()
 
-	unreadable string // why it couldn't be read
+	unreadable string // the last error of reading the file
 }
 
-// application of what a file holds, under way unless done is nil.
+// application is a call of Apply. No call is in progress if done is nil.
 type application struct {
 	data []byte
 	done chan error
 	end  context.CancelFunc
 }
 
-// Follow applies what the file holds whenever that changes, until ctx ends. It returns at once if the file is a
-// pipe, as a shell's <(...) is one: it can be read once.
+// Follow applies the file's content whenever it changes, until ctx ends. It returns at once if the file is a pipe, such
+// as a shell's <(...): a pipe can be read only once.
 func (f *File) Follow(ctx context.Context) {
 	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
 		return
@@ -86,7 +87,8 @@ func (f *File) Follow(ctx context.Context) {
 	}
 }
 
-// read returns what the file holds if it is another than before. That it can't be read is a failure once.
+// read returns the file's content and whether it has changed. A file that can't be read counts as one failure until the
+// error changes.
 func (f *File) read(ctx context.Context) (data []byte, changed bool) {
 	data, err := os.ReadFile(f.Path)
 	if err != nil {
@@ -111,7 +113,7 @@ func (f *File) apply(ctx context.Context, data []byte) application {
 	return application{data, done, end}
 }
 
-// stop ends what is under way, and tells what became of it.
+// stop cancels the call and returns its error.
 func (a application) stop() error {
 	if a.done == nil {
 		return nil
@@ -120,7 +122,7 @@ func (a application) stop() error {
 	return <-a.done
 }
 
-// applied counts and logs a reload, unless another has taken its place.
+// applied counts and logs a reload, unless it was canceled for another.
 func (f *File) applied(ctx context.Context, data []byte, err error) {
 	switch {
 	case err == nil:
@@ -130,7 +132,7 @@ func (f *File) applied(ctx context.Context, data []byte, err error) {
 		klog.FromContext(ctx).Error(err, "not reloaded: what was in force stays")
 		f.Failed()
 		if errors.Is(err, context.DeadlineExceeded) {
-			f.Seen = nil // what it waits for may be there the next time
+			f.Seen = nil // the next try may succeed
 		}
 	}
 }

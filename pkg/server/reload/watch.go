@@ -13,21 +13,23 @@ import (
 )
 
 const (
-	// unnoticed is how often a file is looked at whose changes may not be told of, as on a network's file system.
+	// unnoticed is the interval of looking at a watched file: some changes aren't reported, for example in a network's
+	// file system.
 	unnoticed = time.Minute
-	// unwatched is how often it is looked at while one of its folders can't be watched, such as one that is gone.
+	// unwatched is the interval of looking at a file while one of its folders can't be watched, for example because it
+	// is gone.
 	unwatched = time.Second
-	// longest is how many links a path may have, as in Linux.
+	// longest is the number of links that a path may have, as in Linux.
 	longest = 40
 )
 
-// watch tells of changes in the folders that a file, and the links on the way to it, are in. A file itself can't
-// be watched: most editors put another in its place, and Kubernetes changes a link.
+// watch reports changes in the folders that contain the file, or a link on the way to it. Watching the file itself is
+// no use: most editors replace the file, and Kubernetes changes a link.
 type watch struct {
 	path    string
 	changes <-chan fsnotify.Event
-	missed  <-chan error      // of more changes than can be told of, for one
-	watcher *fsnotify.Watcher // nil if there is none to be had
+	missed  <-chan error      // errors, such as too many changes to report
+	watcher *fsnotify.Watcher // nil if no watcher could be made
 }
 
 func newWatch(ctx context.Context, path string) *watch {
@@ -45,14 +47,15 @@ func (w *watch) close() {
 	}
 }
 
-// renew watches the folders as they are now, and returns when to do it again if nothing changes.
+// renew watches the folders of the file's present path. It returns the time after which to call it again if nothing
+// changes.
 func (w *watch) renew() time.Duration {
 	if w.watcher == nil {
 		return unwatched
 	}
 	wanted := folders(w.path)
 	next := w.watchOnly(wanted)
-	// Of a link that changes before its folder is watched nobody tells.
+	// A link may have changed before its folder was watched: then look again at once.
 	if !slices.Equal(wanted, folders(w.path)) {
 		return 0
 	}
@@ -74,7 +77,7 @@ func (w *watch) watchOnly(wanted []string) (next time.Duration) {
 	return next
 }
 
-// folders are those in which a change makes a path lead to something else.
+// folders returns the folders in which a change can make the path lead to another file.
 func folders(path string) []string {
 	var found []string
 	path, err := filepath.Abs(path)
@@ -92,8 +95,8 @@ func folders(path string) []string {
 	return found
 }
 
-// firstLink returns the folder of the first link in a path, and where the path leads by it: the folder of the path
-// itself, and nothing, if it has none.
+// firstLink returns the folder of the first link in a path, and the path that the link leads to. Without a link, it
+// returns the folder of the path, and "".
 func firstLink(path string) (folder, leads string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != filepath.Separator {

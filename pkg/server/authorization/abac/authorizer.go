@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Authorizer allows what one of the policies allows, and has no opinion on the rest.
+// Authorizer allows a request that one of the policies allows, and has no opinion on other requests.
 type Authorizer struct {
 	authorizer.AuthorizerFunc
 	policies []policy
@@ -20,7 +20,7 @@ var (
 	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
-// NewFromFile reads the policies. A line that can't be read is a [LoadError].
+// NewFromFile reads the policies. If a line can't be read, the error is a [LoadError].
 func NewFromFile(path string) (*Authorizer, error) {
 	policies, err := load(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *Authorizer) authorize(_ context.Context, request authorizer.Attributes)
 	return authorizer.DecisionNoOpinion, "No policy matched.", nil
 }
 
-// RulesFor is for SelfSubjectRulesReviews.
+// RulesFor lists the user's rules, for SelfSubjectRulesReviews.
 func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	var resources []authorizer.ResourceRuleInfo
 	var urls []authorizer.NonResourceRuleInfo
@@ -64,7 +64,7 @@ func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string
 	return resources, urls, false, nil
 }
 
-// isFor tells whether the policy is for the user. One that names nobody is for nobody.
+// isFor tells whether the policy applies to the user. A policy without a user and a group applies to no user.
 func (p policy) isFor(who user.Info) bool {
 	if who == nil || p.User == "" && p.Group == "" {
 		return false

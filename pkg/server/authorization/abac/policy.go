@@ -15,23 +15,23 @@ const (
 	all          = "*"
 )
 
-// policy is one line: the spec of abac.authorization.kubernetes.io/v1beta1, which lines without an apiVersion
-// (v0) are brought to.
+// policy is one line of the file: the spec of abac.authorization.kubernetes.io/v1beta1. Lines without an apiVersion
+// (v0) are converted to it.
 type policy struct {
-	// User and Group say whom the policy is for; if both are given, both must match.
+	// User and Group are the user and the group that the policy applies to; if both are given, both must match.
 	User  string `json:"user"`
 	Group string `json:"group"`
 	// Readonly allows get, list and watch alone.
 	Readonly bool `json:"readonly"`
-	// APIGroup, Resource and Namespace say which resources it is for, "*" being all.
+	// APIGroup, Resource and Namespace are the resources that the policy allows; "*" means all.
 	APIGroup  string `json:"apiGroup"`
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"`
-	// NonResourcePath says which other paths it is for; "*" at the end is any rest.
+	// NonResourcePath is the other path that the policy allows; "*" at the end matches any rest.
 	NonResourcePath string `json:"nonResourcePath"`
 }
 
-// LoadError says which line of a policy file can't be read, and why.
+// LoadError names the line of a policy file that can't be read, and the reason.
 type LoadError struct {
 	Path string
 	Line int
@@ -39,15 +39,15 @@ type LoadError struct {
 	Err  error
 }
 
-// Error names file and line.
+// Error names the file and the line.
 func (e *LoadError) Error() string {
 	return fmt.Sprintf("error reading policy file %s, line %d: %s: %v", e.Path, e.Line, e.Data, e.Err)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the reason.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// load reads a file; lines that are empty or begin with # say nothing.
+// load reads a file. It skips lines that are empty or begin with #.
 func load(path string) ([]policy, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func parse(line []byte) (policy, error) {
 	return header.Spec.forEveryone(), nil
 }
 
-// forEveryone makes "*" mean all who are authenticated.
+// forEveryone replaces "*" by the group of all authenticated users.
 func (p policy) forEveryone() policy {
 	if p.User == all || p.Group == all {
 		p.User, p.Group = "", user.AllAuthenticated
@@ -100,7 +100,7 @@ func (p policy) forEveryone() policy {
 	return p
 }
 
-// fromV0 makes explicit what an absent field of a line without an apiVersion means.
+// fromV0 fills in the fields that a line without an apiVersion lacks.
 func (p policy) fromV0() policy {
 	if p.User == "" && p.Group == "" {
 		p.Group = user.AllAuthenticated

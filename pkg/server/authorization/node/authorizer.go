@@ -16,10 +16,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
 )
 
-// userPrefix begins the names of kubelets, which are of the group system:nodes.
+// userPrefix begins the user names of kubelets. Their group is system:nodes.
 const userPrefix = "system:node:"
 
-// Authorizer allows kubelets what they need, and has no opinion on anybody else.
+// Authorizer allows the requests that kubelets need, and has no opinion on requests of other users.
 type Authorizer struct {
 	authorizer.AuthorizerFunc
 	objects *objects
@@ -31,17 +31,17 @@ var (
 	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
-// identity is the node that a user is the kubelet of; its name may be missing.
+// identity returns the node of a kubelet, and whether the user is a kubelet. The node's name may be missing.
 func identity(who user.Info) (node string, ok bool) {
 	name, ok := strings.CutPrefix(who.GetName(), userPrefix)
 	return name, ok && slices.Contains(who.GetGroups(), user.NodesGroup)
 }
 
-// decide is how a request of a node for one resource is decided. It returns why not.
+// decide decides on a node's request for one resource. It returns the reason of a refusal.
 type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
 
-// byResource are the resources of which a node may see its own share alone. What every node may do with the
-// others is said by rules.
+// byResource has the resources of which a node may see only the objects that it needs. For all other resources,
+// Authorizer.rules say what every node may do.
 var byResource = map[schema.GroupResource]decide{
 	{Resource: "secrets"}:                                              readOf(secret),
 	{Resource: "configmaps"}:                                           readOf(configMap),
@@ -81,7 +81,7 @@ func (a *Authorizer) authorize(_ context.Context, request authorizer.Attributes)
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// RulesFor can't tell: what a node may do depends on the pods that are bound to it.
+// RulesFor returns an error for nodes: their permissions depend on the pods that are bound to them.
 func (a *Authorizer) RulesFor(_ context.Context, who user.Info, _ string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	if _, ok := identity(who); !ok {
 		return nil, nil, false, nil
@@ -102,8 +102,8 @@ func getOf(kind objectKind) decide {
 	}
 }
 
-// readOf allows get of the objects that the node needs, and list and watch of them one by one: their name is
-// a field selector then.
+// readOf allows get of the objects that the node needs, and list and watch of a single one, which a field selector
+// names.
 func readOf(kind objectKind) decide {
 	return func(a *Authorizer, node string, request authorizer.Attributes) string {
 		switch {
@@ -136,8 +136,8 @@ func decideServiceAccount(a *Authorizer, node string, request authorizer.Attribu
 	return "can only create tokens for individual service accounts, or get them"
 }
 
-// decideNode lets nodes write any Node, which the NodeRestriction admission plugin limits to their own, and
-// read their own.
+// decideNode lets nodes read their own Node, and write any Node: the admission plugin NodeRestriction limits writes to
+// their own.
 func decideNode(_ *Authorizer, node string, request authorizer.Attributes) string {
 	verb := request.GetVerb()
 	switch request.GetSubresource() {
@@ -162,8 +162,8 @@ func decideNode(_ *Authorizer, node string, request authorizer.Attributes) strin
 	return fmt.Sprintf("node '%s' cannot %s this of a Node", node, verb)
 }
 
-// decidePod lets nodes create, delete and evict any pod, which NodeRestriction limits to those that are bound
-// to them, and read the latter.
+// decidePod lets nodes read the pods that are bound to them, and create, delete and evict any pod: NodeRestriction
+// limits these to the pods that are bound to them.
 func decidePod(a *Authorizer, node string, request authorizer.Attributes) string {
 	switch verb := request.GetVerb(); request.GetSubresource() {
 	case "":
@@ -196,7 +196,7 @@ func decideLease(_ *Authorizer, node string, request authorizer.Attributes) stri
 		return "can only get, create, update, patch, or delete a node lease"
 	case request.GetNamespace() != corev1.NamespaceNodeLease:
 		return fmt.Sprintf("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
-	case verb != "create" && request.GetName() != node: // a create has no name; NodeRestriction looks at it
+	case verb != "create" && request.GetName() != node: // a create has no name; NodeRestriction checks it
 		return "can only access node lease with the same name as the requesting node"
 	}
 	return ""
@@ -220,7 +220,7 @@ func decideResourceSlice(a *Authorizer, node string, request authorizer.Attribut
 	}
 	switch request.GetVerb() {
 	case "create":
-		return "" // NodeRestriction looks at spec.nodeName
+		return "" // NodeRestriction checks spec.nodeName
 	case "get", "update", "patch", "delete":
 		return a.needed(node, resourceSlice, request)
 	case "list", "watch", "deletecollection":
@@ -238,7 +238,7 @@ func decidePodCertificateRequest(a *Authorizer, node string, request authorizer.
 	}
 	switch request.GetVerb() {
 	case "create":
-		return "" // NodeRestriction looks at the pod
+		return "" // NodeRestriction checks the pod
 	case "get":
 		return a.needed(node, certificateRequest, request)
 	case "list", "watch":
@@ -250,9 +250,9 @@ func decidePodCertificateRequest(a *Authorizer, node string, request authorizer.
 	return "only the following verbs are allowed for a PodCertificateRequest: create, get, list, watch"
 }
 
-// selects tells whether the request is limited to objects with that field.
+// selects tells whether the request is limited to objects with the value in the field.
 func selects(request authorizer.Attributes, field, value string) bool {
-	// A selector that can't be read selects nothing less than everything.
+	// A selector that can't be read has no requirements, so that it selects all objects.
 	requirements, _ := request.GetFieldSelector()
 	for _, r := range requirements {
 		if r.Field == field && r.Value == value && (r.Operator == selection.Equals || r.Operator == selection.DoubleEquals) {
@@ -262,7 +262,7 @@ func selects(request authorizer.Attributes, field, value string) bool {
 	return false
 }
 
-// needed refuses an object that the node has nothing to do with.
+// needed refuses an object that the node doesn't need.
 func (a *Authorizer) needed(node string, kind objectKind, request authorizer.Attributes) string {
 	if request.GetName() == "" {
 		return "No Object name found"

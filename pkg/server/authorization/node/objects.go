@@ -29,7 +29,7 @@ const (
 	certificateRequest
 )
 
-// objects are what leads from a node to the objects that it needs.
+// objects finds out which objects a node needs.
 type objects struct {
 	pods        corev1listers.PodLister
 	volumes     corev1listers.PersistentVolumeLister
@@ -38,8 +38,8 @@ type objects struct {
 	requests    certificatesv1listers.PodCertificateRequestLister
 }
 
-// New reads pods, volumes, attachments, resource slices and certificate requests of pods from shared informers, which the caller starts.
-// Rules are what every node may do: those of the cluster role system:node.
+// New reads pods, volumes, attachments, resource slices and certificate requests of pods from shared informers, which
+// the caller starts. The rules are the permissions of every node: those of the cluster role system:node.
 func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
 	a := &Authorizer{rules: rules, objects: &objects{
 		pods:        informers.Core().V1().Pods().Lister(),
@@ -52,7 +52,7 @@ func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *
 	return a
 }
 
-// needs tells whether there is a way from the node to the object.
+// needs tells whether the node needs the object: references lead from the node to it.
 func (o *objects) needs(node string, kind objectKind, namespace, name string) bool {
 	switch kind {
 	case attachment:

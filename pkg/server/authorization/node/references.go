@@ -6,11 +6,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// references are the names of the objects, all of its own namespace, that a pod refers to.
+// references returns the names of the objects in the pod's namespace that the pod refers to.
 func references(p *corev1.Pod) map[objectKind][]string {
 	refs := map[objectKind][]string{}
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		// Mirror pods are created by nodes: they must not give access to anything.
+		// A mirror pod is created by a node, which must not gain access to objects by it.
 		return refs
 	}
 	add := func(kind objectKind, name string) {
@@ -49,7 +49,8 @@ func references(p *corev1.Pod) map[objectKind][]string {
 	return refs
 }
 
-// volumeSecrets are the secrets that a volume refers to. Those without a namespace are of its claim's.
+// volumeSecrets returns the secrets that a volume refers to. A secret without a namespace is in the namespace of the
+// volume's claim.
 func volumeSecrets(v *corev1.PersistentVolume) []corev1.SecretReference {
 	var refs []*corev1.SecretReference
 	switch source := v.Spec.PersistentVolumeSource; {
@@ -74,7 +75,7 @@ func volumeSecrets(v *corev1.PersistentVolume) []corev1.SecretReference {
 	case source.StorageOS != nil && source.StorageOS.SecretRef != nil:
 		refs = append(refs, &corev1.SecretReference{Namespace: source.StorageOS.SecretRef.Namespace, Name: source.StorageOS.SecretRef.Name})
 	case source.CSI != nil:
-		// The kubelet needs no more than what is published, staged and expanded on nodes.
+		// The kubelet needs only the secrets for publishing, staging and expanding on nodes.
 		refs = append(refs, source.CSI.NodePublishSecretRef, source.CSI.NodeStageSecretRef, source.CSI.NodeExpandSecretRef)
 	}
 	var out []corev1.SecretReference

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Authorizer allows what a role that is bound to the user allows, and has no opinion on the rest.
+// Authorizer allows a request that a role of the user allows, and has no opinion on other requests.
 type Authorizer struct {
 	authorizer.AuthorizerFunc
 	resolver *Resolver
@@ -21,7 +21,7 @@ var (
 	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
-// New reads roles and bindings from source.
+// New makes an authorizer that reads roles and bindings from source.
 func New(source Source) *Authorizer {
 	a := &Authorizer{resolver: NewResolver(source)}
 	a.AuthorizerFunc = a.authorize
@@ -45,13 +45,13 @@ func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attribute
 	case allowed != "":
 		return authorizer.DecisionAllow, allowed, nil
 	case len(errs) > 0:
-		// A binding to a role that is gone explains why a request is refused; it is no failure.
+		// A binding to a missing role isn't a failure, but may be the reason of a refusal.
 		return authorizer.DecisionNoOpinion, "RBAC: " + utilerrors.NewAggregate(errs).Error(), nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// RulesFor is for SelfSubjectRulesReviews.
+// RulesFor lists the user's rules, for SelfSubjectRulesReviews.
 func (a *Authorizer) RulesFor(ctx context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	rules, err := a.resolver.RulesFor(ctx, who, namespace)
 	var resources []authorizer.ResourceRuleInfo

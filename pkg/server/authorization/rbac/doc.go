@@ -1,13 +1,13 @@
 // Package rbac decides by roles and bindings what a user may do
-// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/), and keeps users from giving away, with a
-// role or a binding, what they don't hold themselves.
+// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/). It also refuses roles and bindings by which a user
+// would give permissions that the user lacks.
 //
-// A ClusterRole's aggregationRule is resolved whenever the role is used: there is no controller to fill in
-// its rules. Rules that one has filled in count as well.
+// A ClusterRole's aggregationRule is resolved whenever the role is used, because no controller fills in its rules. If a
+// controller has filled in rules, they count as well.
 //
-// The roles and bindings are read from a [Source]: shared informers for the [Authorizer], which is asked for
-// every request; a client for the [EscalationChecker], which must not miss what has just been written.
+// Roles and bindings are read from a [Source]. The [Authorizer] uses shared informers, because it is asked for every
+// request. The [EscalationChecker] uses a client, because it must see the latest writes.
 //
-// Roles only allow. What nobody shall do, whatever roles say, is for an authorization webhook that is
-// asked first, or for admission, to refuse.
+// Roles can only allow. To forbid something whatever roles say, use an authorization webhook that is asked first, or
+// admission.
 package rbac

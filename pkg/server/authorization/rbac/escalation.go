@@ -18,22 +18,21 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// EscalationChecker refuses roles and bindings that would give more than their author holds
+// EscalationChecker refuses roles and bindings that would give permissions that their author lacks
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping).
 type EscalationChecker struct {
 	resolver   *Resolver
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// NewEscalationChecker reads roles and bindings from source, which should be up to date ([FromClient]), and
-// asks the authorizer for the verbs escalate and bind.
+// NewEscalationChecker makes a checker that reads roles and bindings from source, which should be up to date
+// ([FromClient]). The authorizer decides on the verbs escalate and bind.
 func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorizer) *EscalationChecker {
 	return &EscalationChecker{resolver: NewResolver(source), authorizer: authz}
 }
 
-// Check is to be called before a Role, ClusterRole, RoleBinding or ClusterRoleBinding is stored. Old is what
-// it replaces, nil when it is created; user and namespace are those of the context. What it returns is an API
-// status.
+// Check must be called before a Role, ClusterRole, RoleBinding or ClusterRoleBinding is stored. Old is the stored
+// object, or nil for a create. The user and the namespace are taken from the context. The error is an API status.
 func (c *EscalationChecker) Check(ctx context.Context, object, old runtime.Object) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -63,14 +62,14 @@ func (c *EscalationChecker) Check(ctx context.Context, object, old runtime.Objec
 	return apierrors.NewInternalError(fmt.Errorf("a %T is neither a role nor a binding", object))
 }
 
-// role is what counts in a Role or ClusterRole.
+// role has the parts of a Role or ClusterRole that are checked.
 type role struct {
 	resource, name string
 	rules          []rbacv1.PolicyRule
 	aggregates     bool
 }
 
-// binding is what counts in a RoleBinding or ClusterRoleBinding.
+// binding has the parts of a RoleBinding or ClusterRoleBinding that are checked.
 type binding struct {
 	resource, name, namespace string
 	role                      rbacv1.RoleRef
@@ -116,7 +115,7 @@ func (c *EscalationChecker) allowed(ctx context.Context, who user.Info, request 
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// holds tells which of the rules the user lacks.
+// holds returns an error that names the rules that the user lacks.
 func (c *EscalationChecker) holds(ctx context.Context, who user.Info, namespace string, rules []rbacv1.PolicyRule) error {
 	held, resolutionErr := c.resolver.RulesFor(ctx, who, namespace)
 	covered, missing := validation.Covers(held, rules)
@@ -136,7 +135,7 @@ func (c *EscalationChecker) holds(ctx context.Context, who user.Info, namespace 
 	return errors.New(message)
 }
 
-// compact joins rules that differ in their verb alone.
+// compact joins rules that differ only in their verb.
 func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	type target struct{ group, resource, name string }
 	at := map[target]int{}
@@ -193,8 +192,8 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
 }
 
-// onlyForGarbageCollection tells whether an update changes nothing but what the garbage collector does, who
-// must be able to without holding any of the permissions.
+// onlyForGarbageCollection tells whether an update changes only what the garbage collector changes. The garbage
+// collector may do that without having the permissions of the role.
 func onlyForGarbageCollection(object, old runtime.Object) bool {
 	updated := object.DeepCopyObject()
 	to, err := meta.Accessor(updated)

@@ -37,8 +37,8 @@ func has(values []string, value, all string) bool {
 	return slices.Contains(values, all) || slices.Contains(values, value)
 }
 
-// resourceMatches knows three wildcards: "*" is every resource and subresource, "*/scale" the subresource
-// scale of every resource; "pods" is without its subresources.
+// resourceMatches supports three forms of a rule: "*" matches every resource and subresource, "*/scale" the subresource
+// scale of every resource, and "pods" the resource without its subresources.
 func resourceMatches(rule, resource, subresource string) bool {
 	if subresource == "" {
 		return rule == rbacv1.ResourceAll || rule == resource
@@ -46,7 +46,7 @@ func resourceMatches(rule, resource, subresource string) bool {
 	return rule == rbacv1.ResourceAll || rule == resource+"/"+subresource || rule == "*/"+subresource
 }
 
-// urlMatches knows "*" at the end of a URL.
+// urlMatches supports "*" at the end of a rule.
 func urlMatches(rule, path string) bool {
 	if prefix, ok := strings.CutSuffix(rule, "*"); ok {
 		return strings.HasPrefix(path, strings.TrimRight(prefix, "*"))

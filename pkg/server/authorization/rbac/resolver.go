@@ -19,11 +19,11 @@ type Resolver struct {
 	source Source
 }
 
-// NewResolver reads from source.
+// NewResolver makes a resolver that reads from source.
 func NewResolver(source Source) *Resolver { return &Resolver{source: source} }
 
-// VisitRulesFor calls visit with each rule that applies to the user in a namespace ("" for the cluster), and
-// with each error in finding them, until it returns false. Granted says by which binding.
+// VisitRulesFor calls visit with each rule that applies to the user in a namespace ("" for the cluster), and with each
+// error, until visit returns false. The argument granted describes the binding.
 func (r *Resolver) VisitRulesFor(ctx context.Context, who user.Info, namespace string, visit func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool) {
 	bindings, err := r.source.ClusterRoleBindings(ctx)
 	if err != nil && !visit(nil, nil, err) {
@@ -68,8 +68,8 @@ func (r *Resolver) visitBinding(ctx context.Context, who user.Info, grant *grant
 	return true
 }
 
-// RulesFor are all the rules that apply to the user in a namespace ("" for the cluster). There may be some
-// even if there is an error.
+// RulesFor returns all rules that apply to the user in a namespace ("" for the cluster). With an error, it still
+// returns the rules that were found.
 func (r *Resolver) RulesFor(ctx context.Context, who user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
 	var rules []rbacv1.PolicyRule
 	var errs []error
@@ -85,8 +85,8 @@ func (r *Resolver) RulesFor(ctx context.Context, who user.Info, namespace string
 	return rules, utilerrors.NewAggregate(errs)
 }
 
-// RoleRules are the rules of the role that a binding in a namespace ("" for a ClusterRoleBinding) refers to,
-// aggregated ones included.
+// RoleRules returns the rules of the role that a binding refers to, with the rules that the role aggregates. The
+// namespace is "" for a ClusterRoleBinding.
 func (r *Resolver) RoleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNamespace string) ([]rbacv1.PolicyRule, error) {
 	switch ref.Kind {
 	case "Role":
@@ -108,7 +108,7 @@ func (r *Resolver) RoleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNam
 	return nil, fmt.Errorf("unsupported role reference kind: %q", ref.Kind)
 }
 
-// aggregate adds the rules of the roles that a role selects, and of those that these select in turn.
+// aggregate adds the rules of the roles that a role selects, and of the roles that those select in turn.
 func (r *Resolver) aggregate(ctx context.Context, role *rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	all, err := r.source.ClusterRoles(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *Resolver) aggregate(ctx context.Context, role *rbacv1.ClusterRole) ([]r
 	return rules, nil
 }
 
-// isSubject tells whether a subject of a binding in a namespace means the user.
+// isSubject tells whether the subject of a binding is the user, or a group of the user.
 func isSubject(who user.Info, subject rbacv1.Subject, bindingNamespace string) bool {
 	switch subject.Kind {
 	case rbacv1.UserKind:
@@ -161,14 +161,14 @@ func subjectNamespace(subject rbacv1.Subject, bindingNamespace string) string {
 	return bindingNamespace
 }
 
-// grant is a binding by which a rule applies.
+// grant is a binding that gives a rule to the user.
 type grant struct {
 	kind, name, namespace string
 	role                  rbacv1.RoleRef
 	subject               rbacv1.Subject
 }
 
-// String is how decisions are explained in the audit log.
+// String describes the binding, for the audit log.
 func (g *grant) String() string {
 	who := g.subject.Name
 	if g.subject.Kind == rbacv1.ServiceAccountKind {

@@ -11,7 +11,7 @@ import (
 	rbacv1listers "k8s.io/client-go/listers/rbac/v1"
 )
 
-// Source is where roles and bindings are read from. What it returns is shared: it must not be changed.
+// Source returns roles and bindings. The objects are shared: callers must not change them.
 type Source interface {
 	Role(ctx context.Context, namespace, name string) (*rbacv1.Role, error)
 	RoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error)
@@ -20,7 +20,7 @@ type Source interface {
 	ClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error)
 }
 
-// FromInformers reads from the caches of shared informers, which the caller starts.
+// FromInformers returns a source that reads the caches of shared informers, which the caller starts.
 func FromInformers(informers rbacv1informers.Interface) Source {
 	return &listers{
 		roles:               informers.Roles().Lister(),
@@ -57,7 +57,7 @@ func (l *listers) ClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBin
 	return l.clusterRoleBindings.List(labels.Everything())
 }
 
-// FromClient reads from an API server at each call.
+// FromClient returns a source that asks an API server at each call.
 func FromClient(client rbacv1client.RbacV1Interface) Source { return &fresh{client} }
 
 type fresh struct{ client rbacv1client.RbacV1Interface }
