@@ -1,7 +1,6 @@
 package noderestriction
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,7 @@ import (
 )
 
 // node lets a node write its own object, except for fields by which others place pods.
-func (p *Plugin) node(_ context.Context, node string, a admission.Attributes) error {
+func node(node string, a admission.Attributes) error {
 	if a.GetName() != node {
 		return fmt.Errorf("node %q is not allowed to modify node %q", node, a.GetName())
 	}
@@ -88,7 +87,7 @@ func forbiddenLabels(labels, old map[string]string) []string {
 func within(domain, of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
 
 // claim lets a node report the progress of a volume's growth.
-func (p *Plugin) claim(_ context.Context, node string, a admission.Attributes) error {
+func claim(node string, a admission.Attributes) error {
 	if a.GetSubresource() != "status" {
 		return errors.New("may only update PVC status")
 	}

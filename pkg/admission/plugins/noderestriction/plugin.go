@@ -63,16 +63,24 @@ func (p *Plugin) ValidateInitialization() error {
 
 // rules check the requests of a node, by resource. Other resources are not restricted. An error that isn't a status
 // becomes "forbidden".
-var rules = map[schema.GroupResource]func(*Plugin, context.Context, string, admission.Attributes) error{
+var rules = map[schema.GroupResource]rule{
 	corev1.Resource("pods"):                               (*Plugin).pod,
-	corev1.Resource("nodes"):                              (*Plugin).node,
-	corev1.Resource("persistentvolumeclaims"):             (*Plugin).claim,
+	corev1.Resource("nodes"):                              byRequest(node),
+	corev1.Resource("persistentvolumeclaims"):             byRequest(claim),
 	corev1.Resource("serviceaccounts"):                    (*Plugin).serviceAccount,
-	coordinationv1.Resource("leases"):                     (*Plugin).lease,
-	storagev1.Resource("csinodes"):                        (*Plugin).csiNode,
-	resourcev1.Resource("resourceslices"):                 (*Plugin).resourceSlice,
-	certificatesv1.Resource("certificatesigningrequests"): (*Plugin).signingRequest,
+	coordinationv1.Resource("leases"):                     byRequest(lease),
+	storagev1.Resource("csinodes"):                        byRequest(csiNode),
+	resourcev1.Resource("resourceslices"):                 byRequest(resourceSlice),
+	certificatesv1.Resource("certificatesigningrequests"): byRequest(signingRequest),
 	certificatesv1.Resource("podcertificaterequests"):     (*Plugin).podCertificateRequest,
+}
+
+// rule checks a request of a node.
+type rule func(p *Plugin, ctx context.Context, node string, a admission.Attributes) error
+
+// byRequest is a rule that needs the request alone.
+func byRequest(check func(node string, a admission.Attributes) error) rule {
+	return func(_ *Plugin, _ context.Context, node string, a admission.Attributes) error { return check(node, a) }
 }
 
 // Admit implements admission.MutationInterface. It changes nothing.
@@ -84,11 +92,11 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	if node == "" {
 		return admission.NewForbidden(a, fmt.Errorf("could not determine node from user %q", a.GetUserInfo().GetName()))
 	}
-	rule, ok := rules[a.GetResource().GroupResource()]
+	check, ok := rules[a.GetResource().GroupResource()]
 	if !ok {
 		return nil
 	}
-	err := rule(p, ctx, node, a)
+	err := check(p, ctx, node, a)
 	if missing := (missingError{}); errors.As(err, &missing) {
 		return missing.error
 	}
@@ -128,7 +136,7 @@ func name(a admission.Attributes) string {
 	return accessor.GetName()
 }
 
-func (p *Plugin) lease(_ context.Context, node string, a admission.Attributes) error {
+func lease(node string, a admission.Attributes) error {
 	if a.GetNamespace() != corev1.NamespaceNodeLease {
 		return fmt.Errorf("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
 	}
@@ -138,7 +146,7 @@ func (p *Plugin) lease(_ context.Context, node string, a admission.Attributes) e
 	return nil
 }
 
-func (p *Plugin) csiNode(_ context.Context, node string, a admission.Attributes) error {
+func csiNode(node string, a admission.Attributes) error {
 	if name(a) != node {
 		return errors.New("can only access CSINode with the same name as the requesting node")
 	}
@@ -146,7 +154,7 @@ func (p *Plugin) csiNode(_ context.Context, node string, a admission.Attributes)
 }
 
 // resourceSlice leaves updates to the authorizer, which reads the stored object.
-func (p *Plugin) resourceSlice(_ context.Context, node string, a admission.Attributes) error {
+func resourceSlice(node string, a admission.Attributes) error {
 	object, verb := a.GetObject(), "create"
 	switch a.GetOperation() {
 	case admission.Update:
@@ -165,7 +173,7 @@ func (p *Plugin) resourceSlice(_ context.Context, node string, a admission.Attri
 }
 
 // signingRequest prevents that a node gets the certificate of another node.
-func (p *Plugin) signingRequest(_ context.Context, node string, a admission.Attributes) error {
+func signingRequest(node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create {
 		return nil
 	}
