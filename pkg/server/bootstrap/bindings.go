@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// ClusterRoleBindings are the default bindings. That of system:node has no subject: the Node authorizer knows
-// nodes without it.
+// ClusterRoleBindings returns the default cluster role bindings. The binding of system:node has no subject: the Node
+// authorizer allows nodes the role's rules without a binding.
 func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
 	var (
 		kubeProxy         = userSubject("system:kube-proxy")
@@ -38,7 +38,7 @@ func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
 	return bindings
 }
 
-// Roles are the default roles in system namespaces.
+// Roles returns the default roles in system namespaces.
 func Roles() []*rbacv1.Role {
 	role := func(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
 		return &rbacv1.Role{ObjectMeta: defaultMeta(namespace, name), Rules: rules}
@@ -58,7 +58,7 @@ func Roles() []*rbacv1.Role {
 	}
 }
 
-// RoleBindings are the default bindings in system namespaces.
+// RoleBindings returns the default role bindings in system namespaces.
 func RoleBindings() []*rbacv1.RoleBinding {
 	controllerManager, scheduler := userSubject("system:kube-controller-manager"), userSubject("system:kube-scheduler")
 	bind := func(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
@@ -80,7 +80,7 @@ func RoleBindings() []*rbacv1.RoleBinding {
 	}
 }
 
-// bindCluster binds a cluster role by a binding of its own name.
+// bindCluster returns a cluster role binding with the name of the role.
 func bindCluster(role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{ObjectMeta: defaultMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: subjects}
 }
@@ -97,7 +97,7 @@ func groupSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 }
 
-// accountSubject is a service account of kube-system.
+// accountSubject returns a service account of kube-system.
 func accountSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name}
 }

@@ -9,21 +9,21 @@ import (
 type roleSpec struct {
 	name  string
 	rules []rbacv1.PolicyRule
-	// aggregates the rules of the roles with this label.
+	// aggregates is a label. The role has the rules of all roles with this label.
 	aggregates string
-	// into is the label that makes another role aggregate this one.
+	// into is a label of the role. The role with the same label in aggregates gets its rules.
 	into string
 }
 
-// Labels that connect aggregated roles.
+// The labels of aggregated roles.
 const (
 	toAdmin = "rbac.authorization.k8s.io/aggregate-to-admin"
 	toEdit  = "rbac.authorization.k8s.io/aggregate-to-edit"
 	toView  = "rbac.authorization.k8s.io/aggregate-to-view"
 )
 
-// ClusterRoles are the default roles: those for users, for the components of a cluster, and for each of its
-// controllers. They are kube-apiserver's, with what is on by default there.
+// ClusterRoles returns the default cluster roles: for users, for the components of a cluster, and for the controllers.
+// They are those of kube-apiserver with its default feature gates.
 func ClusterRoles() []*rbacv1.ClusterRole {
 	var roles []*rbacv1.ClusterRole
 	for _, table := range [][]roleSpec{userRoles(), componentRoles(), controllerRoles()} {
@@ -47,7 +47,7 @@ func (s roleSpec) clusterRole() *rbacv1.ClusterRole {
 	return role
 }
 
-// defaultMeta marks an object as one that is reconciled at each start.
+// defaultMeta returns metadata with the marks of objects that are reconciled at each start.
 func defaultMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   namespace,
@@ -57,7 +57,7 @@ func defaultMeta(namespace, name string) metav1.ObjectMeta {
 	}
 }
 
-// userRoles are for people and their programs.
+// userRoles returns the roles for people and their programs.
 func userRoles() []roleSpec {
 	const (
 		health       = "/healthz /livez /readyz /version /version/"

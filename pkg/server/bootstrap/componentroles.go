@@ -4,11 +4,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// NodeRules are what every node may do: the rules of the cluster role system:node, which the Node authorizer
-// gives to kubelets without a binding.
+// NodeRules returns the rules of the cluster role system:node. The Node authorizer allows them to kubelets without a
+// binding.
 func NodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// The kubelet's own API asks who calls it, and what they may.
+		// The kubelet's own API authenticates and authorizes its callers by these requests.
 		allow("create", "authentication.k8s.io", "tokenreviews"),
 		allow("create", "authorization.k8s.io", "subjectaccessreviews localsubjectaccessreviews"),
 		allow(read, core, "services"),
@@ -39,7 +39,7 @@ func NodeRules() []rbacv1.PolicyRule {
 	}
 }
 
-// componentRoles are for the parts of a cluster that are not controllers.
+// componentRoles returns the roles for the components of a cluster that aren't controllers.
 func componentRoles() []roleSpec {
 	const signers = "kubernetes.io/"
 	approver := func(signer string) []rbacv1.PolicyRule {

@@ -4,10 +4,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// controllerPrefix begins the names of the controllers' roles; what follows is the controller's service account.
+// controllerPrefix begins the names of the controllers' roles. The name of the controller's service account follows.
 const controllerPrefix = "system:controller:"
 
-// controllerRoles are for the controllers of kube-controller-manager, each of which has an account of its own.
+// controllerRoles returns the roles for the controllers of kube-controller-manager, each of which has its own account.
 func controllerRoles() []roleSpec {
 	const (
 		admissionregistration = "admissionregistration.k8s.io"

@@ -19,15 +19,15 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// workers is how many requests are under way at once: the store joins writes that come together.
+// workers is the number of concurrent requests: the store joins concurrent writes.
 const workers = 8
 
-// Ensure creates what is missing and reconciles what differs. It is meant to run before a server says that it
-// is ready, at each start: where nothing is to be done it costs one list of each resource. The client should
-// be one that nothing limits, of a user who may do everything. What is refused, by a webhook that somebody has
-// configured, doesn't keep the rest from being tried; the error is an aggregate of all that failed.
+// Ensure creates missing objects and reconciles those that differ. A server should call it at each start, before it
+// reports that it is ready; if nothing is to be done, the cost is one list of each resource. The client should have no
+// rate limit, and its user all permissions. After an error, such as a refusal by a webhook, Ensure continues with the
+// other objects; the returned error is an aggregate of all errors.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
-	// What is namespaced needs its namespace.
+	// Namespaces must exist before the objects in them.
 	errs := []error{ensureNamespaces(ctx, client)}
 	var tasks []func() error
 	for _, task := range []struct {
@@ -71,8 +71,8 @@ func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config C
 	})
 }
 
-// EnsureTrust tells extension API servers whom to trust: ClientCA and RequestHeader of the config. The ConfigMaps are
-// those of kube-system.
+// EnsureTrust publishes the config's ClientCA and RequestHeader for extension API servers. The argument configMaps must
+// be a client for kube-system.
 func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, config Config) error {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
@@ -80,13 +80,13 @@ func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, con
 	}
 	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
 		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-		merge: func(have *corev1.ConfigMap) { // whose front proxy is known later than at the start
+		merge: func(have *corev1.ConfigMap) { // the certificates of a front proxy may become known only after the start
 			have.Data = with(have.Data, trust.Data)
 		},
 	})
 }
 
-// ensureTokenTracking leaves an existing one alone: it says since when tokens are tracked.
+// ensureTokenTracking doesn't change an existing ConfigMap, because it has the date since which tokens are tracked.
 func ensureTokenTracking(ctx context.Context, configMaps typedv1.ConfigMapInterface) error {
 	_, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -106,13 +106,13 @@ func ensureService(ctx context.Context, client kubernetes.Interface, config Conf
 	want := config.service()
 	return createOrUpdate(ctx, want, object[*corev1.Service]{
 		get: services.Get, create: services.Create, update: services.Update,
-		merge: func(have *corev1.Service) { // the address stays what it is
+		merge: func(have *corev1.Service) { // keep the address
 			have.Spec.Type, have.Spec.Ports = want.Spec.Type, want.Spec.Ports
 		},
 	})
 }
 
-// ensureServiceCIDR leaves an existing one alone: its ranges can't be changed while they are in use.
+// ensureServiceCIDR doesn't change an existing ServiceCIDR: ranges can't be changed while they are in use.
 func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *networkingv1.ServiceCIDR) error {
 	cidrs := client.NetworkingV1().ServiceCIDRs()
 	_, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})
@@ -156,7 +156,7 @@ func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, confi
 	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
 	want := config.endpointSlice()
 	have, err := slices.Get(ctx, want.Name, metav1.GetOptions{})
-	if err == nil && have.AddressType != want.AddressType { // which can't be changed
+	if err == nil && have.AddressType != want.AddressType { // the address type can't be changed
 		if err := slices.Delete(ctx, want.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete endpoint slice %s: %w", want.Name, err)
 		}
@@ -170,10 +170,10 @@ func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, confi
 	})
 }
 
-// asItIs leaves what exists alone.
+// asItIs merges nothing: existing objects stay unchanged.
 func asItIs[P any](P, P) error { return nil }
 
-// with adds labels, or what else has a name, to others.
+// with returns the labels, or another map of strings, with more entries added.
 func with(labels, more map[string]string) map[string]string {
 	merged := maps.Clone(labels)
 	if merged == nil {
@@ -183,7 +183,7 @@ func with(labels, more map[string]string) map[string]string {
 	return merged
 }
 
-// create tolerates that another server was faster.
+// create ignores the error that the object exists: another server may have created it.
 func create[P metav1.Object](ctx context.Context, want P, do func(context.Context, P, metav1.CreateOptions) (P, error)) error {
 	if _, err := do(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create %T %s: %w", want, want.GetName(), err)
@@ -191,7 +191,7 @@ func create[P metav1.Object](ctx context.Context, want P, do func(context.Contex
 	return nil
 }
 
-// object is how one object is read and written, and what of it is reconciled.
+// object reads and writes one object, and reconciles it.
 type object[P metav1.Object] struct {
 	get    func(context.Context, string, metav1.GetOptions) (P, error)
 	create func(context.Context, P, metav1.CreateOptions) (P, error)
@@ -199,8 +199,8 @@ type object[P metav1.Object] struct {
 	merge  func(have P)
 }
 
-// mayBeRace says of an error that another server, which creates the same objects in an etcd that both are
-// on, may have been faster: with the object, or with what it holds, as the address of the Service.
+// mayBeRace tells whether the error may come from another server that uses the same etcd and creates the same objects:
+// it may have created the object, or taken a value such as the Service's address.
 func mayBeRace(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 func createOrUpdate[P interface {

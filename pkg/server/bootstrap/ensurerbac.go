@@ -14,8 +14,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 )
 
-// ensureRBAC creates the default roles and bindings that are missing. It gives existing ones back what
-// somebody took, unless they are annotated not to be touched; what somebody added stays.
+// ensureRBAC creates missing default roles and bindings. It restores rules and subjects that were removed from existing
+// ones, unless an annotation forbids that; added rules and subjects stay.
 func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
 	var tasks []func() error
@@ -85,7 +85,7 @@ func inNamespace[P metav1.Object](namespace string, objects []P) []P {
 	return out
 }
 
-// reconcile creates what is not in the list, and lets merge see to the rest.
+// reconcile creates the objects that the list lacks, and calls merge for the others.
 func reconcile[T any, P interface {
 	*T
 	metav1.Object
@@ -127,7 +127,7 @@ func reconcileSubjects(want, have reconciliation.RoleBinding, modifier reconcili
 	})
 }
 
-// knownRules spares the first request for a role that has just been listed.
+// knownRules saves the first read of a role that has just been listed.
 type knownRules struct {
 	reconciliation.RuleOwnerModifier
 	have reconciliation.RuleOwner
@@ -141,7 +141,7 @@ func (k *knownRules) Get(namespace, name string) (reconciliation.RuleOwner, erro
 	return k.RuleOwnerModifier.Get(namespace, name)
 }
 
-// knownSubjects spares the first request for a binding that has just been listed.
+// knownSubjects saves the first read of a binding that has just been listed.
 type knownSubjects struct {
 	reconciliation.RoleBindingModifier
 	have reconciliation.RoleBinding

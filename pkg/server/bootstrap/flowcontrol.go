@@ -16,13 +16,13 @@ import (
 	typedv1 "k8s.io/client-go/kubernetes/typed/flowcontrol/v1"
 )
 
-// PriorityLevelConfigurations are the default priority levels: the mandatory and the suggested ones. No
-// request waits for its turn by them here; they are what who lists them expects to find.
+// PriorityLevelConfigurations returns the default priority levels: the mandatory and the suggested ones. Clients may
+// expect them in a list; this server doesn't queue requests by them.
 func PriorityLevelConfigurations() []*flowcontrolv1.PriorityLevelConfiguration {
 	return updatedByServer(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations)
 }
 
-// FlowSchemas are the default flow schemas, whose status says that their priority levels exist.
+// FlowSchemas returns the default flow schemas. Their status says that their priority levels exist.
 func FlowSchemas() []*flowcontrolv1.FlowSchema {
 	schemas := updatedByServer(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas)
 	for _, schema := range schemas {
@@ -31,8 +31,7 @@ func FlowSchemas() []*flowcontrolv1.FlowSchema {
 	return schemas
 }
 
-// Dangling is the condition of a FlowSchema that refers to a priority level, as of now: it is dangling if the level
-// doesn't exist.
+// Dangling returns a FlowSchema's condition Dangling, which is true if its priority level doesn't exist.
 func Dangling(level string, exists bool) flowcontrolv1.FlowSchemaCondition {
 	condition := flowcontrolv1.FlowSchemaCondition{
 		Type:               flowcontrolv1.FlowSchemaConditionDangling,
@@ -48,7 +47,7 @@ func Dangling(level string, exists bool) flowcontrolv1.FlowSchemaCondition {
 	return condition
 }
 
-// updatedByServer are copies, which say that their spec is the server's.
+// updatedByServer returns copies with an annotation by which the server may update their spec.
 func updatedByServer[P interface {
 	metav1.Object
 	DeepCopy() P
@@ -62,9 +61,9 @@ func updatedByServer[P interface {
 	return objects
 }
 
-// ensureFlowControl gives suggested levels and schemas their specs again, unless they say that somebody else owns
-// them. Those of the mandatory ones can't be changed, but for the shares of level exempt, which are the operator's:
-// see the documentation of API priority and fairness, maintenance of the objects.
+// ensureFlowControl restores the specs of suggested levels and schemas, unless an annotation gives them to another
+// owner. The specs of mandatory ones can't be changed, except for the shares of the level exempt, which the operator
+// may set. See "maintenance of the objects" in the documentation of API priority and fairness.
 func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	levels, schemas := client.FlowcontrolV1().PriorityLevelConfigurations(), client.FlowcontrolV1().FlowSchemas()
 	haveLevels, err := levels.List(ctx, metav1.ListOptions{})
@@ -93,11 +92,11 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	})
 }
 
-// isServers says whether the server owns the spec of a suggested object: by its annotation, or by its generation
-// where there is none.
+// isServers tells whether the server owns the spec of a suggested object: the annotation decides or, without one, the
+// generation.
 func isServers(have metav1.Object) bool {
 	if name := have.GetName(); name == flowcontrolv1.PriorityLevelConfigurationNameExempt || name == flowcontrolv1.PriorityLevelConfigurationNameCatchAll {
-		return false // mandatory: schemas and levels have the same names
+		return false // mandatory; schemas and levels have the same names
 	}
 	if updated, err := strconv.ParseBool(have.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey]); err == nil {
 		return updated
@@ -105,7 +104,7 @@ func isServers(have metav1.Object) bool {
 	return have.GetGeneration() == 1
 }
 
-// update tolerates that another server was faster.
+// update ignores conflicts and missing objects: another server may have been faster.
 func update[P metav1.Object](ctx context.Context, object P, do func(context.Context, P, metav1.UpdateOptions) (P, error)) error {
 	if _, err := do(ctx, object, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return err
@@ -113,7 +112,7 @@ func update[P metav1.Object](ctx context.Context, object P, do func(context.Cont
 	return nil
 }
 
-// withStatus creates a schema with its status, which takes a second request.
+// withStatus returns a function that creates a schema and then sets its status with a second request.
 func withStatus(schemas typedv1.FlowSchemaInterface) func(context.Context, *flowcontrolv1.FlowSchema, metav1.CreateOptions) (*flowcontrolv1.FlowSchema, error) {
 	return func(ctx context.Context, want *flowcontrolv1.FlowSchema, options metav1.CreateOptions) (*flowcontrolv1.FlowSchema, error) {
 		created, err := schemas.Create(ctx, want, options)

@@ -9,21 +9,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Some default roles and bindings were split off others. A cluster may be older than the split, and an administrator's
-// changes of the older object must count for the newer one as well: it begins as a copy.
+// Some default roles and bindings were once part of others. In a cluster that is older than the split, the new object
+// begins as a copy of the old one, so that an administrator's changes of the old object also apply to the new one.
 var (
-	// aggregatedFrom has, by the name of a role that is aggregated, the role that had its rules until Kubernetes 1.9.
+	// aggregatedFrom maps an aggregated role to the role that had its rules until Kubernetes 1.9.
 	aggregatedFrom = map[string]string{
 		"system:aggregate-to-admin": "admin",
 		"system:aggregate-to-edit":  "edit",
 		"system:aggregate-to-view":  "view",
 	}
-	// splitFrom has, by the name of a binding, the binding that it was a part of until Kubernetes 1.14.
+	// splitFrom maps a binding to the binding that it was part of until Kubernetes 1.14.
 	splitFrom = map[string]string{"system:public-info-viewer": "system:discovery"}
 )
 
-// inherit creates the objects that are missing in the list as copies of those that they were split off, if the list
-// has these, and returns them. The successor of an object is nil if there is nothing to inherit.
+// inherit creates the objects that the list lacks as copies of the objects that they were part of, if the list has
+// those, and returns the copies. Successor returns nil if the copy would have no use.
 func inherit[T any, P interface {
 	*T
 	metav1.Object
@@ -43,7 +43,7 @@ func inherit[T any, P interface {
 		}
 		object, err := do(ctx, want, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			continue // another server was faster, with the same copy
+			continue // another server has created the same copy
 		}
 		if err != nil {
 			return nil, fmt.Errorf("create %T %s as a copy of %s: %w", want, name, origin, err)
@@ -53,7 +53,7 @@ func inherit[T any, P interface {
 	return created, nil
 }
 
-// inheritRules copies a role, unless it has been aggregated already.
+// inheritRules copies a role. It returns nil if the role is an aggregated one.
 func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	if of.AggregationRule != nil {
 		return nil
@@ -71,7 +71,7 @@ func inheritSubjects(name string, of *rbacv1.ClusterRoleBinding) *rbacv1.Cluster
 	return nil
 }
 
-// inheritMeta copies labels and annotations, with which an administrator keeps an object from being reconciled.
+// inheritMeta copies labels and annotations: an administrator's annotation may forbid that the object is reconciled.
 func inheritMeta(name string, of metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: of.GetLabels(), Annotations: of.GetAnnotations()}
 }

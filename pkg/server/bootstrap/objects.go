@@ -23,33 +23,33 @@ import (
 )
 
 const (
-	// authenticationConfigMap tells extension API servers whom to trust.
+	// authenticationConfigMap has the certificates with which extension API servers authenticate requests.
 	authenticationConfigMap = "extension-apiserver-authentication"
-	// tokenTrackingConfigMap says since when the use of legacy tokens is recorded.
+	// tokenTrackingConfigMap has the date since which the use of legacy tokens is recorded.
 	tokenTrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
-	// apiService is the Service of the API, its Endpoints and EndpointSlice, and the default ServiceCIDR.
+	// apiService is the name of the Service of the API, its Endpoints and EndpointSlice, and the default ServiceCIDR.
 	apiService = "kubernetes"
 )
 
-// Config is what of a server shows in the objects.
+// Config has the settings of a server on which the objects depend.
 type Config struct {
-	// ServiceCIDRs are the ranges of service addresses, the primary first; one or two, of different families.
+	// ServiceCIDRs are the ranges of service addresses: one, or two of different families, the primary first.
 	ServiceCIDRs []netip.Prefix
 	// SecurePort is the port that the server listens on.
 	SecurePort int32
-	// AdvertiseAddress is where the server can be reached, for the endpoints of the Service. The loopback is
-	// not what others reach it by, so where there is no other, and with --endpoint-reconciler-type=none, it is the
-	// zero address: the Service has no endpoints then.
+	// AdvertiseAddress is the server's address in the endpoints of the Service. It is the zero address if clients
+	// elsewhere can't reach the server, or with --endpoint-reconciler-type=none: the Service has no endpoints then.
 	AdvertiseAddress netip.Addr
-	// ClientCA and RequestHeader are what extension API servers authenticate by. Either may be nil.
+	// ClientCA and RequestHeader are the certificates with which extension API servers authenticate requests. Either
+	// may be nil.
 	ClientCA      dynamiccertificates.CAContentProvider
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
-	// Served says whether a resource is served: what isn't (--runtime-config) has no objects. Nil says that
-	// all are.
+	// Served tells whether a resource is served. Objects of other resources, which --runtime-config turns off, are left
+	// out. Nil means that all resources are served.
 	Served func(schema.GroupVersionResource) bool
 }
 
-// served says whether all of some resources are.
+// served tells whether all of the resources are served.
 func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	for _, resource := range resources {
 		if c.Served != nil && !c.Served(resource) {
@@ -59,7 +59,7 @@ func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	return true
 }
 
-// The resources that can be turned off without an API server being of no use.
+// The resources that can be turned off: an API server is of use without them.
 var (
 	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
 	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")
@@ -76,7 +76,7 @@ func resourcesOf(gv schema.GroupVersion, names ...string) []schema.GroupVersionR
 	return resources
 }
 
-// rbacObjects are most of the objects, and the same for every server.
+// rbacObjects returns the roles and bindings, which are the same for every server, and most of the objects.
 var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	objects := appendAll(nil, ClusterRoles())
 	objects = appendAll(objects, ClusterRoleBindings())
@@ -84,8 +84,8 @@ var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	return appendAll(objects, RoleBindings())
 })
 
-// Objects are all the objects but [Service], in an order in which they can be created. Servers share some of
-// them: who changes one changes a copy.
+// Objects returns all objects except [Service], in an order in which they can be created. Servers share some of them:
+// callers must change only copies.
 func Objects(config Config) ([]runtime.Object, error) {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
@@ -115,8 +115,8 @@ func Objects(config Config) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// Service is the Service of the API, whose address must be in a range that the server knows of. It is nil if
-// the API has none.
+// Service returns the Service of the API, or nil if the API has none. Its address must be in a range that the server
+// knows.
 func Service(config Config) *corev1.Service {
 	if !config.hasService() {
 		return nil
@@ -124,7 +124,7 @@ func Service(config Config) *corev1.Service {
 	return config.service()
 }
 
-// hasService says whether the API is a Service, which takes an address from a range.
+// hasService tells whether the API has a Service, which needs an address of a range.
 func (c Config) hasService() bool { return len(c.ServiceCIDRs) > 0 && c.served(serviceCIDRs...) }
 
 func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {
@@ -134,7 +134,7 @@ func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Obj
 	return to
 }
 
-// Namespaces are those that every cluster has.
+// Namespaces returns the system namespaces.
 func Namespaces() []*corev1.Namespace {
 	var namespaces []*corev1.Namespace
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
@@ -143,7 +143,7 @@ func Namespaces() []*corev1.Namespace {
 	return namespaces
 }
 
-// PriorityClasses are those of a cluster's own pods.
+// PriorityClasses returns the system priority classes.
 func PriorityClasses() []*schedulingv1.PriorityClass {
 	preempt := corev1.PreemptLowerPriority
 	return []*schedulingv1.PriorityClass{
@@ -176,7 +176,7 @@ func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
 	return cidr
 }
 
-// service has the first address of the primary range, as all clusters have it.
+// service returns the Service with the first address of the primary range, as in every cluster.
 func (c Config) service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -230,7 +230,7 @@ func (c Config) endpointSlice() *discoveryv1.EndpointSlice {
 	}
 }
 
-// authenticationConfigMap is what k8s.io/apiserver's delegated authentication reads.
+// authenticationConfigMap returns the ConfigMap that k8s.io/apiserver's delegated authentication reads.
 func (c Config) authenticationConfigMap() (*corev1.ConfigMap, error) {
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap},
@@ -248,7 +248,7 @@ func (c Config) authenticationConfigMap() (*corev1.ConfigMap, error) {
 			"requestheader-extra-headers-prefix": proxy.ExtraHeaderPrefixes.Value(),
 			"requestheader-allowed-names":        proxy.AllowedClientNames.Value(),
 		} {
-			// Readers take an empty list for one that is set.
+			// Readers expect an empty list where a setting is missing, rather than null.
 			serialized, err := json.Marshal(append([]string{}, slices.Clone(values)...))
 			if err != nil {
 				return nil, fmt.Errorf("serialize %s: %w", key, err)

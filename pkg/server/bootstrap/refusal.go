@@ -9,8 +9,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// IsRefusal says whether all that failed was refused, or couldn't be judged because a webhook failed. A store
-// that fails is none of it: nothing is known of what is there then.
+// IsRefusal tells whether all parts of an error are refusals, or failures of a webhook that should decide. It returns
+// false for a failure of the store, which doesn't show what is stored.
 func IsRefusal(err error) bool {
 	return err != nil && utilerrors.FilterOut(err, func(err error) bool {
 		var answer apierrors.APIStatus

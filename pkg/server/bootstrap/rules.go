@@ -7,17 +7,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Verbs that roles are made of.
+// The verbs of roles.
 const (
 	read      = "get list watch"
 	readWrite = "create delete deletecollection get list patch update watch"
 	write     = "create delete deletecollection patch update"
 )
 
-// core is how the group without a name is written in the tables below.
+// core stands for the group without a name in the tables of roles.
 const core = "core"
 
-// allow is a rule for resources. Each argument is a list, separated by blanks; names limit it to these objects.
+// allow returns a rule for resources. Each argument is a list, separated by blanks; names limit the rule to these
+// objects.
 func allow(verbs, groups, resources string, names ...string) rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{Verbs: words(verbs), APIGroups: words(groups), Resources: words(resources), ResourceNames: names}
 	for i, group := range rule.APIGroups {
@@ -29,12 +30,12 @@ func allow(verbs, groups, resources string, names ...string) rbacv1.PolicyRule {
 	return rule
 }
 
-// paths is a rule for URLs that are no resources.
+// paths returns a rule for URLs that aren't resources.
 func paths(urls string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: words(urls)}
 }
 
-// recordEvents is what whoever records events needs.
+// recordEvents returns the rule for recording events.
 func recordEvents() rbacv1.PolicyRule {
 	return allow("create patch update", "core events.k8s.io", "events")
 }

@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reasonTimeout bounds how long Await asks why a check fails.
+// reasonTimeout limits the time in which Await asks for the reasons of a failing check.
 const reasonTimeout = 30 * time.Second
 
-// Client asks a server for its health.
+// Client reads a server's health checks.
 type Client struct {
 	REST rest.Interface
-	// OfEncryption names the flag by which what is stored is encrypted in an error about that.
+	// OfEncryption adds the flag of the encryption of stored objects to an error about encryption.
 	OfEncryption func(error) error
 }
 
-// Await waits until the health check at a path is content.
+// Await waits until the health check at a path succeeds.
 func (s Client) Await(ctx context.Context, check string) error {
 	var answer []byte
 	var last error
@@ -48,10 +48,11 @@ func (s Client) get(ctx context.Context, check string) ([]byte, error) {
 	return s.REST.Get().RequestURI(check).Do(ctx).Raw()
 }
 
-// failedCheck is a line of what a health check answers of those that it consists of.
+// failedCheck matches the line of a failed check in the response of a check that consists of several.
 var failedCheck = regexp.MustCompile(`(?m)^\[-\](\S+) failed`)
 
-// whyUnhealthy asks those that have failed by their own paths: a check that consists of several withholds their reasons.
+// whyUnhealthy asks each failed check for its reason at its own path: a check that consists of several doesn't give
+// reasons.
 func (s Client) whyUnhealthy(ctx context.Context, check string, answer []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 	defer cancel()

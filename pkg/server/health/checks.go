@@ -1,7 +1,7 @@
 // Package health has the health checks of a server, and waits for them.
 //
-// [NewBootstrapped] makes the check of what every cluster has, and [Client] waits. Don't use the package for what may
-// be checked without a server, such as a file: see package files.
+// [NewBootstrapped] makes the check of the bootstrap objects, and [Client] waits for checks. Don't use the package for
+// checks that need no server, such as those of a file: see package files.
 package health
 
 import (
@@ -21,8 +21,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// bootstrapHooks are the names that kube-apiserver gives to the creation of a part of what every cluster has, and
-// a resource of that part: one that isn't served has no such check there either.
+// bootstrapHooks are kube-apiserver's names of the steps that create bootstrap objects, each with a resource of the
+// step. A step whose resource isn't served has no check, as in kube-apiserver.
 var bootstrapHooks = []struct {
 	name    string
 	creates schema.GroupVersionResource
@@ -37,13 +37,13 @@ var bootstrapHooks = []struct {
 	{"poststarthook/start-kubernetes-service-cidr-controller", networkingv1.SchemeGroupVersion.WithResource("servicecidrs")},
 }
 
-// Bootstrapped is a health check that fails until what every cluster has is there.
+// Bootstrapped is a health check that fails until the bootstrap objects exist.
 type Bootstrapped struct{ created chan struct{} }
 
 // NewBootstrapped returns a check that fails.
 func NewBootstrapped() Bootstrapped { return Bootstrapped{make(chan struct{})} }
 
-// Created makes the check succeed. It is called once.
+// Created makes the check succeed. It must be called once.
 func (b Bootstrapped) Created() { close(b.created) }
 
 // Done is closed when Created is called.
@@ -58,8 +58,8 @@ func (b Bootstrapped) check(*http.Request) error {
 	}
 }
 
-// AddTo adds the check under the names of kube-apiserver: a client that finds the server healthy finds the namespaces and
-// roles too. They are created at one go, so all the names stand for the same check.
+// AddTo adds the check under kube-apiserver's names, so that namespaces and roles exist once a client finds the server
+// healthy. All objects are created in one step, so all names have the same check.
 func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.GroupVersionResource) bool) {
 	config.AddHealthChecks(healthz.NamedCheck("bootstrap", b.check))
 	for _, hook := range bootstrapHooks {
@@ -69,16 +69,16 @@ func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.
 	}
 }
 
-// AddLoopback adds kube-apiserver's check of its own client to /healthz and /livez, as there. The client of
-// kube-apiserver fails once the certificate that it is served has expired. The client of this server needs none, so that
-// the check fails only while the server doesn't serve its own requests.
+// AddLoopback adds kube-apiserver's check of its own client to /healthz and /livez. In kube-apiserver, the check fails
+// once the certificate for that client has expired. This server's own client needs no certificate: the check fails only
+// while the server doesn't serve its own requests.
 func AddLoopback(config *genericapiserver.Config, serves func() error) {
 	check := healthz.NamedCheck("loopback-serving-certificate", func(*http.Request) error { return serves() })
 	config.AddHealthzChecks(check)
 	config.AddLivezChecks(check)
 }
 
-// Started is the path of the health check of what the library starts, without what depends on etcd.
+// Started returns the path of the health check of the library's parts, without the checks that depend on etcd.
 func Started() string {
 	exclude := url.Values{"exclude": {"etcd", "bootstrap"}}
 	for _, hook := range bootstrapHooks {
@@ -87,8 +87,7 @@ func Started() string {
 	return "/livez?" + exclude.Encode()
 }
 
-// ReplaceLog puts a health check of our own in the place of the library's "log", which
-// starts a goroutine that outlives every server.
+// ReplaceLog replaces the library's health check "log", which starts a goroutine that outlives every server.
 func ReplaceLog(config *genericapiserver.Config) {
 	own := healthz.NamedCheck(healthz.LogHealthz.Name(), logFlushes)
 	for _, checks := range []*[]healthz.HealthChecker{&config.HealthzChecks, &config.LivezChecks, &config.ReadyzChecks} {
@@ -99,7 +98,7 @@ func ReplaceLog(config *genericapiserver.Config) {
 	}
 }
 
-// logFlushes fails when nobody can log any more.
+// logFlushes fails if the log can't be flushed.
 func logFlushes(r *http.Request) error {
 	flushed := make(chan struct{})
 	go func() {

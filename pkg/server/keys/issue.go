@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// IssuePath is where the server's authority issues serving certificates, for webhooks: a certificate
-	// request in PEM is posted to it, and the certificate with that of the authority is the answer. Who may do that may
-	// post to a nonResourceURL of this path.
+	// IssuePath is the path at which the server's authority issues serving certificates for webhooks. The body of a
+	// POST is a certificate request in PEM; the response is the certificate, followed by that of the authority. Users
+	// need the permission to post to this nonResourceURL.
 	IssuePath = "/miniapi/v1/servingcertificates"
 
-	// requestBytes is more than a certificate request has.
+	// requestBytes is the size limit, more than any certificate request has.
 	requestBytes = 64 << 10
 )
 
-// Issuer is a handler of IssuePath.
+// Issuer returns the handler of IssuePath.
 func Issuer(authority *pki.Authority, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		chain, err := issue(authority, w, req)

@@ -1,7 +1,6 @@
-// Package keys has the keys and certificates of one server: where they are kept, and what the server's authority issues to
-// webhooks.
+// Package keys has the keys and certificates of one server: it stores them, and issues certificates to webhooks.
 //
-// [StoreOf] is the way in. Don't use the package for the format of what is kept: that is package pki's.
+// [StoreOf] is the way in. Don't use the package for the format of the stored files: package pki has that.
 package keys
 
 import (
@@ -22,20 +21,20 @@ import (
 // authorityName is the common name of the server's own authority.
 const authorityName = "miniapi"
 
-// keysFolder is the folder in a data folder in which keys are kept.
+// keysFolder is the name of the folder for keys in a data folder.
 const keysFolder = "pki"
 
-// Store is where keys outlive a server: the folder of --cert-dir, or else that of --data-dir. The zero value keeps
-// nothing.
+// Store keeps keys beyond the end of a server, in the folder of --cert-dir or else in that of --data-dir. The zero
+// value keeps nothing.
 type Store struct {
 	*pki.Store
 	// flag is the flag that names the folder, for errors.
 	flag string
-	// dataDir is the data folder that the folder is in, "" for one of its own.
+	// dataDir is the data folder around the folder, or "".
 	dataDir string
 }
 
-// StoreOf returns the store of the values of the flags.
+// StoreOf returns the store for the values of the two flags.
 func StoreOf(certDir, dataDir string) Store {
 	if certDir != "" {
 		return Store{Store: pki.NewStore(certDir), flag: "--cert-dir " + certDir}
@@ -53,8 +52,8 @@ func (s Store) failed(err error) error {
 	return fmt.Errorf("%s: %w", s.flag, err)
 }
 
-// Kept returns the authority that is kept, for what is to be issued without a server. It makes the authority, and the
-// data folder, if there are none yet.
+// Kept returns the stored authority, with which certificates can be issued without a server. It makes the authority,
+// and the data folder, if they don't exist.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
 		return nil, errors.New("neither --cert-dir nor --data-dir says where an authority is kept")
@@ -90,8 +89,8 @@ func (s Store) SigningKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// Serving gives a server that has no serving certificate one of its own authority. That in --cert-dir is read again when
-// another server that shares the folder replaces it.
+// Serving sets the serving certificate of a server that has none: one of its own authority. The files in --cert-dir are
+// read again when another server that shares the folder replaces them.
 func (s Store) Serving(authority *pki.Authority, names pki.Names, serving *genericoptions.SecureServingOptions) error {
 	pair, err := s.Store.Serving(authority, names)
 	if err != nil {

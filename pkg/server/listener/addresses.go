@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// PublicAddress is what clients elsewhere reach the server by: where it is bound to,
-// or the host's own address of that family if that is all of them.
+// PublicAddress returns the address by which clients elsewhere reach the server: the bound address, or the host's own
+// address of the same family if the server listens on all addresses.
 func PublicAddress(bound net.IP) net.IP {
 	if bound.IsUnspecified() {
 		return hostAddress(bound)
@@ -21,8 +21,8 @@ func PublicAddress(bound net.IP) net.IP {
 	return bound
 }
 
-// hostAddress is the host's own address, in place of one that is unspecified or the loopback; that one if the
-// host has none of its family.
+// hostAddress returns the host's own address, for an unspecified or loopback address. It returns the argument if the
+// host has no address of its family.
 func hostAddress(bound net.IP) net.IP {
 	if host, err := utilnet.ResolveBindAddress(bound); err == nil && netutils.IsIPv6(host) == netutils.IsIPv6(bound) {
 		return host
@@ -30,25 +30,25 @@ func hostAddress(bound net.IP) net.IP {
 	return bound
 }
 
-// Addresses say by which addresses clients reach a server.
+// Addresses are the settings from which the server's addresses for clients follow.
 type Addresses struct {
 	// Bound is the address that the server listens on.
 	Bound net.IP
 	// Public is the address by which clients elsewhere reach the server.
 	Public net.IP
-	// Advertise is the value of --advertise-address, nil without the flag.
+	// Advertise is the value of --advertise-address, or nil.
 	Advertise net.IP
-	// AdvertiseHost stands for the host's own address in the place of the loopback.
+	// AdvertiseHost replaces the loopback by the host's own address in the endpoints.
 	AdvertiseHost bool
-	// External is the value of --external-hostname, "" without the flag.
+	// External is the value of --external-hostname, or "".
 	External string
 	// ServiceRange is the range of cluster IPs.
 	ServiceRange *net.IPNet
 }
 
-// Advertised is the address of the endpoints of the service "kubernetes", nil if it has none. Endpoints can't have a
-// loopback address. kube-apiserver gives them the host's own in its place, though it doesn't listen there, and a server
-// with AdvertiseHost does the same.
+// Advertised returns the address in the endpoints of the service "kubernetes", or nil if the service has none. A
+// loopback address isn't valid in endpoints. kube-apiserver replaces it by the host's own address, though it doesn't
+// listen there; a server with AdvertiseHost does the same.
 func (a Addresses) Advertised() net.IP {
 	public := a.Public
 	if a.AdvertiseHost && public.IsLoopback() && !a.Advertise.IsLoopback() {
@@ -60,7 +60,7 @@ func (a Addresses) Advertised() net.IP {
 	return public
 }
 
-// Names are the names and addresses that clients reach the server by, those of the service "kubernetes" included.
+// Names returns the names and addresses by which clients reach the server, including those of the service "kubernetes".
 func (a Addresses) Names() (pki.Names, error) {
 	hosts := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	if name, err := os.Hostname(); err == nil {

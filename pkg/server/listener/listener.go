@@ -1,7 +1,7 @@
-// Package listener takes the port of a server, knows the connections to it, and ends them when the server has answered its
-// last request. It also says by which addresses clients reach the server.
+// Package listener opens the port of a server, and closes the connections once the server has answered its last
+// request. It also finds out the addresses by which clients reach the server.
 //
-// [Open] and [New] are the way in. Don't use the package for the connections of a server to others: see package webhooks.
+// [Open] and [New] are the way in. Don't use the package for the server's connections to others: see package webhooks.
 package listener
 
 import (
@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// answerGrace is how long a connection may stay open after the last request on it was answered, for its
-// client to read the answer. The client of one that is told to go away closes it then.
+// answerGrace is the time for which a connection stays open after its last response, so that its client can read the
+// response. A client that was told to go away closes the connection in that time.
 const answerGrace = 100 * time.Millisecond
 
-// Listener knows its open connections, so that a server that has answered its last
-// request can end at once: HTTP/2 would give every idle client a second to react.
+// Listener records its open connections, so that a server can end as soon as it has answered its last request: HTTP/2
+// would wait a second for every idle client.
 type Listener struct {
 	net.Listener
-	yield func() // before each write, if there is one
+	yield func() // called before each write; may be nil
 
 	mu sync.Mutex
-	// open has the connections by their clients' addresses.
+	// open maps addresses of clients to their connections.
 	open map[string]*connection
-	// LongRunning tells requests that run until somebody ends them, and have no answer to wait for. It is set before the
-	// first request.
+	// LongRunning tells whether a request runs until its client or the server ends it, so that there is no response to
+	// wait for. It must be set before the first request.
 	LongRunning func(*http.Request) bool
-	// stopping says that connections get no more requests but those they have.
+	// stopping is set by Stop, closed by CloseConnections.
 	stopping, closed bool
 }
 
@@ -37,14 +37,14 @@ func New(l net.Listener, yield func()) *Listener {
 	return &Listener{Listener: l, yield: yield, open: map[string]*connection{}}
 }
 
-// connection takes itself off its listener's list when it is closed.
+// connection removes itself from its listener's map when it is closed.
 type connection struct {
 	net.Conn
 	listener *Listener
 	once     sync.Once
 	ended    chan struct{}
-	// requests are those being served, and answering says that one of them was to be answered when the stop
-	// began or later.
+	// requests are those being served. answering is set if at least one of them, since the stop began, was to be
+	// answered.
 	requests  map[*http.Request]struct{}
 	answering bool
 }
@@ -66,7 +66,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Serving notes the requests of each connection.
+// Serving returns a handler that records the requests of each connection.
 func (l *Listener) Serving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if c := l.begin(req); c != nil {
@@ -76,7 +76,7 @@ func (l *Listener) Serving(next http.Handler) http.Handler {
 	})
 }
 
-// begin returns the connection of a request, nil if it is one of the server's own.
+// begin returns the connection of a request, or nil if the server itself has made the request.
 func (l *Listener) begin(req *http.Request) *connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *Listener) finish(c *connection, req *http.Request) {
 	delete(c.requests, req)
 }
 
-// Stop is called before the server tells clients to go away.
+// Stop must be called before the server tells clients to go away.
 func (l *Listener) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,8 +106,8 @@ func (l *Listener) Stop() {
 	}
 }
 
-// CloseConnections closes every connection, and those that are still to come. It is called when the last
-// request was handled; those whose answers may not be sent yet get a moment.
+// CloseConnections closes all connections, including later ones. It must be called after the last request. A connection
+// whose response may not have been sent yet is closed after answerGrace.
 func (l *Listener) CloseConnections() {
 	l.mu.Lock()
 	open := l.open
@@ -132,7 +132,7 @@ func (l *Listener) CloseConnections() {
 	answering.Wait()
 }
 
-// Write sends what HTTP/2 has ready. What becomes ready before it returns goes with the next write.
+// Write writes the data that HTTP/2 has ready. Data that becomes ready during the yield is part of the next write.
 func (c *connection) Write(p []byte) (int, error) {
 	if yield := c.listener.yield; yield != nil {
 		yield()

@@ -11,8 +11,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// Open takes the port, or a free one if it is 0, which the library takes to
-// mean "don't serve". A listener that is there already stays.
+// Open opens the port. If the port is 0, it opens a free one: the library would take 0 to mean "don't serve". A
+// listener that is already set stays.
 func Open(serving *genericoptions.SecureServingOptions) error {
 	if serving.Listener != nil {
 		return nil
@@ -35,7 +35,7 @@ func Open(serving *genericoptions.SecureServingOptions) error {
 	return fmt.Errorf("--bind-address %s --secure-port %d: %w%s", serving.BindAddress, serving.BindPort, err, advice)
 }
 
-// shareListener leaves it to the library to open a port that others may open too.
+// shareListener lets the library open a port that other processes may open too.
 func shareListener(serving *genericoptions.SecureServingOptions) error {
 	var info *genericapiserver.SecureServingInfo
 	alone := genericoptions.SecureServingOptions{BindAddress: serving.BindAddress, BindPort: serving.BindPort, PermitPortSharing: true}

@@ -1,5 +1,5 @@
-// Package requestlog tells of the requests of clients when they are answered. Don't use it for what a request changed:
-// that is for package audit.
+// Package requestlog reports each request of a client when it has been answered. Don't use it to find out what a
+// request changed: see package audit.
 package requestlog
 
 import (
@@ -20,30 +20,30 @@ import (
 
 // Request is a request that was answered.
 type Request struct {
-	// Received is when the request came, and Took is the time until it was answered or its watch ended.
+	// Received is the time when the request came. Took is the time until its response, or the end of its watch.
 	Received time.Time
 	Took     time.Duration
-	// Verb is that of the API, such as list, or that of HTTP for a path that is no resource's.
+	// Verb is the verb of the API, such as list, or the HTTP method for a path that isn't a resource's.
 	Verb string
 	// URI is the path and the query.
 	URI string
-	// Code is the HTTP status of the answer, 101 for a connection that was upgraded.
+	// Code is the HTTP status of the response, 101 for an upgraded connection.
 	Code int
-	// User is the name of the authenticated user, "" if there is none. As is the user that the request asks to be
-	// served as, "" if it doesn't.
+	// User is the name of the authenticated user, or "". As is the name of the user that the request impersonates, or
+	// "".
 	User, As string
-	// UserAgent is what the client calls itself.
+	// UserAgent is the client's User-Agent.
 	UserAgent string
 }
 
-// authenticatedName is the name of the user of a request. The authenticator may be in another goroutine when the
-// request has timed out.
+// authenticatedName is the name of a request's user. It is atomic because the authenticator may run in another
+// goroutine when the request has timed out.
 type authenticatedName struct{ atomic.Pointer[string] }
 
 type authenticatedNameKey struct{}
 
-// Handler is a handler chain that tells log of the requests of clients, but not of the server's own. It leaves the chain
-// as it is if log is nil. The chain authenticates with an Authenticator.
+// Handler returns a handler that calls log for each request of a client, but not for the server's own. If log is nil,
+// it returns the chain. The chain must authenticate with an Authenticator.
 func Handler(chain http.Handler, config *genericapiserver.Config, log func(Request)) http.Handler {
 	if log == nil {
 		return chain
@@ -59,7 +59,7 @@ func Handler(chain http.Handler, config *genericapiserver.Config, log func(Reque
 		if info, err := config.RequestInfoResolver.NewRequestInfo(req); err == nil {
 			told.Verb = info.Verb
 		}
-		defer func() { // also if the handler panics to cut the connection
+		defer func() { // even if the handler panics to cut the connection
 			told.Took, told.Code = time.Since(told.Received), recorded.code
 			if user := name.Load(); user != nil {
 				told.User = *user
@@ -70,7 +70,7 @@ func Handler(chain http.Handler, config *genericapiserver.Config, log func(Reque
 	})
 }
 
-// Authenticator notes the user of a request, whether the request is served or not.
+// Authenticator records the user of each request, even of those that are refused later.
 type Authenticator struct{ authenticator.Request }
 
 // AuthenticateRequest implements authenticator.Request.
@@ -82,7 +82,7 @@ func (a Authenticator) AuthenticateRequest(req *http.Request) (*authenticator.Re
 	return response, ok, err
 }
 
-// codeRecorder keeps the status of an answer.
+// codeRecorder records the status of the response.
 type codeRecorder struct {
 	http.ResponseWriter
 	code int

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// leeway is how far the clocks of issuer and verifier may be apart.
+	// leeway is the accepted difference between the clocks of issuer and verifier.
 	leeway = time.Minute
-	// staleTokenAnnotation marks the use of a token whose asked-for lifetime is over in the audit log.
+	// staleTokenAnnotation marks, in the audit log, the use of a token after the lifetime that was asked for.
 	staleTokenAnnotation = "authentication.k8s.io/stale-token"
 	// legacyIssuer is the iss claim of tokens that are kept in Secrets.
 	legacyIssuer = "kubernetes/serviceaccount"
 )
 
-// ObjectGetter reads the objects that tokens are bound to. A client of client-go's is one.
+// ObjectGetter reads the objects that tokens are bound to. A client of client-go implements it.
 type ObjectGetter interface {
 	corev1client.ServiceAccountsGetter
 	corev1client.PodsGetter
@@ -33,19 +33,20 @@ type ObjectGetter interface {
 	corev1client.NodesGetter
 }
 
-// Authenticator accepts tokens that a [TokenGenerator], or a token controller with Secrets, has signed.
+// Authenticator accepts tokens that were signed by a [TokenGenerator], or by a token controller that keeps them in
+// Secrets.
 type Authenticator struct {
-	// Issuers are the iss claims that are accepted.
+	// Issuers are the accepted iss claims.
 	Issuers []string
 	// Keys verify the signatures.
 	Keys KeySet
-	// Audiences are those of the API server: a token must be for one of them, or for one of those that
-	// the caller asks for.
+	// Audiences are those of the API server. A token must have one of them, or one of those in the context of
+	// AuthenticateToken.
 	Audiences authenticator.Audiences
 	// Objects reads accounts, pods, secrets and nodes.
 	Objects ObjectGetter
-	// LookupLegacy asks that a legacy token's Secret still holds it (--service-account-lookup). Tokens of
-	// the TokenRequest API are looked up always.
+	// LookupLegacy makes the authenticator check that a legacy token's Secret still has the token
+	// (--service-account-lookup). The objects of TokenRequest tokens are always checked.
 	LookupLegacy bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -53,8 +54,8 @@ type Authenticator struct {
 
 var _ authenticator.Token = (*Authenticator)(nil)
 
-// AuthenticateToken has no opinion on tokens of other issuers, and errors for those of its own that are not,
-// or no longer, valid.
+// AuthenticateToken has no opinion on tokens of other issuers, and returns an error for invalid and expired tokens of
+// its own.
 func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	unverified := &claims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, unverified)
@@ -86,8 +87,8 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*a
 	return &authenticator.Response{User: account.UserInfo(), Audiences: audiences}, true, nil
 }
 
-// verify checks the signature against each key that may have made it. Nothing is returned for a key that is
-// not known: another authenticator may know it.
+// verify checks the signature with each key that the kid allows. If no key is known, it returns nothing: another
+// authenticator may know the key.
 func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	var errs []error
 	for _, key := range a.Keys.named(kid) {
@@ -103,11 +104,11 @@ func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	return nil, errors.Join(errs...)
 }
 
-// audiences are those that the token and the caller have in common.
+// audiences returns the audiences that both the token and the caller have.
 func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, legacy bool) (authenticator.Audiences, error) {
 	offered := authenticator.Audiences(token)
 	if len(offered) == 0 && legacy {
-		offered = a.Audiences // made before audiences were
+		offered = a.Audiences // legacy tokens have no audiences
 	}
 	wanted, ok := authenticator.AudiencesFrom(ctx)
 	if !ok {
@@ -120,7 +121,7 @@ func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, l
 	return common, nil
 }
 
-// validate checks the times of a token of the TokenRequest API, and that the objects it is bound to live.
+// validate checks the times of a TokenRequest token, and that the objects that it is bound to still exist.
 func (a *Authenticator) validate(ctx context.Context, _ string, token *claims) (*serviceaccount.ServiceAccountInfo, error) {
 	now := a.now()
 	if err := validateTimes(token, now); err != nil {
@@ -178,7 +179,7 @@ func validateTimes(token *claims, now time.Time) error {
 	return nil
 }
 
-// boundObject is one of the objects that a token ends with.
+// boundObject is an object with which a token ends.
 type boundObject struct {
 	name string
 	ref  *reference
@@ -189,7 +190,7 @@ func (a *Authenticator) bound(private *kubernetesClaims) []boundObject {
 	var get metav1.GetOptions
 	node := private.Node
 	if private.Pod != nil {
-		node = nil // the pod's end is the token's, whatever became of its node
+		node = nil // a token for a pod ends with the pod, not with the node
 	}
 	return []boundObject{
 		{"service account", &private.ServiceAccount, func(ctx context.Context, name string) (metav1.Object, error) {

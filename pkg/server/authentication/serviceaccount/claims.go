@@ -5,14 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// claims is the payload of a token: the registered claims of RFC 7519 and what Kubernetes adds.
+// claims is the payload of a token: the registered claims of RFC 7519 and those of Kubernetes.
 type claims struct {
 	jwt.RegisteredClaims
 	legacyClaims
 	Kubernetes *kubernetesClaims `json:"kubernetes.io,omitempty"`
 }
 
-// kubernetesClaims name the account and what the token is bound to.
+// kubernetesClaims name the account and the objects that the token is bound to.
 type kubernetesClaims struct {
 	Namespace      string           `json:"namespace,omitempty"`
 	Node           *reference       `json:"node,omitempty"`
@@ -22,7 +22,7 @@ type kubernetesClaims struct {
 	WarnAfter      *jwt.NumericDate `json:"warnafter,omitempty"`
 }
 
-// reference pins an object: another one of the same name has another UID.
+// reference identifies one object: a later object of the same name has another UID.
 type reference struct {
 	Name string `json:"name,omitempty"`
 	UID  string `json:"uid,omitempty"`
@@ -32,7 +32,7 @@ func referenceTo(object metav1.Object) reference {
 	return reference{Name: object.GetName(), UID: string(object.GetUID())}
 }
 
-// legacyClaims are those of a token that is kept in a Secret of type kubernetes.io/service-account-token.
+// legacyClaims are the claims of a token in a Secret of type kubernetes.io/service-account-token.
 type legacyClaims struct {
 	Namespace          string `json:"kubernetes.io/serviceaccount/namespace,omitempty"`
 	SecretName         string `json:"kubernetes.io/serviceaccount/secret.name,omitempty"`

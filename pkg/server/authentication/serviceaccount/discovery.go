@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// ConfigurationPath is where the OpenID provider's configuration is served.
+	// ConfigurationPath is the path of the OpenID provider's configuration.
 	ConfigurationPath = "/.well-known/openid-configuration"
-	// JWKSPath is where the public keys are served.
+	// JWKSPath is the path of the public keys.
 	JWKSPath = "/openid/v1/jwks"
 )
 
-// Discovery is what an OpenID relying party needs to verify service account tokens (KEP-1393).
+// Discovery serves the documents with which an OpenID relying party verifies service account tokens (KEP-1393).
 type Discovery struct {
 	configuration, keys []byte
 }
 
-// providerConfiguration is the subset of the OpenID provider's metadata that has a meaning here.
+// providerConfiguration is the part of the OpenID provider's metadata that applies to Kubernetes.
 type providerConfiguration struct {
 	Issuer        string   `json:"issuer"`
 	JWKSURI       string   `json:"jwks_uri"`
@@ -33,7 +33,7 @@ type providerConfiguration struct {
 	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// jsonWebKey is a public key as RFC 7517 has it.
+// jsonWebKey is a public key in the form of RFC 7517.
 type jsonWebKey struct {
 	Use       string `json:"use"`
 	Type      string `json:"kty"`
@@ -46,8 +46,8 @@ type jsonWebKey struct {
 	E         string `json:"e,omitempty"`
 }
 
-// NewDiscovery needs an https issuer: relying parties accept no other. The keys' address is jwksURI or, if it
-// is empty, this server's own at externalAddress (host:port).
+// NewDiscovery makes the documents. The issuer must be an https URL, because relying parties accept no other. The URL
+// of the keys is jwksURI or, if that is empty, a URL of this server at externalAddress (host:port).
 func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discovery, error) {
 	if parsed, err := url.Parse(issuer); err != nil || parsed.Scheme != "https" {
 		return nil, fmt.Errorf("service account issuer %q can't be discovered: it is not an https URL", issuer)
@@ -58,7 +58,7 @@ func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discov
 	configuration := providerConfiguration{
 		Issuer:        issuer,
 		JWKSURI:       jwksURI,
-		ResponseTypes: []string{"id_token"}, // required by the specification; nobody is logged in here
+		ResponseTypes: []string{"id_token"}, // required by the specification, though no logins exist
 		SubjectTypes:  []string{"public"},
 	}
 	set := struct {
@@ -100,7 +100,7 @@ func document(contentType string, body []byte) http.Handler {
 		}
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Cache-Control", "public, max-age=3600")
-		_, _ = w.Write(body) // a client that is gone needs no answer
+		_, _ = w.Write(body) // an error means that the client is gone
 	})
 }
 

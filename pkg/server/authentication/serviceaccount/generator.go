@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// safeTransitionSeconds is what a kubelet asks for when it replaces a legacy token, and the sign that
-	// an extended lifetime is wanted: an hour and seven seconds, which nobody asks for by chance (KEP-1205).
+	// safeTransitionSeconds is the lifetime that a kubelet asks for when it replaces a legacy token: an hour and seven
+	// seconds. This unusual lifetime is the sign that an extended one is wanted (KEP-1205).
 	safeTransitionSeconds = 60*60 + 7
-	// extendedSeconds is how long such a token lives: a year.
+	// extendedSeconds is the extended lifetime: a year.
 	extendedSeconds = 365 * 24 * 60 * 60
 )
 
 // TokenGenerator makes tokens for the serviceaccounts/token subresource.
 type TokenGenerator struct {
-	// Issuer is the iss claim.
+	// Issuer is the iss claim of the tokens.
 	Issuer string
-	// Signer signs.
+	// Signer signs the tokens.
 	Signer *Signer
-	// Audiences are those of the API server, for requests that name none.
+	// Audiences are those of the API server. They apply to requests without audiences.
 	Audiences []string
-	// MaxExpiration caps the lifetime that can be asked for. Zero means no cap.
+	// MaxExpiration limits the lifetime of tokens. Zero means no limit.
 	MaxExpiration time.Duration
-	// ExtendExpiration lets tokens that a kubelet mounts into pods live for a year, with a warning in the
-	// audit log once the lifetime asked for is over.
+	// ExtendExpiration makes tokens that a kubelet mounts into pods valid for a year. The audit log has a warning when
+	// one is used after the lifetime that was asked for.
 	ExtendExpiration bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// IssueToken fills in a TokenRequest for an account: what its spec leaves out, and its status. Bound are the
-// objects that the token ends with: a Pod (and its Node), a Secret, or a Node. That they exist, belong to the
-// account and match the request's boundObjectRef is for the caller to check.
+// IssueToken fills in the defaults and the status of a TokenRequest for an account. The token ends with the bound
+// objects: a Pod (and its Node), a Secret, or a Node. The caller must check that these exist, belong to the account and
+// match the request's boundObjectRef.
 func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error {
 	if len(request.Spec.Audiences) == 0 {
 		request.Spec.Audiences = slices.Clone(g.Audiences)
@@ -92,7 +92,8 @@ func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.Service
 	return nil
 }
 
-// lifetime is what the request asks for, within the cap; a request that asks for more is told so.
+// lifetime returns the lifetime that the request asks for. If that is more than MaxExpiration, it returns MaxExpiration
+// and warns the client.
 func (g *TokenGenerator) lifetime(ctx context.Context, request *authenticationv1.TokenRequest) time.Duration {
 	if request.Spec.ExpirationSeconds == nil {
 		hour := int64(60 * 60)

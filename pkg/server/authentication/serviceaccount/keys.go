@@ -21,7 +21,8 @@ type Signer struct {
 	public PublicKey
 }
 
-// NewSigner takes an RSA or ECDSA key; the key's type decides the algorithm (RS256, ES256, ES384 or ES512).
+// NewSigner makes a signer of an RSA or ECDSA key. The algorithm depends on the key's type: RS256, ES256, ES384 or
+// ES512.
 func NewSigner(key any) (*Signer, error) {
 	signer, ok := key.(crypto.Signer)
 	if !ok {
@@ -34,7 +35,7 @@ func NewSigner(key any) (*Signer, error) {
 	return &Signer{key: signer, public: public}, nil
 }
 
-// GenerateSigner makes a new ECDSA P-256 key. Its tokens end with the process that holds it.
+// GenerateSigner makes a signer with a new ECDSA P-256 key. The key isn't stored: its tokens end with the process.
 func GenerateSigner() (*Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,7 +44,7 @@ func GenerateSigner() (*Signer, error) {
 	return NewSigner(key)
 }
 
-// LoadSigner reads a PEM file with one RSA or ECDSA private key.
+// LoadSigner makes a signer of the RSA or ECDSA private key in a PEM file.
 func LoadSigner(file string) (*Signer, error) {
 	key, err := keyutil.PrivateKeyFromFile(file)
 	if err != nil {
@@ -52,12 +53,12 @@ func LoadSigner(file string) (*Signer, error) {
 	return NewSigner(key)
 }
 
-// Public is the key that verifies what this signer signs.
+// Public returns the key that verifies the signer's tokens.
 func (s *Signer) Public() PublicKey { return s.public }
 
 func (s *Signer) sign(claims jwt.Claims) (string, error) {
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(s.public.Algorithm), claims)
-	delete(token.Header, "typ") // the reference sends alg and kid alone
+	delete(token.Header, "typ") // like the reference, send only alg and kid
 	token.Header["kid"] = s.public.ID
 	signed, err := token.SignedString(s.key)
 	if err != nil {
@@ -70,9 +71,9 @@ func (s *Signer) sign(claims jwt.Claims) (string, error) {
 type PublicKey struct {
 	// Key is an *rsa.PublicKey or an *ecdsa.PublicKey.
 	Key crypto.PublicKey
-	// ID goes into the kid header: a hash of the key, so that every server derives the same one.
+	// ID is the kid header of tokens. It is a hash of the key, so every server derives the same ID.
 	ID string
-	// Algorithm is the one algorithm that this key may be used with (RFC 7518).
+	// Algorithm is the only algorithm that is accepted for the key (RFC 7518).
 	Algorithm string
 }
 
@@ -107,11 +108,11 @@ func algorithmFor(key crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("a service account key of type %T is neither RSA nor ECDSA", key)
 }
 
-// KeySet is the public keys that are accepted, in order, each once.
+// KeySet has the accepted public keys, in order and without duplicates.
 type KeySet []PublicKey
 
-// LoadKeySet reads PEM files of public keys, certificates or private keys (whose public half is meant); a
-// file may hold several.
+// LoadKeySet reads PEM files of public keys, certificates or private keys, of which the public half is used. A file may
+// have several.
 func LoadKeySet(files ...string) (KeySet, error) {
 	var set KeySet
 	for _, file := range files {
@@ -130,7 +131,7 @@ func LoadKeySet(files ...string) (KeySet, error) {
 	return set, nil
 }
 
-// With is the set and one more key, unless it is there already.
+// With returns the set with one more key, unless the set has it.
 func (s KeySet) With(key PublicKey) KeySet {
 	for _, have := range s {
 		if have.ID == key.ID {
@@ -140,7 +141,7 @@ func (s KeySet) With(key PublicKey) KeySet {
 	return append(s[:len(s):len(s)], key)
 }
 
-// named are the keys to try for a token's kid: all of them if it has none.
+// named returns the keys to try for a token's kid: all keys if the token has none.
 func (s KeySet) named(id string) KeySet {
 	if id == "" {
 		return s

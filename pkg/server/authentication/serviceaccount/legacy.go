@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// invalidSinceLabel marks Secrets whose tokens nobody has used for long; their value is the date
+	// invalidSinceLabel marks Secrets whose tokens haven't been used for a long time; the value is a date
 	// (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-legacy-token-invalid-since).
 	invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
-	// invalidatedAnnotation marks the use of such a token in the audit log.
+	// invalidatedAnnotation marks, in the audit log, the use of a token of such a Secret.
 	invalidatedAnnotation = "authentication.k8s.io/legacy-token-invalidated"
 )
 
@@ -44,7 +44,7 @@ func (a *Authenticator) validateLegacy(ctx context.Context, token string, verifi
 	return &serviceaccount.ServiceAccountInfo{Namespace: namespace, Name: name, UID: uid}, nil
 }
 
-// lookupLegacy checks that the Secret still holds the token, and that its account is still there.
+// lookupLegacy checks that the Secret still has the token, and that the account still exists.
 func (a *Authenticator) lookupLegacy(ctx context.Context, token string, legacy *legacyClaims) error {
 	secret, err := a.Objects.Secrets(legacy.Namespace).Get(ctx, legacy.SecretName, metav1.GetOptions{})
 	if err != nil || secret.DeletionTimestamp != nil {
