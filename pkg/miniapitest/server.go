@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// Server is a running API server.
+// Server is a running API server. Its methods are what a test does with one.
 type Server struct {
 	server   engine.Server
 	webhooks *webhookServer

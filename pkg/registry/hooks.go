@@ -30,7 +30,7 @@ type Hooks interface {
 }
 
 // HooksOf are the hooks of kind T, each of them optional. Defaults are not among them:
-// they belong to each version, and the row has them.
+// they belong to each version, and the row has them. The methods are those of Hooks, one for each function.
 type HooksOf[T runtime.Object] struct {
 	// PrepareForCreate runs before validation, after the shared preparation
 	// (an empty status, a generation of 1).

@@ -18,7 +18,7 @@ import (
 )
 
 // Strategy is how every row's objects are created, updated and deleted. What a row
-// does differently comes from its fields and Hooks.
+// does differently comes from its fields and Hooks. Most methods are those of the library's interfaces of strategies.
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator

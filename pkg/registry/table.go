@@ -14,7 +14,8 @@ import (
 )
 
 // Table is all that a server serves besides custom resources: groups of kinds, and the
-// scheme that is made of them. A table doesn't change, and any number of servers share one.
+// scheme that is made of them. A table doesn't change, and any number of servers share one. Each of its methods answers
+// one question of a server about the rows, most of them in a line.
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme

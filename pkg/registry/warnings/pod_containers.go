@@ -13,7 +13,7 @@ import (
 )
 
 // containers adds the warnings of a template's containers.
-func (l *List) containers(path *field.Path, t *corev1.PodTemplateSpec) {
+func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	annotations := path.Child("metadata", "annotations")
 	all := podspec.Containers(&t.Spec, path.Child("spec"))
 	if t.Spec.SecurityContext == nil || t.Spec.SecurityContext.SeccompProfile == nil {
@@ -38,7 +38,7 @@ func (l *List) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	l.portNames(all)
 }
 
-func (l *List) seccomp(path *field.Path, meta *metav1.ObjectMeta, key string) {
+func (l templateWarnings) seccomp(path *field.Path, meta *metav1.ObjectMeta, key string) {
 	if _, ok := meta.Annotations[key]; ok {
 		l.At(path.Key(key), `non-functional in v1.27+; use the "seccompProfile" field instead`)
 	}
@@ -46,7 +46,7 @@ func (l *List) seccomp(path *field.Path, meta *metav1.ObjectMeta, key string) {
 
 // environment warns of variables that hide one of the same name, unless their value is
 // made of the hidden one's.
-func (l *List) environment(path *field.Path, env []corev1.EnvVar) {
+func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, v := range env {
 		reference := "$(" + v.Name + ")"
@@ -59,7 +59,7 @@ func (l *List) environment(path *field.Path, env []corev1.EnvVar) {
 }
 
 // ports warns of ports that are defined more than once, or not as they seem to be.
-func (l *List) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
+func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	type definition struct {
 		path *field.Path
 		port corev1.ContainerPort
@@ -97,7 +97,7 @@ func portRelation(a, b corev1.ContainerPort) string {
 }
 
 // portNames warns of names that mean the first of several ports.
-func (l *List) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
+func (l templateWarnings) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 	named := map[string]*field.Path{}
 	for at, c := range all {
 		for i, port := range c.Ports {

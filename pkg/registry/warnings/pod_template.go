@@ -14,6 +14,13 @@ var deprecatedPodAnnotations = []struct{ key, message string }{
 
 // PodTemplate adds the warnings of a pod template. The path is nil for a pod itself.
 func (l *List) PodTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
+	templateWarnings{l}.gather(path, t)
+}
+
+// templateWarnings gathers the warnings of a pod template in a list.
+type templateWarnings struct{ *List }
+
+func (l templateWarnings) gather(path *field.Path, t *corev1.PodTemplateSpec) {
 	spec, annotations := path.Child("spec"), path.Child("metadata", "annotations")
 
 	l.NodeSelector(t.Spec.NodeSelector, func(label string) *field.Path { return spec.Child("nodeSelector").Key(label) })
@@ -41,7 +48,7 @@ func (l *List) PodTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
 	l.addresses(spec, &t.Spec)
 }
 
-func (l *List) nodeAffinity(path *field.Path, affinity *corev1.Affinity) {
+func (l templateWarnings) nodeAffinity(path *field.Path, affinity *corev1.Affinity) {
 	if affinity == nil || affinity.NodeAffinity == nil {
 		return
 	}
@@ -58,7 +65,7 @@ func (l *List) nodeAffinity(path *field.Path, affinity *corev1.Affinity) {
 	}
 }
 
-func (l *List) podAffinity(path *field.Path, affinity *corev1.Affinity) {
+func (l templateWarnings) podAffinity(path *field.Path, affinity *corev1.Affinity) {
 	if affinity == nil {
 		return
 	}
@@ -86,13 +93,13 @@ func (l *List) podAffinity(path *field.Path, affinity *corev1.Affinity) {
 
 // noSelector warns that a selector that is missing selects nothing, where an empty one
 // would select everything.
-func (l *List) noSelector(path *field.Path) {
+func (l templateWarnings) noSelector(path *field.Path) {
 	l.At(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
 }
 
 // duplicates warns of list items whose key another item has: an apply can't tell them
 // apart.
-func (l *List) duplicates(path *field.Path, spec *corev1.PodSpec) {
+func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	ips := map[string]bool{}
 	for i, alias := range spec.HostAliases {
 		if ips[alias.IP] {
@@ -115,7 +122,7 @@ func (l *List) duplicates(path *field.Path, spec *corev1.PodSpec) {
 }
 
 // byteAmounts warns of fractions of a byte.
-func (l *List) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
+func (l templateWarnings) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, ok := amounts[name]; ok {
 			l.wholeBytes(path.Key(string(name)), q)
@@ -123,7 +130,7 @@ func (l *List) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
 	}
 }
 
-func (l *List) addresses(path *field.Path, spec *corev1.PodSpec) {
+func (l templateWarnings) addresses(path *field.Path, spec *corev1.PodSpec) {
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {
 			l.IP(path.Child("dnsConfig", "nameservers").Index(i), server)

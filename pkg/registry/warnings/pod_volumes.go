@@ -10,7 +10,7 @@ import (
 )
 
 // volumes adds the warnings of a pod's volumes.
-func (l *List) volumes(path *field.Path, volumes []corev1.Volume) {
+func (l templateWarnings) volumes(path *field.Path, volumes []corev1.Volume) {
 	for i, v := range volumes {
 		at := path.Index(i)
 		for _, plugin := range []struct {
@@ -42,7 +42,7 @@ func (l *List) volumes(path *field.Path, volumes []corev1.Volume) {
 
 // overlaps warns of files of a volume that hide each other: the same path twice, or the
 // path of one as the folder of another.
-func (l *List) overlaps(v *corev1.Volume) {
+func (l templateWarnings) overlaps(v *corev1.Volume) {
 	var files []volumeFile
 	kind := ""
 	switch {
