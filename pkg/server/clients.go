@@ -60,7 +60,7 @@ func (c *Config) buildClients(context.Context) error {
 	c.generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
 		Transport: transport,
-		// Reached without a port, it is still authenticated like everybody else.
+		// Its requests are authenticated as those of clients are.
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
 		QPS:         -1,

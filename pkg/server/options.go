@@ -52,25 +52,24 @@ type Options struct {
 	AllowPrivileged bool
 	// EndpointReconcilerType is how the endpoints of the service "kubernetes" are kept.
 	EndpointReconcilerType string
-	// AdvertiseHost gives these endpoints the host's own address when the server is bound to the loopback, where
-	// they otherwise are none.
+	// AdvertiseHost gives these endpoints the host's own address when the server is bound to the loopback. Without it,
+	// there are no endpoints then.
 	AdvertiseHost bool
-	// ProxyClientCertFile and ProxyClientKeyFile prove to other servers, which serve aggregated APIs, that they may
-	// believe who asks.
+	// ProxyClientCertFile and ProxyClientKeyFile prove to the servers of aggregated APIs that this server may name the
+	// user of a request.
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// Peers are the other servers of an external etcd.
 	Peers *peers.Options
-	// RejectForwardingRedirects keeps redirects of such servers from clients. Its default is true.
+	// RejectForwardingRedirects keeps redirects by the servers of aggregated APIs from clients. Its default is true.
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
 	EnableAggregatorRouting bool
 	// Kubelet is how kubelets are reached.
 	Kubelet KubeletOptions
-	// WrapHandler, if there is one, is put around what serves a request once it is known who asks,
-	// and that they may.
+	// WrapHandler, if there is one, wraps the handler of requests that are authenticated and authorized.
 	WrapHandler func(next http.Handler) http.Handler
-	// Yield, if there is one, is called before answers and events are sent. A program that has nothing else to
-	// do can let its goroutines run first: what they have to send goes with it.
+	// Yield, if there is one, is called before answers and events are sent. A program that has nothing else to do can let
+	// its other goroutines run first: their answers go with the same write.
 	Yield func()
 	// LogRequest, if there is one, is told of each request of a client when it is answered. It is called by many
 	// goroutines.

@@ -84,12 +84,12 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--etcd-servers-overrides", "events.k8s.io/events", "stored as /events"},
 		},
 		{
-			name: "override without servers", reason: "nobody can guess them",
+			name: "override without servers", reason: "the servers can't be guessed",
 			change: overrides("apps/deployments"),
 			want:   []string{"--etcd-servers-overrides", "group/resource#servers"},
 		},
 		{
-			name: "several at once", reason: "who fixes one error shouldn't be shown the next",
+			name: "several at once", reason: "a user who fixes one error should not get the next one then",
 			change: func(o *Options) {
 				o.EventTTL = 0
 				o.EndpointReconcilerType = "sometimes"
@@ -220,7 +220,7 @@ func gvr(group, version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }
 
-// What a shell's <(...) gives is read by whoever needs it, and by nobody before.
+// A pipe, as a shell's <(...) is one, can be read once: the check of a flag leaves it.
 func TestFilesLeavePipes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -110,9 +110,9 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // Config started is stopped and released.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	// Ctx must not end what the library starts: a hook that fails ends the process, a hook
-	// whose context has ended fails, and controllers that no hook has run stay. So it gets
-	// ready first, unless it depends on an etcd that may never answer, or is stuck.
+	// The end of ctx must not end the start of the library: a hook whose context has ended fails, a hook that fails ends
+	// the process, and controllers that no hook has started are never stopped. So the server becomes ready first, unless
+	// an external etcd may never answer, or the start hangs.
 	starting := ctx
 	if s.config.etcd.Embedded() {
 		var abandon context.CancelFunc
@@ -147,7 +147,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	switch {
 	case err == nil:
 		close(s.ready)
-	case ctx.Err() != nil: // it is asked to stop, and why it isn't ready is nobody's business any more
+	case ctx.Err() != nil: // the caller asks for a stop: why the server isn't ready doesn't matter any more
 	default:
 		s.config.end()
 		stop()
@@ -155,7 +155,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-s.config.etcd.Failed(): // why is known when etcd is stopped
+	case <-s.config.etcd.Failed(): // the stop of etcd returns the reason
 	case err := <-stopped:
 		return err
 	}
@@ -217,8 +217,8 @@ func (s *Server) Kubeconfig() *clientcmdapi.Config {
 	return config
 }
 
-// servingCA is what clients verify the server with: the certificate that it shows,
-// whoever signed it, and its own authority.
+// servingCA is the bundle by which clients verify the server: the certificate that it shows, which another authority may
+// have signed, and its own authority.
 func servingCA(c *Config) []byte {
 	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
 	return append(append([]byte{}, shown...), c.CA()...)

@@ -23,15 +23,15 @@ const (
 	// startTimeout bounds what a start waits for: this process and its etcd.
 	startTimeout = time.Minute
 
-	// ensureTimeout bounds how long of that what every cluster has is waited for, which webhooks may be
-	// asked about.
+	// ensureTimeout bounds how long of that time the start waits for the objects of every cluster, about which webhooks
+	// may be called.
 	ensureTimeout = startTimeout / 2
 
-	// startGrace is how long a start goes on that nobody wants any more: it is over in less, unless something is wrong.
+	// startGrace is how long a start goes on after its context has ended. A start takes less, unless it hangs.
 	startGrace = 10 * time.Second
 )
 
-// graceful is a context that ends some time after ctx does, for what is better finished than broken off.
+// graceful returns a context that ends some time after ctx does, for work that is better finished than broken off.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
@@ -62,8 +62,8 @@ func (s *Server) syncInformers(starting context.Context) error {
 	return nil
 }
 
-// orWhyUnlisted asks for what an informer of the library's waits for in vain, which doesn't say why, and adds the answer
-// to an error, unless starting ends before.
+// orWhyUnlisted adds the reason to the error of an informer of the library that doesn't sync: it sends the informer's
+// request, and adds the error of that, unless starting ends before.
 func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
@@ -75,10 +75,10 @@ func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err er
 	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
 }
 
-// becomeReady creates what every cluster has, and waits until /readyz is content. What
-// admission refuses, or doesn't answer, is tried again until serving ends: a webhook that
-// is broken must not keep the server from starting, or nobody could take it away. It gives up
-// when starting ends, but not before the library has started everything.
+// becomeReady creates the objects of every cluster, and waits until /readyz is healthy. Objects that admission refuses, or
+// doesn't judge in time, are tried again until serving ends: a broken webhook must not keep the server from starting, or
+// its configuration could not be deleted. becomeReady gives up when starting ends, but not before the library has started
+// everything.
 func (s *Server) becomeReady(starting, serving context.Context) error {
 	ctx, giveUp := context.WithTimeout(serving, startTimeout)
 	defer giveUp()
@@ -139,7 +139,7 @@ func (o CompletedOptions) ofEncryption(err error) error {
 	return etcd.OfEncryption(o.Etcd.EncryptionProviderConfigFilepath, err)
 }
 
-// clusterConfig says what the objects that every cluster has depend on.
+// clusterConfig returns the settings on which the objects of every cluster depend.
 func clusterConfig(c *Config) bootstrap.Config {
 	config := bootstrap.Config{
 		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// What is started goes on for a while when nobody wants it any more, and no longer.
+// The context lasts for a while after its parent has ended, and no longer.
 func TestGraceful(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestGraceful(t *testing.T) {
 	})
 }
 
-// An informer that lists in vain doesn't say why; who waits for it does.
+// The error of an informer that lists in vain has the reason.
 func TestOrWhyUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -45,8 +45,8 @@ func TestOrWhyUnlisted(t *testing.T) {
 	}{
 		{"requests fail", "what lists gets the same answer", false, true, false, "it took too long: the server's own requests fail: no audit"},
 		{"requests succeed", "something else is the cause", false, false, false, "it took too long"},
-		{"the end of the start", "nobody waits any more", true, true, false, "it took too long"},
-		{"the end of the start before the answer", "nobody waits any more", false, true, true, "it took too long"},
+		{"the end of the start", "the caller waits no more", true, true, false, "it took too long"},
+		{"the end of the start before the answer", "the caller waits no more", false, true, true, "it took too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

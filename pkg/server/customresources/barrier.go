@@ -70,7 +70,7 @@ func newBarrier(following context.Context) *barrier {
 	}
 }
 
-// observe is told what the informer has seen, after everybody else.
+// observe is told what the informer has seen, after every other handler.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	if deleted {
 		b.served.forget(crd)
@@ -104,8 +104,8 @@ func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefiniti
 	return crd
 }
 
-// created waits until the definition is in effect, or won't be. The UID tells it from a predecessor that has
-// not quite gone; without one, any will do.
+// created waits until the definition is in effect, or won't be. The UID distinguishes the definition from a predecessor
+// that is still being deleted; with no UID, any definition of the name will do.
 func (b *barrier) created(name string, uid types.UID) {
 	b.await(name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
@@ -113,8 +113,8 @@ func (b *barrier) created(name string, uid types.UID) {
 	})
 }
 
-// definition is the definition by which requests for a kind are served, or will be by the next one; nil if there is
-// none. Whoever takes what it says for what requests are answered by must not be ahead of them.
+// definition returns the definition by which requests for a kind are served, or nil. A caller that reads a schema from the
+// definition must not see the schema before requests do: so definition waits until requests are served by it.
 func (b *barrier) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	crd := b.served.definition(kind)
 	b.awaitServed(crd)
@@ -145,20 +145,21 @@ func (b *barrier) changed(name string) {
 	})
 }
 
-// refused notes that the controllers could not write the status of the definition of that version: they try
-// again, but nobody knows how long a webhook refuses it.
+// refused notes that the controllers could not write the status of the definition of that version. The controllers try
+// again, but a webhook may refuse the status for any time.
 func (b *barrier) refused(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })
 }
 
-// ends notes the beginning of a deletion, whose answer doesn't wait: while it did, what the
-// controllers then do, and webhooks are asked about, would come before it.
+// ends notes the beginning of a deletion, whose answer doesn't wait. If it waited, the controllers would delete custom
+// resources, and call webhooks about that, before the answer.
 func (b *barrier) ends(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.ending[name] = resourceVersion })
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the deletions that have begun are in effect: no more of what is defined can be created then.
+// settle waits until the deletions that have begun are in effect: custom resources of these definitions can't be created
+// any more then.
 func (b *barrier) settle() {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {
@@ -186,7 +187,8 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	return err != nil || order >= 0
 }
 
-// deleted waits until the deletion of that version has been seen. Who is restored has the UID of who is deleted.
+// deleted waits until the deletion of that version has been seen. The UID can't tell: a restored definition has the UID of
+// the deleted one.
 func (b *barrier) deleted(name, resourceVersion string) {
 	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }

@@ -34,7 +34,7 @@ type barredStorage struct {
 	barrier *barrier
 }
 
-// Watch spares the server's own informer, which nobody but this server has, a watch cache.
+// Watch needs no watch cache for the server's own informer, of which there is one.
 func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	if byServer(ctx) {
 		ctx = ministorage.WithoutCache(ctx)

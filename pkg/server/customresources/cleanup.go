@@ -10,15 +10,15 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// cleanup keeps the controllers from deleting custom resources once Restore has kept their definition from its
-// own deletion: they go on with what they have begun, however long that takes.
+// cleanup keeps the controllers from deleting custom resources of a definition that Restore has brought back while it was
+// being deleted: the controllers would finish that deletion.
 type cleanup struct {
 	mu sync.RWMutex
 	// kept are the resource versions at which definitions were restored that aren't being deleted.
 	kept map[string]string
 }
 
-// keep returns when nothing more is deleted of what the definition defines.
+// keep returns when no custom resource of the definition is deleted any more.
 func (c *cleanup) keep(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,8 +28,8 @@ func (c *cleanup) keep(name, resourceVersion string) {
 	c.kept[name] = resourceVersion
 }
 
-// begin lets what the definition defines be deleted, unless it has been restored later. The controllers say at the
-// beginning that they are at work, in the definition's status.
+// begin allows the deletion of the definition's custom resources, unless the definition was restored later. The
+// controllers write to the definition's status when they begin.
 func (c *cleanup) begin(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *cleanup) begin(name, resourceVersion string) {
 	}
 }
 
-// write makes a change to a custom resource. What nobody has asked for is the controllers'.
+// write makes a change to a custom resource. A change in a context without a user is made by the controllers.
 func (c *cleanup) write(ctx context.Context, resource schema.GroupResource, change func() error) error {
 	if _, asked := request.UserFrom(ctx); asked {
 		return change()

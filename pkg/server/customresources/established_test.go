@@ -19,7 +19,7 @@ func TestAge(t *testing.T) {
 		alone        bool
 		want         time.Duration
 	}{
-		{"new", "nobody else has to learn of it", apiextensionsv1.Established, time.Second, true, -600},
+		{"new", "no other server has to learn of it", apiextensionsv1.Established, time.Second, true, -600},
 		{"new, with others", "they may not have seen it", apiextensionsv1.Established, time.Second, false, time.Second},
 		{"old", "it is as it is", apiextensionsv1.Established, -time.Hour, true, -time.Hour},
 		{"another condition", "nothing waits for it", apiextensionsv1.NamesAccepted, time.Second, true, time.Second},

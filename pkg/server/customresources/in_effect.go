@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// isInEffect says whether the controllers have nothing left to do about a definition: it is
-// discovered as it is now, or they have refused it.
+// isInEffect says whether the controllers have nothing left to do about a definition: discovery has the definition as it
+// is now, or the controllers have refused it.
 func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return k.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }
@@ -29,7 +29,7 @@ func (k knownDefinitions) isServed(crd *apiextensionsv1.CustomResourceDefinition
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
 		return isRefusedCABundle(crd)
 	}
-	return true // nobody establishes it
+	return true // no controller establishes it
 }
 
 // hasItsNames says whether the names that are wanted are those that have been accepted.
@@ -37,16 +37,16 @@ func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }
 
-// isRefusedNames says whether the definition has been told that names which it wants are others', and
-// has those that aren't. It may have been told so of names that it doesn't want any more, or that
-// are free by now.
+// isRefusedNames says whether the definition's status says that other definitions have names which this one wants, and
+// the definition has all the others. The status may be about names that the definition doesn't want any more, or that are
+// free by now.
 func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
 		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
 }
 
-// acceptable are the names that a definition will have: each that it wants, unless it is another's. Of short
-// names it gets all or none, and categories are nobody's.
+// acceptable are the names that a definition will have: each name that it wants and that no other definition has. A
+// definition gets all its short names or none. Definitions share categories.
 func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
 	resources, kinds := sets.New[string](), sets.New[string]()
 	for _, other := range k.seen {
@@ -77,7 +77,7 @@ func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefiniti
 	return names
 }
 
-// isRefusedCABundle says whether the definition has been told that its webhook's caBundle is none.
+// isRefusedCABundle says whether the definition's status says that the caBundle of its webhook is invalid.
 func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
 	if established == nil || established.Reason != "InvalidCABundle" {

@@ -21,10 +21,10 @@ import (
 // servedPeriod is how often the handler of custom resources is asked again.
 const servedPeriod = time.Millisecond
 
-// servedDefinitions knows by which definitions custom resources are served. The library's handler
-// keeps what it has made of a definition, schemas and stores, until its own informer handler has
-// been told of a change; and informer handlers are called at the same time. So only by asking it
-// for a resource can one know that it has made the resource anew: it makes new stores then.
+// servedDefinitions knows by which definitions custom resources are served. The library's handler keeps the schemas and
+// stores that it has made for a definition until its own informer handler is called with a change, and informer handlers
+// are called at the same time. A request shows whether the library's handler has made the resource anew: it makes new
+// stores then.
 type servedDefinitions struct {
 	// Both are set before the first request.
 	handler http.Handler
@@ -34,7 +34,7 @@ type servedDefinitions struct {
 	made map[schema.GroupResource]*apiextensionsv1.CustomResourceDefinition // what stores were made of last
 }
 
-// definition is the definition of a kind, nil if there is none.
+// definition returns the definition of a kind, or nil.
 func (s *servedDefinitions) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	if s.lister == nil {
 		return nil // the server is being made
@@ -51,7 +51,7 @@ func (s *servedDefinitions) definition(kind schema.GroupVersionKind) *apiextensi
 	return nil
 }
 
-// RESTOptionsGetter notes what stores are made of.
+// RESTOptionsGetter notes for which definitions stores are made.
 func (s *servedDefinitions) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &notedOptions{inner, s}
 }
@@ -68,7 +68,7 @@ func (o *notedOptions) GetRESTOptions(resource schema.GroupResource, example run
 }
 
 func (s *servedDefinitions) note(resource schema.GroupResource) {
-	s.mu.Lock() // before it is looked for: who forgets one that is gone comes later
+	s.mu.Lock() // before the lookup, so that forget for a deleted definition comes later
 	defer s.mu.Unlock()
 	crd, err := s.lister.Get(resource.String())
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *servedDefinitions) note(resource schema.GroupResource) {
 	s.made[resource] = crd
 }
 
-// forget lets go of a definition that is gone, unless there is another in its place already.
+// forget forgets a definition that is deleted, unless another one has its place already.
 func (s *servedDefinitions) forget(crd *apiextensionsv1.CustomResourceDefinition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +110,8 @@ func (s *servedDefinitions) await(ctx context.Context, crd *apiextensionsv1.Cust
 	}
 }
 
-// stale tells whether there are stores of an earlier state of the definition. Its generation doesn't
-// tell: what is restored has the one that it had.
+// stale says whether there are stores of an earlier state of the definition. The generation doesn't tell: a restored
+// definition has the generation that it had.
 func (s *servedDefinitions) stale(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	s.mu.Lock()
 	made := s.made[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}]
@@ -123,8 +123,8 @@ func (s *servedDefinitions) stale(crd *apiextensionsv1.CustomResourceDefinition)
 	return err == nil && order < 0 && !apiequality.Semantic.DeepEqual(made.Spec, crd.Spec)
 }
 
-// ask makes a request that the handler refuses, once it has what it would serve it by: for a
-// subresource that no custom resource has. It returns false if no version is served.
+// ask makes a request for a subresource that no custom resource has. The handler refuses the request once it has made the
+// resource. ask returns false if no version is served.
 func (s *servedDefinitions) ask(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, v := range crd.Spec.Versions {
 		if !v.Served {
@@ -187,7 +187,7 @@ func servedPaths(crd *apiextensionsv1.CustomResourceDefinition, version *apiexte
 	return paths
 }
 
-// discarded is an answer that nobody reads.
+// discarded is an answer without a reader.
 type discarded http.Header
 
 // Header implements http.ResponseWriter.

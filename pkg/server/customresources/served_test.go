@@ -53,8 +53,8 @@ func TestServedDefinitionsAreForgotten(t *testing.T) {
 	}
 }
 
-// Who asks by which definition requests are served gets none that they aren't served by yet: parameters of policies that
-// were listed then would be the old schema's.
+// A caller of definition gets no definition before requests are served by it: parameters of policies that were listed
+// then would have the old schema.
 func TestDefinitionIsServed(t *testing.T) {
 	t.Parallel()
 	define := func(version, short string) *apiextensionsv1.CustomResourceDefinition {

@@ -91,8 +91,8 @@ func (v *versionRoutes) service() (*restful.WebService, error) {
 	return container.RegisteredWebServices()[0], nil
 }
 
-// registerKinds makes every resource known to those who look for equivalents of one,
-// which the library does where it makes the routes.
+// registerKinds adds every resource to the registry of equivalent resources. The library does so where it makes the
+// routes.
 func (v *versionRoutes) registerKinds() error {
 	gv := v.version.GroupVersion
 	for path, storage := range v.version.Storage {

@@ -24,7 +24,7 @@ type RemoteDocuments struct {
 // DeleteGroupVersion removes a document.
 func (d RemoteDocuments) DeleteGroupVersion(name string) {
 	d.UpdateGroupVersionLazy(name, cached.Func(func() (*spec3.OpenAPI, string, error) { return d.ofDefinitions(name) }))
-	// Afterwards, as who deletes the last definition meanwhile has deleted the document before.
+	// The lookup comes afterwards: the deletion of the last definition may have deleted the document before.
 	if _, served, err := d.ofDefinitions(name); err != nil || served == "" {
 		d.OpenAPIService.DeleteGroupVersion(name)
 	}

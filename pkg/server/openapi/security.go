@@ -8,8 +8,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The specs tell of one way to authenticate, as kube-apiserver's do, whichever others
-// there are; and that whoever fails to is told so.
+// The specs describe one way to authenticate, as kube-apiserver's do, and the answer to a request that isn't
+// authenticated. The server may have other ways.
 const (
 	securityScheme = "BearerToken"
 	unauthorized   = "Unauthorized"

@@ -48,7 +48,7 @@ func (c *Copies) add(key copyKey, given, object runtime.Object) {
 	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }
 
-// get returns what would be stored of an object, as of now; nil if nobody knows.
+// get returns a copy of an object as it would be stored now, or nil.
 func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {

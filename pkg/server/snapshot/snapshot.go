@@ -91,9 +91,8 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	return fmt.Errorf("another client goes on writing: after %d rounds the server still isn't as it was", rounds)
 }
 
-// steps are the changes in an order in which whoever watches can read each of them. Custom resources whose
-// definitions change go first: those who watch them know the versions of the old definition alone, and what they are
-// to be comes in the next round.
+// steps are the changes in an order in which a watch can decode each of them. Custom resources whose definitions change
+// are deleted first: their watches know the versions of the old definition alone. They are restored in the next round.
 func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	redefined := map[schema.GroupResource]bool{}
 	var definitions, dropped []storage.Change

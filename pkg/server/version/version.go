@@ -19,7 +19,7 @@ func Get() apimachineryversion.Info {
 	if strings.Contains(info.GitVersion, "+miniapi") {
 		return info
 	}
-	// Not built by the Makefile: "go install", or a test of somebody else's module.
+	// Not built by the Makefile: "go install", or a test of another module.
 	info.GitVersion = builtVersion()
 	info.Major, info.Minor = majorMinor(info.GitVersion)
 	info.GitCommit, info.GitTreeState, info.BuildDate = "", "", "1970-01-01T00:00:00Z"
