@@ -21,38 +21,38 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Resource is that of APIServices.
+// Resource is the resource of APIServices.
 var Resource = apiregistrationv1.SchemeGroupVersion.WithResource("apiservices")
 
 const apiServicesPath = genericapiserver.APIGroupPrefix + "/" + apiregistrationv1.GroupName + "/v1/apiservices"
 
-// Config is what an Aggregator needs of the server around it. All of it is required, but Redirects.
+// Config has the parts of the server that an Aggregator needs. All fields but Redirects are required.
 type Config struct {
-	// APIServices informs of what is stored, before a write of it is answered.
+	// APIServices is the informer of the stored APIServices. It must be up to date when a write is answered.
 	APIServices cache.SharedIndexInformer
-	// Client writes what was found out about a server to the status of its APIService.
+	// Client updates the status of APIServices.
 	Client apiregistrationclient.APIServicesGetter
 	// Writer writes the APIServices of this server's own APIs.
 	Writer Writer
-	// Services finds the server behind a Service.
+	// Services finds the address of a Service.
 	Services utilwebhook.ServiceResolver
-	// ServiceInformers inform of Services and of their endpoints.
+	// ServiceInformers are the informers of Services and of their endpoints.
 	ServiceInformers []cache.SharedIndexInformer
-	// Identity is the client certificate by which other servers trust what they are told of who asks; without
-	// one they are told, and needn't believe it.
+	// Identity returns the client certificate that proves to other servers that this server may name the user of a
+	// request. Without a certificate, the user is still named, but other servers may not believe it.
 	Identity func(context.Context) (cert, key []byte, err error)
-	// Dial connects to other servers. What it returns is closed at the end of this one.
+	// Dial connects to other servers. The connections are closed at the end of this server.
 	Dial *transport.DialHolder
-	// Redirects are passed on to clients.
+	// Redirects makes the proxy pass redirects on to clients.
 	Redirects bool
 
 	// Serializer writes errors.
 	Serializer runtime.NegotiatedSerializer
-	// Discovery has the resources of group versions in /apis.
+	// Discovery lists the resources of group versions in /apis.
 	Discovery aggregated.ResourceManager
 	// OpenAPI has the documents of /openapi/v3.
 	OpenAPI Documents
-	// Changed is called when others are discovered than before.
+	// Changed is called when the discovered resources change.
 	Changed func()
 }
 
@@ -62,22 +62,22 @@ type Documents interface {
 	DeleteGroupVersion(name string)
 }
 
-// Aggregator serves what APIServices say.
+// Aggregator serves the APIs that APIServices name.
 type Aggregator struct {
 	config  Config
 	local   local
 	checks  *checks
 	listing *listing
-	// life is when it ends with all that it runs.
+	// life ends when the Aggregator and all its goroutines must end.
 	life context.Context
 
 	remotes remotes
 
-	mu      sync.Mutex // held to begin
+	mu      sync.Mutex // held while a goroutine begins
 	running sync.WaitGroup
 }
 
-// New returns an Aggregator that follows APIServices once their informer is started, and until life ends.
+// New returns an Aggregator. It follows APIServices from the start of their informer until life ends.
 func New(life context.Context, config Config) (*Aggregator, error) {
 	a := &Aggregator{config: config, life: life, checks: newChecks()}
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
@@ -96,7 +96,7 @@ func (a *Aggregator) Start() {
 	a.begin(func() { a.config.APIServices.RunWithContext(a.life) })
 }
 
-// begin runs something in the background, unless life has ended.
+// begin runs work in a goroutine, unless life has ended.
 func (a *Aggregator) begin(work func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,17 +105,17 @@ func (a *Aggregator) begin(work func()) {
 	}
 }
 
-// Wait returns, after the end of life, when all that runs has ended.
+// Wait waits for the end of life, and then until all goroutines have ended.
 func (a *Aggregator) Wait() {
 	<-a.life.Done()
 	func() {
-		a.mu.Lock() // after which nothing begins
+		a.mu.Lock() // no goroutine begins after this
 		defer a.mu.Unlock()
 	}()
 	a.running.Wait()
 }
 
-// Remote are the APIServices that other servers serve.
+// Remote returns the APIServices that other servers serve.
 func (a *Aggregator) Remote() []*apiregistrationv1.APIService {
 	var services []*apiregistrationv1.APIService
 	for _, r := range a.remotes.all() {
@@ -124,7 +124,7 @@ func (a *Aggregator) Remote() []*apiregistrationv1.APIService {
 	return services
 }
 
-// observe is told of an APIService that is new or has changed.
+// observe handles a new or changed APIService.
 func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 	a.changed(s)
 	gv := groupVersionOf(s)
@@ -132,7 +132,7 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 		known.observe(s)
 		return
 	}
-	if s.Spec.Service == nil || a.local.builtInHas(gv) { // which stays this server's
+	if s.Spec.Service == nil || a.local.builtInHas(gv) { // this server keeps its own group version
 		a.replace(gv, nil)
 		return
 	}
@@ -152,7 +152,7 @@ func (a *Aggregator) observeDeletion(obj any) {
 	}
 }
 
-// replace makes a remote the one of a group version, or nothing.
+// replace sets the remote of a group version; nil removes it.
 func (a *Aggregator) replace(gv schema.GroupVersion, r *remoteAPI) {
 	known := a.remotes.replace(gv, r)
 	a.listing.set(gv, r)
@@ -168,8 +168,8 @@ func groupVersionOf(s *apiregistrationv1.APIService) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}
 }
 
-// Handler serves what other servers have, and passes other requests on. The APIServices of this server are there before
-// those that look for APIServices.
+// Handler serves the APIs of other servers, and passes other requests to next. Before a client's request for
+// APIServices, it writes those of this server's own APIs.
 func (a *Aggregator) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasPrefix(req.URL.Path, apiServicesPath) && !byServer(req) {
@@ -187,7 +187,8 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 	if !ok || path != "" && path[0] != '/' {
 		return next
 	}
-	// One slash and no more: who is authorized for /apis//GROUP/VERSION isn't for what is below /apis/GROUP/VERSION.
+	// Cut only one slash: a user who is authorized for /apis//GROUP/VERSION isn't authorized for paths below
+	// /apis/GROUP/VERSION.
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
 	if len(parts) > 1 {
 		if r := a.remotes.of(schema.GroupVersion{Group: parts[0], Version: parts[1]}); r != nil {
@@ -195,7 +196,7 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 		}
 		return next
 	}
-	if parts[0] == "" && !byServer(req) { // the list of groups has what each of them serves
+	if parts[0] == "" && !byServer(req) { // the list of groups has those of other servers
 		ctx, cancel := context.WithTimeout(req.Context(), settleTimeout)
 		defer cancel()
 		a.listing.settle(ctx)
@@ -203,7 +204,8 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 	return next
 }
 
-// byServer says whether a request is the server's own, which can't wait for what the server finds out by others.
+// byServer tells whether the server itself makes the request. Such a request must not wait for other requests of the
+// server.
 func byServer(req *http.Request) bool {
 	asking, ok := request.UserFrom(req.Context())
 	return ok && asking.GetName() == user.APIServerUser

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// maxDocumentBytes bounds what is read of a server's description of itself.
+// maxDocumentBytes limits the size of a document that is read from another server.
 const maxDocumentBytes = 16 << 20
 
-// checker is who other servers see asking for what they serve, who may ask for everything.
+// checker is the user in requests for documents of other servers. It may read everything.
 const checker = "system:kube-aggregator"
 
-// apiPath is the path of the discovery document of a group version.
+// apiPath returns the path of the discovery document of a group version.
 func apiPath(gv schema.GroupVersion) string {
 	return path.Join(genericapiserver.APIGroupPrefix, gv.Group, gv.Version)
 }
 
-// read reads a document of the server.
+// read reads a document from another server.
 func read(ctx context.Context, t http.RoundTripper, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

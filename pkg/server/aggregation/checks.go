@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// checks are what the servers are being asked at the moment. What is found is written, so none may be under way while
-// everything that is stored is put back.
+// checks holds back the checks of other servers while a snapshot is restored: a check writes its result, so none may
+// run in that time.
 type checks struct {
-	// holding is locked by who lets none begin, running by each check, and by who holds them once there is none.
+	// holding is locked while checks are held back. Each check has running locked for reading; hold locks it for
+	// writing once no check runs.
 	holding sync.Mutex
 	running sync.RWMutex
-	// allowed ends when the checks under way are to end.
+	// allowed ends when running checks must end.
 	allowed context.Context
 	end     context.CancelFunc
 }
@@ -24,7 +25,7 @@ func newChecks() *checks {
 
 func (c *checks) allow() { c.allowed, c.end = context.WithCancel(context.Background()) }
 
-// begin waits until a check may be made, in a context that ends when it may not any more.
+// begin waits until checks are allowed. The returned context ends when they no longer are.
 func (c *checks) begin(ctx context.Context) (checking context.Context, done func()) {
 	c.running.RLock()
 	checking, cancel := context.WithCancel(ctx)
@@ -36,7 +37,7 @@ func (c *checks) begin(ctx context.Context) (checking context.Context, done func
 	}
 }
 
-// hold returns when none is under way.
+// hold ends the running checks, and returns when none runs.
 func (c *checks) hold() (release func()) {
 	c.holding.Lock()
 	c.end()
@@ -48,8 +49,8 @@ func (c *checks) hold() (release func()) {
 	}
 }
 
-// Hold ends what the servers are being asked, and lets nobody ask them until release is called, after which they are
-// asked again: what was written of them, and whom they were told to trust, may have been put back meanwhile.
+// Hold ends the checks of other servers, and lets no check begin before release is called. Then all servers are checked
+// again: a restore may have changed the status of their APIServices, and the certificates that they trust.
 func (a *Aggregator) Hold() (release func()) {
 	allow := a.checks.hold()
 	return func() {

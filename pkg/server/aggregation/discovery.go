@@ -17,9 +17,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// listing keeps in discovery what other servers have. The library's manager asks the servers for their aggregated
-// discovery, or for a document of each group version where they have none, and asks them again every minute. The
-// manager starts with the first server.
+// listing keeps the resources of other servers in discovery. The library's manager asks each server for its aggregated
+// discovery or, if it has none, for a document of each group version, and repeats that every minute. The manager starts
+// with the first server.
 type listing struct {
 	target  aggregated.ResourceManager
 	changed func()
@@ -28,29 +28,30 @@ type listing struct {
 
 	mu   sync.Mutex
 	apis map[schema.GroupVersion]*listedAPI
-	// asked are the questions under way. The manager asks one at a time for each group version.
+	// asked has the requests in progress. The manager makes one at a time for each group version.
 	asked map[schema.GroupVersion]question
 }
 
-// listedAPI is what discovery has of a group version.
+// listedAPI is the entry of a group version in discovery.
 type listedAPI struct {
 	remote  *remoteAPI
 	version apidiscoveryv2.APIVersionDiscovery
-	// round counts how often the manager was told that the server has to be asked.
+	// round counts the calls of refresh.
 	round int
-	// settled says that discovery has the answer of the last round.
+	// settled is set when discovery has the answer to the last round.
 	settled condition.Variable[bool]
 }
 
-// question is a request of the manager for what a server has.
+// question is a request of the manager to a server.
 type question struct {
 	remote *remoteAPI
 	round  int
-	// broken says that the request was ended before the server could answer.
+	// broken is set if the request was ended before the server could answer.
 	broken bool
 }
 
-// newListing returns a listing in the target, that begins the manager and calls changed when discovery changes.
+// newListing returns a listing in the target. It starts the manager with begin, and calls changed when discovery
+// changes.
 func newListing(life context.Context, target aggregated.ResourceManager, checks *checks, begin func(func()), changed func()) *listing {
 	l := &listing{
 		target: target, changed: changed, checks: checks,
@@ -61,7 +62,7 @@ func newListing(life context.Context, target aggregated.ResourceManager, checks 
 		started := make(chan struct{})
 		begin(func() { manager.Run(life.Done(), started) })
 		select {
-		case <-started: // with no server, so that each is asked by the manager's queue alone
+		case <-started: // started without servers, so that all requests go through the manager's queue
 		case <-life.Done():
 		}
 		return manager
@@ -69,8 +70,8 @@ func newListing(life context.Context, target aggregated.ResourceManager, checks 
 	return l
 }
 
-// set makes a remote the one that has a group version. The version is stale until the server has answered. With nil,
-// the version isn't listed any more.
+// set sets the remote that serves a group version. The version is marked as stale until the server has answered. Nil
+// removes the version.
 func (l *listing) set(gv schema.GroupVersion, r *remoteAPI) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +91,7 @@ func (l *listing) set(gv schema.GroupVersion, r *remoteAPI) {
 	}
 }
 
-// refresh has the manager ask a server, before the manager would by itself.
+// refresh makes the manager ask a server at once.
 func (l *listing) refresh(r *remoteAPI) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +104,7 @@ func (l *listing) refresh(r *remoteAPI) {
 	l.manager().AddAPIService(r.service, l.asking(r))
 }
 
-// settle returns when discovery has what the servers have answered to all that they were asked, or ctx ends.
+// settle waits until discovery has the answers to all requests so far, or ctx ends.
 func (l *listing) settle(ctx context.Context) {
 	l.mu.Lock()
 	asked := slices.Collect(maps.Values(l.apis))
@@ -113,7 +114,8 @@ func (l *listing) settle(ctx context.Context) {
 	}
 }
 
-// asking is how the manager reaches a server. As in kube-apiserver, a server is asked whatever the last check found.
+// asking returns the handler with which the manager asks a server. As in kube-apiserver, a server is asked even if the
+// last check failed.
 func (l *listing) asking(r *remoteAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		l.note(r, false)
@@ -129,7 +131,7 @@ func (l *listing) asking(r *remoteAPI) http.Handler {
 	})
 }
 
-// note notes a question of the manager.
+// note records a request of the manager.
 func (l *listing) note(r *remoteAPI, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,11 +142,11 @@ func (l *listing) note(r *remoteAPI, broken bool) {
 	l.asked[r.gv] = q
 }
 
-// answered lists what the manager has found out, unless it asked a server that the group version had before.
+// answered lists the manager's result. It drops a result of a server that no longer serves the group version.
 func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVersionDiscovery) {
 	l.mu.Lock()
 	listed := l.apis[gv]
-	q, isAnswer := l.asked[gv] // else the manager had the answer of another group version of the server
+	q, isAnswer := l.asked[gv] // false if the result came with that of another group version of the server
 	delete(l.asked, gv)
 	if listed == nil || isAnswer && q.remote != listed.remote {
 		l.mu.Unlock()
@@ -165,7 +167,7 @@ func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVer
 	}
 }
 
-// list makes discovery have a version of a remote, and says whether that is news.
+// list puts a remote's version into discovery, and tells whether that changed anything.
 func (l *listing) list(listed *listedAPI, version apidiscoveryv2.APIVersionDiscovery) bool {
 	if reflect.DeepEqual(listed.version, version) {
 		return false
@@ -177,7 +179,7 @@ func (l *listing) list(listed *listedAPI, version apidiscoveryv2.APIVersionDisco
 	return true
 }
 
-// managerTarget is where the manager lists what it finds out. What isn't found out, the listing does itself.
+// managerTarget receives the manager's results. The listing itself sets priorities and removes versions.
 type managerTarget struct {
 	aggregated.ResourceManager
 	listing *listing

@@ -18,17 +18,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
 
-// endpoint is where the server of an APIService is, and how connections to that server are made.
+// endpoint finds the server of an APIService and connects to it.
 type endpoint struct {
 	config  *Config
 	service *apiregistrationv1.APIService
 	// life ends with the remote API.
 	life context.Context
-	// made is the transport, once there is one.
+	// made is the transport, or nil before the first use.
 	made atomic.Pointer[http.RoundTripper]
 }
 
-// transport is made at the first use, as a certificate may have to be, and at the next if that fails.
+// transport returns the transport, and makes it at the first use: a certificate may have to be made as well. After an
+// error, the next call tries again.
 func (e *endpoint) transport() (http.RoundTripper, error) {
 	if made := e.made.Load(); made != nil {
 		return *made, nil
@@ -36,8 +37,9 @@ func (e *endpoint) transport() (http.RoundTripper, error) {
 	return e.renewedTransport(e.life)
 }
 
-// renewedTransport is of the certificate as it is now, which the server is told to trust: what it was told may have
-// been put back, or the files be others. While they don't fit each other, it is the one before.
+// renewedTransport makes a transport with the present certificate. Config.Identity also publishes the certificate's
+// authority again, because a restore may have removed it. While certificate and key don't match, because their files
+// are being replaced, renewedTransport returns the old transport.
 func (e *endpoint) renewedTransport(ctx context.Context) (http.RoundTripper, error) {
 	t, err := e.newTransport(ctx)
 	if err == nil {
@@ -59,7 +61,7 @@ func (e *endpoint) newTransport(ctx context.Context) (http.RoundTripper, error) 
 	return transport.New(remote.BuildTransportConfig(e.config.Dial, cert, key, e.service))
 }
 
-// host is where the server is.
+// host returns the server's address.
 func (e *endpoint) host() (string, error) {
 	s := e.service.Spec.Service
 	location, err := e.config.Services.ResolveEndpoint(s.Namespace, s.Name, ptr.Deref(s.Port, defaultPort))
@@ -69,7 +71,7 @@ func (e *endpoint) host() (string, error) {
 	return location.Host, nil
 }
 
-// unreachable says why there is no host to ask.
+// unreachable returns the condition that says why host failed.
 func (e *endpoint) unreachable(err error) apiregistrationv1.APIServiceCondition {
 	s := e.service.Spec.Service
 	if apierrors.IsNotFound(err) {
@@ -87,14 +89,14 @@ func (e *endpoint) unreachable(err error) apiregistrationv1.APIServiceCondition 
 	return newCondition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))
 }
 
-// release closes the connections that no request needs.
+// release closes idle connections.
 func (e *endpoint) release() {
 	if made := e.made.Load(); made != nil {
 		utilnet.CloseIdleConnectionsFor(*made)
 	}
 }
 
-// urlOf is a path on a server.
+// urlOf returns the URL of a path on a server.
 func urlOf(host, path string) string {
 	location := url.URL{Scheme: "https", Host: host, Path: path}
 	return location.String()

@@ -17,34 +17,34 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// managedLabel marks an APIService as one that the server keeps, with these values for its built-in
-// APIs and for those of CustomResourceDefinitions.
+// managedLabel marks an APIService that the server keeps. The values are for built-in APIs and for those of
+// CustomResourceDefinitions.
 const (
 	managedLabel   = "kube-aggregator.kubernetes.io/automanaged"
 	managedOnStart = "onstart"
 	managedAlways  = "true"
 )
 
-// The priorities of group versions by which clients order them: custom resources have these from
-// kube-apiserver, whose own groups are far above.
+// The priorities of custom resources in kube-apiserver, by which clients order group versions. Those of built-in groups
+// are far higher.
 const (
 	customGroupPriority   = 1000
 	customVersionPriority = 100
 )
 
-// Writer writes APIServices without asking admission: nobody has asked for them.
+// Writer writes APIServices without admission, because no user has requested the writes.
 type Writer interface {
 	CreateAPIService(context.Context, *apiregistrationv1.APIService) error
 	UpdateAPIService(ctx context.Context, live, updated *apiregistrationv1.APIService) error
 	DeleteAPIService(ctx context.Context, name string) error
 }
 
-// BuiltIn is the APIService of a group version of the server's own.
+// BuiltIn returns the APIService of a group version that is built in.
 func BuiltIn(gv schema.GroupVersion, groupPriority, versionPriority int32) *apiregistrationv1.APIService {
 	return localAPIService(gv, managedOnStart, groupPriority, versionPriority)
 }
 
-// Custom is the APIService of a group version of CustomResourceDefinitions.
+// Custom returns the APIService of a group version of CustomResourceDefinitions.
 func Custom(gv schema.GroupVersion) *apiregistrationv1.APIService {
 	return localAPIService(gv, managedAlways, customGroupPriority, customVersionPriority)
 }
@@ -58,16 +58,16 @@ func localAPIService(gv schema.GroupVersion, managed string, groupPriority, vers
 	}
 }
 
-// local keeps the APIServices of what this server has itself. To write them takes as long as half of a start, and
-// few ever look at them: they are written when somebody first does, and kept from then on.
+// local keeps the APIServices of this server's own APIs. Writing them takes as long as half of a start, and few clients
+// read them. They are written when a client first asks for APIServices, and kept up to date from then on.
 type local struct {
 	apiServices cache.Store
 	writer      Writer
 
-	// changes are how often one was deleted by whomever, or others were wanted, and keptAt how often that had been when
-	// all was as it should be: one less than never to begin with.
+	// changes counts events after which the stored APIServices may differ from the wanted ones: deletions, edits and
+	// new custom resources. keptAt is the value of changes at the last complete write. It is -1 at first.
 	changes, keptAt atomic.Int64
-	// used says that somebody has looked.
+	// used is set at the first request for APIServices.
 	used atomic.Bool
 
 	writing sync.Mutex
@@ -76,29 +76,29 @@ type local struct {
 	custom  []*apiregistrationv1.APIService
 }
 
-// builtInHas says whether the server has a group version of its own.
+// builtInHas tells whether a group version is built in.
 func (l *local) builtInHas(gv schema.GroupVersion) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.builtIn, func(s *apiregistrationv1.APIService) bool { return groupVersionOf(s) == gv })
 }
 
-// SetBuiltIn says what the server has of its own, before Start.
+// SetBuiltIn sets the APIServices of the built-in APIs. It must be called before Start.
 func (a *Aggregator) SetBuiltIn(services []*apiregistrationv1.APIService) {
 	a.local.mu.Lock()
 	defer a.local.mu.Unlock()
 	a.local.builtIn = services
 }
 
-// SetCustom says which custom resources the server has. It doesn't wait for their APIServices, as who looks for them
-// does: it is called where definitions are observed, and who waits for that isn't held up.
+// SetCustom sets the APIServices of the custom resources. It doesn't wait until they are written, because its caller
+// must not be held up; a request for APIServices does wait.
 func (a *Aggregator) SetCustom(services []*apiregistrationv1.APIService) {
 	l := &a.local
 	l.mu.Lock()
 	l.custom = services
 	l.mu.Unlock()
 	l.changes.Add(1)
-	if l.used.Load() { // others may watch
+	if l.used.Load() { // clients may watch
 		a.begin(func() { l.use(a.life) })
 	}
 }
@@ -110,17 +110,17 @@ func (l *local) use(ctx context.Context) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.used.Store(true)
-	if l.keptAt.Load() != l.changes.Load() { // nobody else has written meanwhile
+	if l.keptAt.Load() != l.changes.Load() { // another request hasn't written them in the meantime
 		l.write(ctx)
 	}
 }
 
-// deleted is told that an APIService is gone, which may have had the name of one that should be there: who looks
-// next finds it.
+// deleted records the deletion of an APIService. If it was one of this server's own, the next request for APIServices
+// writes it again.
 func (l *local) deleted() { l.changes.Add(1) }
 
-// changed is told of an APIService that is new or another than it was. Somebody may have edited it; of those that are
-// kept on start that is theirs.
+// changed handles a new or changed APIService. An edited APIService of custom resources is restored; edits of built-in
+// ones stay until the next start.
 func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	l := &a.local
 	if !l.used.Load() {
@@ -137,19 +137,20 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited says whether an APIService isn't what the server wants it to be, and its to put back if it is managed so.
+// edited tells whether an APIService differs from the wanted one and has to be restored.
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)
 }
 
-// write makes what is stored what it should be. What fails is tried again when somebody looks.
+// write makes the stored APIServices equal the wanted ones. After an error, the next request for APIServices tries
+// again.
 func (l *local) write(ctx context.Context) {
 	changes, atStart := l.changes.Load(), l.keptAt.Load() < 0
 	want := map[string]*apiregistrationv1.APIService{}
 	l.mu.Lock()
 	for _, s := range slices.Concat(l.custom, l.builtIn) {
-		if s.Spec.Group != apiregistrationv1.GroupName { // which who looks for APIServices has found
+		if s.Spec.Group != apiregistrationv1.GroupName { // a request for APIServices finds this group without an APIService
 			want[s.Name] = s
 		}
 	}

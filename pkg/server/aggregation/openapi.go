@@ -10,10 +10,10 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// openAPIName is what /openapi/v3 lists the API as.
+// openAPIName returns the API's name in /openapi/v3.
 func openAPIName(gv schema.GroupVersion) string { return apiPath(gv)[1:] }
 
-// describe makes /openapi/v3 have what the server says of the API. A server need not say anything.
+// describe adds the server's document of the API to /openapi/v3. A server without one is left out.
 func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host string) {
 	document, err := read(ctx, t, urlOf(host, path.Join("/openapi/v3", apiPath(r.gv))))
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host stri
 	}
 }
 
-// undescribe takes the API from /openapi/v3 for good.
+// undescribe removes the API from /openapi/v3 for good.
 func (r *remoteAPI) undescribe() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

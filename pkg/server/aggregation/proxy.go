@@ -24,11 +24,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// metricsComponent is who has ended a request in apiserver_request_terminations_total, by kube-apiserver's name.
+// metricsComponent is kube-apiserver's name for the proxy in the metric apiserver_request_terminations_total.
 const metricsComponent = "aggregator"
 
-// ServeHTTP passes a request on to the server, with the identity of who asks. It tries even if the last check
-// failed: who has just started the server needn't wait for the next one.
+// ServeHTTP passes a request on to the server, with the identity of the user. It tries even if the last check failed,
+// so that a server that has just started is reachable before the next check.
 func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !r.available.Load() {
 		r.checkSoon()
@@ -65,7 +65,7 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 		uid = asking.GetUID()
 	}
 	upgrade := httpstream.IsUpgradeRequest(req)
-	if upgrade { // which dials by itself, and whose connections outlive the context
+	if upgrade { // upgrades dial by themselves, and their connections outlive the context
 		w = &hijackable{w, r.life}
 		transport.SetAuthProxyHeaders(proxied, asking.GetName(), uid, asking.GetGroups(), asking.GetExtra())
 	}
@@ -79,8 +79,9 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, proxied)
 }
 
-// whileAsked is the context of what the server is asked: until nobody waits for the answer any more, or this server has
-// stopped. A deadline is answered by the filter that sets it: what the end here would say mustn't come before.
+// whileAsked returns the context of the request to the server. It ends when the client no longer waits, or shortly
+// after this server has stopped. After a deadline it ends later, so that the filter that sets the deadline answers
+// first.
 func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.CancelFunc) {
 	asked := req.Context()
 	ctx, end := context.WithCancel(context.WithoutCancel(asked))
@@ -92,7 +93,7 @@ func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.Canc
 		end()
 	})
 	stopped := context.AfterFunc(r.life, func() {
-		if isWatch(req) { // which has no answer to wait for
+		if isWatch(req) { // a watch has no answer to wait for
 			end()
 			return
 		}
@@ -110,7 +111,7 @@ func isWatch(req *http.Request) bool {
 	return ok && info.Verb == "watch"
 }
 
-// watching is a transport of watches, which are complete when this server stops.
+// watching is a transport for watches, which end without an error when this server stops.
 type watching struct {
 	http.RoundTripper
 
@@ -141,7 +142,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hijackable is a response whose connection, once it is the handler's, is closed when this server stops.
+// hijackable is a response. If its handler takes over the connection, the connection is closed when this server stops.
 type hijackable struct {
 	http.ResponseWriter
 
@@ -158,7 +159,7 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &hijacked{conn, stop}, buffered, nil
 }
 
-// hijacked is a connection that needn't be closed at the end, once it is.
+// hijacked is a connection that isn't closed at the stop of this server if it was closed before.
 type hijacked struct {
 	net.Conn
 
@@ -171,14 +172,14 @@ func (c *hijacked) Close() error {
 	return c.Conn.Close()
 }
 
-// fail says that the server isn't there, and counts the request as one that wasn't passed on.
+// fail answers that the server can't be reached, and counts the request as one that wasn't passed on.
 func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
 	r.explain(w, req, err)
 	info, _ := request.RequestInfoFrom(req.Context())
 	metrics.RecordRequestTermination(req, info, metricsComponent, http.StatusServiceUnavailable)
 }
 
-// explain says that the server can't be reached.
+// explain answers that the server can't be reached.
 func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error) {
 	s := r.service.Spec.Service
 	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",
@@ -186,11 +187,12 @@ func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error)
 	responsewriters.ErrorNegotiated(unavailable, r.config.Serializer, schema.GroupVersion{}, w, req)
 }
 
-// failing says why a request that was passed on has no answer.
+// failing answers requests that were passed on and failed.
 type failing struct{ *remoteAPI }
 
-// Error implements proxy.ErrorResponder. kube-apiserver passes nothing on to a server that isn't available, and doesn't
-// count what others fail to answer: the client may have gone, or a deadline passed, which is counted already.
+// Error implements proxy.ErrorResponder. Only failures of a server that isn't available are counted: kube-apiserver
+// passes nothing on to such a server. It doesn't count other failures, such as a client that is gone, or a deadline,
+// which is counted elsewhere.
 func (f failing) Error(w http.ResponseWriter, req *http.Request, err error) {
 	if f.available.Load() {
 		f.explain(w, req, err)

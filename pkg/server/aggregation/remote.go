@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// checkPeriod is how often a server that answers is asked whether it still does.
+	// checkPeriod is the interval of checks of a server that answers.
 	checkPeriod = 30 * time.Second
-	// checkTimeout bounds how long one such question takes.
+	// checkTimeout limits the time of a check.
 	checkTimeout = 5 * time.Second
-	// settleTimeout bounds how long a list of groups waits for the answers of new servers.
+	// settleTimeout limits the time in which a list of groups waits for the answers of new servers.
 	settleTimeout = 2 * time.Second
-	// stopTimeout is how long a stop of this server leaves the other one to answer requests.
+	// stopTimeout is the time that the other server has to answer requests when this server stops.
 	stopTimeout = time.Second
-	// defaultPort is a service's that names none.
+	// defaultPort is the port of an APIService without one.
 	defaultPort = 443
 )
 
-// retries are the pauses in which a server is asked that doesn't answer.
+// retries returns the pauses between checks of a server that doesn't answer.
 func retries() wait.Backoff {
 	return wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 1 << 16, Cap: checkTimeout}
 }
@@ -40,7 +40,7 @@ type remoteAPI struct {
 	service *apiregistrationv1.APIService
 	gv      schema.GroupVersion
 
-	// life is that of this server, and ctx that of the remote.
+	// life ends with this server, and ctx with the remote API.
 	life, ctx context.Context
 	cancel    context.CancelFunc
 
@@ -48,12 +48,12 @@ type remoteAPI struct {
 	checks  *checks
 	listing *listing
 
-	// available is what the last check found, and again asks for one before its time.
+	// available is the result of the last check. A send to again requests a check at once.
 	available atomic.Bool
 	again     chan struct{}
 
 	mu sync.Mutex
-	// described says that /openapi/v3 has the API.
+	// described is set if /openapi/v3 has the API.
 	described bool
 }
 
@@ -67,18 +67,18 @@ func newRemote(life context.Context, config *Config, checks *checks, listing *li
 	return r
 }
 
-// serves says whether it serves an APIService as it is now.
+// serves tells whether the remote API was made for this APIService with this spec.
 func (r *remoteAPI) serves(s *apiregistrationv1.APIService) bool {
 	return r.service.UID == s.UID && apiequality.Semantic.DeepEqual(r.service.Spec, s.Spec)
 }
 
-// end makes run end, and takes the API from /openapi/v3.
+// end ends run, and removes the API from /openapi/v3.
 func (r *remoteAPI) end() {
 	r.cancel()
 	r.undescribe()
 }
 
-// run asks the server whether it is there, until end.
+// run checks the server again and again, until end.
 func (r *remoteAPI) run() {
 	defer r.server.release()
 	backoff := retries()
@@ -87,12 +87,12 @@ func (r *remoteAPI) run() {
 	}
 }
 
-// ask asks once, makes known what it has found, and returns when to ask again.
+// ask makes one check, publishes the result, and returns the pause until the next check.
 func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	ctx, done := r.checks.begin(r.ctx)
 	defer done()
 	condition := r.check(ctx)
-	if ctx.Err() != nil { // nothing was found, and who has ended it has it asked again
+	if ctx.Err() != nil { // the check was interrupted; hold or end sees to the rest
 		return checkPeriod
 	}
 	pause := checkPeriod
@@ -106,7 +106,7 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 		r.listing.refresh(r)
 	}
 	if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		if !apierrors.IsConflict(err) { // with whoever has written it meanwhile
+		if !apierrors.IsConflict(err) { // another client has written it
 			klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
 		}
 		pause = backoff.Step()
@@ -114,22 +114,23 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	return pause
 }
 
-// observe is told of the APIService. Who has put back its status, or written another, has what is so there again.
+// observe handles a change of the APIService. If its status no longer has the condition, because a client has written
+// another or restored an old one, a check writes the condition again.
 func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
 	if r.available.Load() && !helper.IsAPIServiceConditionTrue(s, apiregistrationv1.Available) {
 		r.checkSoon()
 	}
 }
 
-// checkSoon makes run ask the server before it would.
+// checkSoon makes run check the server at once.
 func (r *remoteAPI) checkSoon() {
 	select {
 	case r.again <- struct{}{}:
-	default: // it is asked already
+	default: // a check is already requested
 	}
 }
 
-// pause returns when the time is over, or something is sent to again, or ctx ends.
+// pause returns after the time, or after a send to again, or when ctx ends.
 func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -140,8 +141,8 @@ func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	}
 }
 
-// check asks the server for the document of the API, which need not be one, and has the API described. The reasons are
-// kube-aggregator's.
+// check reads the API's document, whose content doesn't matter, and publishes the OpenAPI document of the API. The
+// reasons in the condition are kube-aggregator's.
 func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
 	host, err := r.server.host()
 	if err != nil {
@@ -170,7 +171,7 @@ func newCondition(status apiregistrationv1.ConditionStatus, reason, message stri
 	}
 }
 
-// report writes what was found to the status, if it isn't there yet.
+// report writes the condition to the status, unless the status has it.
 func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServiceCondition) error {
 	obj, exists, err := r.config.APIServices.GetStore().GetByKey(r.service.Name)
 	if err != nil || !exists {
@@ -178,7 +179,7 @@ func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServi
 	}
 	stored := obj.(*apiregistrationv1.APIService)
 	if !r.serves(stored) {
-		return nil // who serves it now reports
+		return nil // another remote reports for this APIService
 	}
 	updated := stored.DeepCopy()
 	helper.SetAPIServiceCondition(updated, found)

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// remotes are the group versions that other servers serve. The zero value has none.
+// remotes has the group versions that other servers serve. The zero value is empty.
 type remotes struct {
 	mu        sync.RWMutex
 	byVersion map[schema.GroupVersion]*remoteAPI
 }
 
-// replace makes a remote the one of a group version, or none if it is nil, and returns the one before.
+// replace sets the remote of a group version, and returns the previous one. Nil removes the remote.
 func (r *remotes) replace(gv schema.GroupVersion, with *remoteAPI) (known *remoteAPI) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,7 @@ func (r *remotes) replace(gv schema.GroupVersion, with *remoteAPI) (known *remot
 	return known
 }
 
-// of is the remote of a group version, nil if this server serves the version.
+// of returns the remote of a group version, or nil if this server serves it.
 func (r *remotes) of(gv schema.GroupVersion) *remoteAPI {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

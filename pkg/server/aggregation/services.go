@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// followServices has servers asked again when their Service, or what says where it is, has changed.
+// followServices has a server checked again when its Service or the Service's endpoints change.
 func (a *Aggregator) followServices() error {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    a.serviceChanged,
@@ -39,7 +39,7 @@ func (a *Aggregator) serviceChanged(obj any) {
 	}
 }
 
-// serviceOf names the Service that an object is, or says something of.
+// serviceOf returns the name of the Service that an object is, or belongs to.
 func serviceOf(obj any) (types.NamespacedName, bool) {
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
