@@ -101,6 +101,9 @@ func (t *Table) addHub(g *Group) {
 func (t *Table) addRows(g *Group) error {
 	for i := range g.Kinds {
 		for _, d := range g.Kinds[i].Defaults {
+			if err := d.check(); err != nil {
+				return err
+			}
 			t.scheme.AddTypeDefaultingFunc(d.Object, d.set)
 		}
 		for _, sub := range g.Kinds[i].Subresources {

@@ -35,7 +35,7 @@ var deploymentKind = registry.Kind{
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultDeployment),
 		registry.DefaultOf(defaultDeploymentV1beta1),
-		registry.DefaultOf(defaultDeploymentV1beta2),
+		registry.DefaultLike[appsv1beta2.Deployment](defaultDeployment),
 		registry.DefaultOf(defaultDeploymentExtensionsV1beta1),
 	},
 	PodSpec:    registry.PodSpecOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
@@ -79,21 +79,6 @@ func defaultDeploymentV1beta1(d *appsv1beta1.Deployment) {
 	defaults.Zero(&strategy.Type, appsv1beta1.RollingUpdateDeploymentStrategyType)
 	if strategy.Type == appsv1beta1.RollingUpdateDeploymentStrategyType {
 		defaults.Pointer(&strategy.RollingUpdate, appsv1beta1.RollingUpdateDeployment{})
-		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, quarter())
-		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, quarter())
-	}
-	defaults.PodTemplateSpec(&d.Spec.Template)
-}
-
-// defaultDeploymentV1beta2 sets the defaults of an apps/v1beta2 Deployment.
-func defaultDeploymentV1beta2(d *appsv1beta2.Deployment) {
-	defaults.Pointer(&d.Spec.Replicas, 1)
-	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
-	defaults.Pointer(&d.Spec.ProgressDeadlineSeconds, progressDeadlineSeconds)
-	strategy := &d.Spec.Strategy
-	defaults.Zero(&strategy.Type, appsv1beta2.RollingUpdateDeploymentStrategyType)
-	if strategy.Type == appsv1beta2.RollingUpdateDeploymentStrategyType {
-		defaults.Pointer(&strategy.RollingUpdate, appsv1beta2.RollingUpdateDeployment{})
 		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, quarter())
 		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, quarter())
 	}

@@ -29,7 +29,7 @@ var replicaSetKind = registry.Kind{
 	Object:     &appsv1.ReplicaSet{}, List: &appsv1.ReplicaSetList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultReplicaSet),
-		registry.DefaultOf(defaultReplicaSetV1beta2),
+		registry.DefaultLike[appsv1beta2.ReplicaSet](defaultReplicaSet),
 		registry.DefaultOf(defaultReplicaSetExtensionsV1beta1),
 	},
 	PodSpec:    registry.PodSpecOf("spec.template.spec", func(r *appsv1.ReplicaSet) *corev1.PodSpec { return &r.Spec.Template.Spec }),
@@ -51,12 +51,6 @@ var replicaSetKind = registry.Kind{
 
 // defaultReplicaSet sets the defaults of a ReplicaSet.
 func defaultReplicaSet(r *appsv1.ReplicaSet) {
-	defaults.Pointer(&r.Spec.Replicas, 1)
-	defaults.PodTemplateSpec(&r.Spec.Template)
-}
-
-// defaultReplicaSetV1beta2 sets the defaults of an apps/v1beta2 ReplicaSet.
-func defaultReplicaSetV1beta2(r *appsv1beta2.ReplicaSet) {
 	defaults.Pointer(&r.Spec.Replicas, 1)
 	defaults.PodTemplateSpec(&r.Spec.Template)
 }

@@ -43,7 +43,7 @@ var statefulSetKind = registry.Kind{
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultStatefulSet),
 		registry.DefaultOf(defaultStatefulSetV1beta1),
-		registry.DefaultOf(defaultStatefulSetV1beta2),
+		registry.DefaultLike[appsv1beta2.StatefulSet](defaultStatefulSet),
 	},
 	PodSpec:    registry.PodSpecOf("spec.template.spec", func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
 	Status:     true,
@@ -108,27 +108,6 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
 	defaults.Zero(&retention.WhenDeleted, appsv1beta1.RetainPersistentVolumeClaimRetentionPolicyType)
 	defaults.Zero(&retention.WhenScaled, appsv1beta1.RetainPersistentVolumeClaimRetentionPolicyType)
-	defaults.PodTemplateSpec(&s.Spec.Template)
-	claimTemplates(s.Spec.VolumeClaimTemplates)
-}
-
-// defaultStatefulSetV1beta2 sets the defaults of an apps/v1beta2 StatefulSet.
-func defaultStatefulSetV1beta2(s *appsv1beta2.StatefulSet) {
-	defaults.Pointer(&s.Spec.Replicas, 1)
-	defaults.Pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
-	defaults.Zero(&s.Spec.PodManagementPolicy, appsv1beta2.OrderedReadyPodManagement)
-	strategy := &s.Spec.UpdateStrategy
-	if strategy.Type == "" {
-		strategy.Type = appsv1beta2.RollingUpdateStatefulSetStrategyType
-		defaults.Pointer(&strategy.RollingUpdate, appsv1beta2.RollingUpdateStatefulSetStrategy{})
-	}
-	if strategy.Type == appsv1beta2.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
-		defaults.Pointer(&strategy.RollingUpdate.Partition, 0)
-	}
-	defaults.Pointer(&s.Spec.PersistentVolumeClaimRetentionPolicy, appsv1beta2.StatefulSetPersistentVolumeClaimRetentionPolicy{})
-	retention := s.Spec.PersistentVolumeClaimRetentionPolicy
-	defaults.Zero(&retention.WhenDeleted, appsv1beta2.RetainPersistentVolumeClaimRetentionPolicyType)
-	defaults.Zero(&retention.WhenScaled, appsv1beta2.RetainPersistentVolumeClaimRetentionPolicyType)
 	defaults.PodTemplateSpec(&s.Spec.Template)
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }

@@ -30,7 +30,7 @@ var cronJobKind = registry.Kind{
 	Categories: []string{"all"},
 	Namespaced: true,
 	Object:     &batchv1.CronJob{}, List: &batchv1.CronJobList{},
-	Defaults:      []registry.Default{registry.DefaultOf(defaultCronJob), registry.DefaultOf(defaultCronJobV1beta1)},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultCronJob), registry.DefaultLike[batchv1beta1.CronJob](defaultCronJob)},
 	PodSpec:       registry.PodSpecOf("spec.jobTemplate.spec.template.spec", func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
 	Status:        true,
 	Generation:    true,
@@ -46,15 +46,6 @@ var cronJobKind = registry.Kind{
 // defaultCronJob sets the defaults of a CronJob.
 func defaultCronJob(c *batchv1.CronJob) {
 	defaults.Zero(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
-	defaults.Pointer(&c.Spec.Suspend, false)
-	defaults.Pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
-	defaults.Pointer(&c.Spec.FailedJobsHistoryLimit, 1)
-	defaultJobSpec(&c.Spec.JobTemplate.Spec)
-}
-
-// defaultCronJobV1beta1 sets the defaults of a batch/v1beta1 CronJob.
-func defaultCronJobV1beta1(c *batchv1beta1.CronJob) {
-	defaults.Zero(&c.Spec.ConcurrencyPolicy, batchv1beta1.AllowConcurrent)
 	defaults.Pointer(&c.Spec.Suspend, false)
 	defaults.Pointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
 	defaults.Pointer(&c.Spec.FailedJobsHistoryLimit, 1)

@@ -284,7 +284,7 @@ const (
 // uid. A value that is there already is left for validation to judge.
 //
 // The template's labels are changed in place: where they are the job's own labels, by
-// default (see package defaults), the job gets them, too.
+// default (see defaultJob), the job gets them, too.
 func selectOwnPods(j *batchv1.Job) {
 	labels := &j.Spec.Template.Labels
 	setIfAbsent(labels, legacyJobNameLabel, j.Name)

@@ -2,7 +2,7 @@ package builtin_test
 
 import (
 	"encoding/json"
-	"math/rand"
+	"math/rand" //nolint:depguard // randfill takes its Source
 	"path"
 	"reflect"
 	"testing"

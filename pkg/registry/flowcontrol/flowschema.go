@@ -28,9 +28,9 @@ var flowSchemaKind = registry.Kind{
 	Object:   &flowcontrolv1.FlowSchema{}, List: &flowcontrolv1.FlowSchemaList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultFlowSchema),
-		registry.DefaultOf(defaultFlowSchemaV1beta1),
-		registry.DefaultOf(defaultFlowSchemaV1beta2),
-		registry.DefaultOf(defaultFlowSchemaV1beta3),
+		registry.DefaultLike[flowcontrolv1beta1.FlowSchema](defaultFlowSchema),
+		registry.DefaultLike[flowcontrolv1beta2.FlowSchema](defaultFlowSchema),
+		registry.DefaultLike[flowcontrolv1beta3.FlowSchema](defaultFlowSchema),
 	},
 	Status:              true,
 	StatusKeepsMetadata: true,
@@ -48,24 +48,6 @@ const matchingPrecedence int32 = 1000
 
 // defaultFlowSchema sets the defaults of a FlowSchema.
 func defaultFlowSchema(s *flowcontrolv1.FlowSchema) {
-	defaults.Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
-}
-
-// defaultFlowSchemaV1beta1 sets the defaults of a
-// flowcontrol.apiserver.k8s.io/v1beta1 FlowSchema.
-func defaultFlowSchemaV1beta1(s *flowcontrolv1beta1.FlowSchema) {
-	defaults.Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
-}
-
-// defaultFlowSchemaV1beta2 sets the defaults of a
-// flowcontrol.apiserver.k8s.io/v1beta2 FlowSchema.
-func defaultFlowSchemaV1beta2(s *flowcontrolv1beta2.FlowSchema) {
-	defaults.Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
-}
-
-// defaultFlowSchemaV1beta3 sets the defaults of a
-// flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema.
-func defaultFlowSchemaV1beta3(s *flowcontrolv1beta3.FlowSchema) {
 	defaults.Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
 

@@ -18,7 +18,7 @@ import (
 var ingressClassKind = registry.Kind{
 	Resource: "ingressclasses",
 	Object:   &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
-	Defaults:   []registry.Default{registry.DefaultOf(defaultIngressClass), registry.DefaultOf(defaultIngressClassV1beta1)},
+	Defaults:   []registry.Default{registry.DefaultOf(defaultIngressClass), registry.DefaultLike[networkingv1beta1.IngressClass](defaultIngressClass)},
 	Generation: true,
 	Printer:    &ingressClassColumns,
 	Hooks: registry.HooksOf[*networkingv1.IngressClass]{
@@ -31,14 +31,6 @@ var ingressClassKind = registry.Kind{
 func defaultIngressClass(c *networkingv1.IngressClass) {
 	if p := c.Spec.Parameters; p != nil {
 		defaults.Pointer(&p.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
-	}
-}
-
-// defaultIngressClassV1beta1 sets the defaults of a networking.k8s.io/v1beta1
-// IngressClass.
-func defaultIngressClassV1beta1(c *networkingv1beta1.IngressClass) {
-	if p := c.Spec.Parameters; p != nil {
-		defaults.Pointer(&p.Scope, networkingv1beta1.IngressClassParametersReferenceScopeCluster)
 	}
 }
 

@@ -33,7 +33,7 @@ var runtimeClassKind = registry.Kind{
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultRuntimeClass),
 		registry.DefaultOf(defaultRuntimeClassV1alpha1),
-		registry.DefaultOf(defaultRuntimeClassV1beta1),
+		registry.DefaultLike[nodev1beta1.RuntimeClass](defaultRuntimeClass),
 	},
 	ConditionalUpdate: true,
 	Printer:           &runtimeClassColumns,
@@ -55,13 +55,6 @@ func defaultRuntimeClass(c *nodev1.RuntimeClass) {
 func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
 	if c.Spec.Overhead != nil {
 		defaults.ResourceList(c.Spec.Overhead.PodFixed)
-	}
-}
-
-// defaultRuntimeClassV1beta1 sets the defaults of a node.k8s.io/v1beta1 RuntimeClass.
-func defaultRuntimeClassV1beta1(c *nodev1beta1.RuntimeClass) {
-	if c.Overhead != nil {
-		defaults.ResourceList(c.Overhead.PodFixed)
 	}
 }
 

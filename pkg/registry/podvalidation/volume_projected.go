@@ -142,6 +142,7 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	p.file(b.Path, b.Path)
 }
 
+// The limits of how long a pod's certificate is valid, in seconds.
 const (
 	MinCertificateSeconds = 60 * 60
 	MaxCertificateSeconds = 91 * 24 * 60 * 60

@@ -18,7 +18,7 @@ var clusterRoleBindingKind = registry.Kind{
 	Object:   &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultClusterRoleBinding),
-		registry.DefaultOf(defaultClusterRoleBindingV1beta1),
+		registry.DefaultLike[rbacv1beta1.ClusterRoleBinding](defaultClusterRoleBinding),
 		registry.DefaultOf(defaultClusterRoleBindingV1alpha1),
 	},
 	CreateOnUpdate: true,
@@ -34,13 +34,6 @@ var clusterRoleBindingKind = registry.Kind{
 func defaultClusterRoleBinding(b *rbacv1.ClusterRoleBinding) {
 	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	defaultSubjects(b.Subjects)
-}
-
-// defaultClusterRoleBindingV1beta1 sets the defaults of an
-// rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding.
-func defaultClusterRoleBindingV1beta1(b *rbacv1beta1.ClusterRoleBinding) {
-	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
-	subjectsV1beta1(b.Subjects)
 }
 
 // defaultClusterRoleBindingV1alpha1 sets the defaults of an

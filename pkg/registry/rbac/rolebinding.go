@@ -19,7 +19,7 @@ var roleBindingKind = registry.Kind{
 	Object:     &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultRoleBinding),
-		registry.DefaultOf(defaultRoleBindingV1beta1),
+		registry.DefaultLike[rbacv1beta1.RoleBinding](defaultRoleBinding),
 		registry.DefaultOf(defaultRoleBindingV1alpha1),
 	},
 	CreateOnUpdate: true,
@@ -35,13 +35,6 @@ var roleBindingKind = registry.Kind{
 func defaultRoleBinding(b *rbacv1.RoleBinding) {
 	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	defaultSubjects(b.Subjects)
-}
-
-// defaultRoleBindingV1beta1 sets the defaults of an rbac.authorization.k8s.io/v1beta1
-// RoleBinding.
-func defaultRoleBindingV1beta1(b *rbacv1beta1.RoleBinding) {
-	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
-	subjectsV1beta1(b.Subjects)
 }
 
 // defaultRoleBindingV1alpha1 sets the defaults of an

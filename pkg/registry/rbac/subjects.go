@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
-	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -25,12 +24,6 @@ func defaultSubjects(list []rbacv1.Subject) {
 func subjectGroup(kind string, group *string) {
 	if kind == rbacv1.UserKind || kind == rbacv1.GroupKind {
 		defaults.Zero(group, rbacv1.GroupName)
-	}
-}
-
-func subjectsV1beta1(list []rbacv1beta1.Subject) {
-	for i := range list {
-		subjectGroup(list[i].Kind, &list[i].APIGroup)
 	}
 }
 

@@ -3,30 +3,9 @@ package resource
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
-
-func deviceClaimV1beta2(c *resourcev1beta2.DeviceClaim) {
-	for i := range c.Requests {
-		if exactly := c.Requests[i].Exactly; exactly != nil {
-			deviceCount(&exactly.AllocationMode, &exactly.Count)
-			tolerationsV1beta2(exactly.Tolerations)
-		}
-		for j := range c.Requests[i].FirstAvailable {
-			request := &c.Requests[i].FirstAvailable[j]
-			deviceCount(&request.AllocationMode, &request.Count)
-			tolerationsV1beta2(request.Tolerations)
-		}
-	}
-}
-
-func tolerationsV1beta2(list []resourcev1beta2.DeviceToleration) {
-	for i := range list {
-		defaults.Zero(&list[i].Operator, resourcev1beta2.DeviceTolerationOpEqual)
-	}
-}
 
 func deviceClaimV1beta1(c *resourcev1beta1.DeviceClaim) {
 	for i := range c.Requests {

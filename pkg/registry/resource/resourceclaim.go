@@ -49,7 +49,7 @@ var resourceClaimKind = registry.Kind{
 	Object:     &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultResourceClaim),
-		registry.DefaultOf(defaultResourceClaimV1beta2),
+		registry.DefaultLike[resourcev1beta2.ResourceClaim](defaultResourceClaim),
 		registry.DefaultOf(defaultResourceClaimV1beta1),
 	},
 	Status:              true,
@@ -66,17 +66,6 @@ var resourceClaimKind = registry.Kind{
 		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceBindingConditions",
 			"Status.Allocation.Devices.Results.BindingConditions", "Status.Allocation.Devices.Results.BindingFailureConditions"),
 	},
-}
-
-// defaultResourceClaimV1beta2 sets the defaults of a resource.k8s.io/v1beta2
-// ResourceClaim.
-func defaultResourceClaimV1beta2(c *resourcev1beta2.ResourceClaim) {
-	deviceClaimV1beta2(&c.Spec.Devices)
-	if a := c.Status.Allocation; a != nil {
-		for i := range a.Devices.Results {
-			tolerationsV1beta2(a.Devices.Results[i].Tolerations)
-		}
-	}
 }
 
 // defaultResourceClaimV1beta1 sets the defaults of a resource.k8s.io/v1beta1

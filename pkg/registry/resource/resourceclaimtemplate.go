@@ -26,7 +26,7 @@ var resourceClaimTemplateKind = registry.Kind{
 	Object:     &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultResourceClaimTemplate),
-		registry.DefaultOf(defaultResourceClaimTemplateV1beta2),
+		registry.DefaultLike[resourcev1beta2.ResourceClaimTemplate](defaultResourceClaimTemplate),
 		registry.DefaultOf(defaultResourceClaimTemplateV1beta1),
 	},
 	ReturnDeleted: true,
@@ -37,12 +37,6 @@ var resourceClaimTemplateKind = registry.Kind{
 		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRAConsumableCapacity",
 			append(ofRequests("Spec.Spec", "Capacity"), "Spec.Spec.Devices.Constraints.DistinctAttribute")...),
 	},
-}
-
-// defaultResourceClaimTemplateV1beta2 sets the defaults of a
-// resource.k8s.io/v1beta2 ResourceClaimTemplate.
-func defaultResourceClaimTemplateV1beta2(t *resourcev1beta2.ResourceClaimTemplate) {
-	deviceClaimV1beta2(&t.Spec.Spec.Devices)
 }
 
 // defaultResourceClaimTemplateV1beta1 sets the defaults of a

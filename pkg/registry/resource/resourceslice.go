@@ -38,7 +38,7 @@ var resourceSliceKind = registry.Kind{
 	Object:   &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultResourceSlice),
-		registry.DefaultOf(defaultResourceSliceV1beta2),
+		registry.DefaultLike[resourcev1beta2.ResourceSlice](defaultResourceSlice),
 		registry.DefaultOf(defaultResourceSliceV1beta1),
 	},
 	Generation:    true,
@@ -59,16 +59,6 @@ var resourceSliceKind = registry.Kind{
 		registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity",
 			"Spec.Devices.AllowMultipleAllocations", "Spec.Devices.Capacity.RequestPolicy"),
 	},
-}
-
-// defaultResourceSliceV1beta2 sets the defaults of a resource.k8s.io/v1beta2
-// ResourceSlice.
-func defaultResourceSliceV1beta2(s *resourcev1beta2.ResourceSlice) {
-	for i := range s.Spec.Devices {
-		for j := range s.Spec.Devices[i].Taints {
-			taintedNow(&s.Spec.Devices[i].Taints[j].TimeAdded)
-		}
-	}
 }
 
 // defaultResourceSliceV1beta1 sets the defaults of a resource.k8s.io/v1beta1

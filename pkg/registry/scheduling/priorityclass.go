@@ -28,7 +28,7 @@ var priorityClassKind = registry.Kind{
 	Resource:   "priorityclasses",
 	ShortNames: []string{"pc"},
 	Object:     &schedulingv1.PriorityClass{}, List: &schedulingv1.PriorityClassList{},
-	Defaults:   []registry.Default{registry.DefaultOf(defaultPriorityClass), registry.DefaultOf(defaultPriorityClassV1beta1)},
+	Defaults:   []registry.Default{registry.DefaultOf(defaultPriorityClass), registry.DefaultLike[schedulingv1beta1.PriorityClass](defaultPriorityClass)},
 	Generation: true,
 	Printer:    &priorityClassColumns,
 	Storage:    newPriorityClassStorage,
@@ -42,12 +42,6 @@ var priorityClassKind = registry.Kind{
 
 // defaultPriorityClass sets the defaults of a PriorityClass.
 func defaultPriorityClass(c *schedulingv1.PriorityClass) {
-	defaults.Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
-}
-
-// defaultPriorityClassV1beta1 sets the defaults of a scheduling.k8s.io/v1beta1
-// PriorityClass.
-func defaultPriorityClassV1beta1(c *schedulingv1beta1.PriorityClass) {
 	defaults.Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 

@@ -28,7 +28,7 @@ import (
 var csiDriverKind = registry.Kind{
 	Resource: "csidrivers",
 	Object:   &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
-	Defaults:          []registry.Default{registry.DefaultOf(defaultCSIDriver), registry.DefaultOf(defaultCSIDriverV1beta1)},
+	Defaults:          []registry.Default{registry.DefaultOf(defaultCSIDriver), registry.DefaultLike[storagev1beta1.CSIDriver](defaultCSIDriver)},
 	ReturnDeleted:     true,
 	ConditionalUpdate: true,
 	Printer:           &csiDriverColumns,
@@ -55,19 +55,6 @@ func defaultCSIDriver(d *storagev1.CSIDriver) {
 	defaults.Pointer(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(d.Spec.VolumeLifecycleModes) == 0 {
 		d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
-	}
-}
-
-// defaultCSIDriverV1beta1 sets the defaults of a storage.k8s.io/v1beta1 CSIDriver.
-func defaultCSIDriverV1beta1(d *storagev1beta1.CSIDriver) {
-	defaults.Pointer(&d.Spec.AttachRequired, true)
-	defaults.Pointer(&d.Spec.PodInfoOnMount, false)
-	defaults.Pointer(&d.Spec.StorageCapacity, false)
-	defaults.Pointer(&d.Spec.RequiresRepublish, false)
-	defaults.Pointer(&d.Spec.SELinuxMount, false)
-	defaults.Pointer(&d.Spec.FSGroupPolicy, storagev1beta1.ReadWriteOnceWithFSTypeFSGroupPolicy)
-	if len(d.Spec.VolumeLifecycleModes) == 0 {
-		d.Spec.VolumeLifecycleModes = []storagev1beta1.VolumeLifecycleMode{storagev1beta1.VolumeLifecyclePersistent}
 	}
 }
 

@@ -27,7 +27,7 @@ var storageClassKind = registry.Kind{
 	Resource:   "storageclasses",
 	ShortNames: []string{"sc"},
 	Object:     &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
-	Defaults:      []registry.Default{registry.DefaultOf(defaultStorageClass), registry.DefaultOf(defaultStorageClassV1beta1)},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultStorageClass), registry.DefaultLike[storagev1beta1.StorageClass](defaultStorageClass)},
 	ReturnDeleted: true,
 	Printer:       &storageClassColumns,
 	Hooks: registry.HooksOf[*storagev1.StorageClass]{
@@ -41,13 +41,6 @@ var storageClassKind = registry.Kind{
 func defaultStorageClass(c *storagev1.StorageClass) {
 	defaults.Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 	defaults.Pointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
-}
-
-// defaultStorageClassV1beta1 sets the defaults of a storage.k8s.io/v1beta1
-// StorageClass.
-func defaultStorageClassV1beta1(c *storagev1beta1.StorageClass) {
-	defaults.Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-	defaults.Pointer(&c.VolumeBindingMode, storagev1beta1.VolumeBindingImmediate)
 }
 
 // validateStorageClass checks a new class.

@@ -27,8 +27,8 @@ var volumeAttachmentKind = registry.Kind{
 	Object:   &storagev1.VolumeAttachment{}, List: &storagev1.VolumeAttachmentList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultVolumeAttachment),
-		registry.DefaultOf(defaultVolumeAttachmentV1beta1),
-		registry.DefaultOf(defaultVolumeAttachmentV1alpha1),
+		registry.DefaultLike[storagev1beta1.VolumeAttachment](defaultVolumeAttachment),
+		registry.DefaultLike[storagev1alpha1.VolumeAttachment](defaultVolumeAttachment),
 	},
 	Status:              true,
 	StatusKeepsMetadata: true,
@@ -47,22 +47,6 @@ var volumeAttachmentKind = registry.Kind{
 
 // defaultVolumeAttachment sets the defaults of a VolumeAttachment.
 func defaultVolumeAttachment(a *storagev1.VolumeAttachment) {
-	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
-		defaults.VolumeSpec(spec)
-	}
-}
-
-// defaultVolumeAttachmentV1beta1 sets the defaults of a storage.k8s.io/v1beta1
-// VolumeAttachment.
-func defaultVolumeAttachmentV1beta1(a *storagev1beta1.VolumeAttachment) {
-	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
-		defaults.VolumeSpec(spec)
-	}
-}
-
-// defaultVolumeAttachmentV1alpha1 sets the defaults of a storage.k8s.io/v1alpha1
-// VolumeAttachment.
-func defaultVolumeAttachmentV1alpha1(a *storagev1alpha1.VolumeAttachment) {
 	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
 		defaults.VolumeSpec(spec)
 	}

@@ -136,6 +136,7 @@ func Sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 // Scope says whether a kind's objects live in namespaces.
 type Scope bool
 
+// The scopes of kinds.
 const (
 	ClusterScoped Scope = false
 	Namespaced    Scope = true

@@ -8,6 +8,7 @@ import (
 // LoadBalancerPath is where services and ingresses have the addresses of their load balancers.
 var LoadBalancerPath = field.NewPath("status", "loadBalancer", "ingress")
 
+// Where workloads have their spec and their template of pods.
 var (
 	SpecPath     = field.NewPath("spec")
 	TemplatePath = SpecPath.Child("template")

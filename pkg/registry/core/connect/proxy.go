@@ -32,13 +32,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
-// locator finds where what a proxy request names is, and how it is reached: the name
+// Locator finds where what a proxy request names is, and how it is reached: the name
 // may have a scheme before and a port after it, as "https:name:port".
-type locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error)
+type Locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error)
 
 // ProxySubresource serves requests to what an object stands for, asked for with
 // options O, which hold the path.
-func ProxySubresource[O runtime.Object](path func(O) string, locate func(*registry.Storage, registry.Dependencies, http.RoundTripper) (locator, error)) registry.Subresource {
+func ProxySubresource[O runtime.Object](path func(O) string, locate func(*registry.Storage, registry.Dependencies, http.RoundTripper) (Locator, error)) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
 	return registry.Subresource{Name: "proxy", Options: newOptions(), Storage: func(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
@@ -63,7 +63,7 @@ func proxyTransport() *http.Transport {
 
 // proxyREST serves pods/proxy, services/proxy and nodes/proxy.
 type proxyREST struct {
-	locate    locator
+	locate    Locator
 	transport *http.Transport
 	options   func() runtime.Object
 	path      func(runtime.Object) string
@@ -116,11 +116,11 @@ func checkProxied(address string) error {
 
 // LocatePods proxies to a pod's address, and the first port that it declares unless
 // another is asked for.
-func LocatePods(pods *registry.Storage, _ registry.Dependencies, transport http.RoundTripper) (locator, error) {
+func LocatePods(pods *registry.Storage, _ registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	return podLocator(pods, transport), nil
 }
 
-func podLocator(pods rest.Getter, transport http.RoundTripper) locator {
+func podLocator(pods rest.Getter, transport http.RoundTripper) Locator {
 	return func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
 		scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
 		if !valid {
@@ -162,7 +162,7 @@ func joinHostPort(ip, port string) string {
 }
 
 // LocateNodes proxies to a node's kubelet or, at another port, to the node.
-func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (locator, error) {
+func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	kubelets, err := NewKubelets(deps)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http
 	return nodeLocator(kubelets, transport), nil
 }
 
-func nodeLocator(kubelets Kubelets, transport http.RoundTripper) locator {
+func nodeLocator(kubelets Kubelets, transport http.RoundTripper) Locator {
 	return func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error) {
 		scheme, name, port, valid := utilnet.SplitSchemeNamePort(id)
 		if !valid {
@@ -208,7 +208,7 @@ func checkProxiedHost(ctx context.Context, host string) error {
 }
 
 // LocateServices proxies to one of a service's endpoints that are ready.
-func LocateServices(services *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (locator, error) {
+func LocateServices(services *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	l := serviceLocator{services: services, transport: transport}
 	endpointSlices, err := deps.StoreOf(discoveryv1.Resource("endpointslices"))
 	if err != nil {

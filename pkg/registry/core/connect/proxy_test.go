@@ -18,8 +18,8 @@ import (
 
 func echo(w http.ResponseWriter, req *http.Request) { _, _ = fmt.Fprint(w, req.Method, " ", req.URL) }
 
-// proxied is the REST of a proxy subresource at a locator.
-func proxied(t *testing.T, locate func(http.RoundTripper) locator) *proxyREST {
+// proxied is the REST of a proxy subresource at a Locator.
+func proxied(t *testing.T, locate func(http.RoundTripper) Locator) *proxyREST {
 	t.Helper()
 	transport := proxyTransport()
 	t.Cleanup(transport.CloseIdleConnections)
@@ -42,7 +42,7 @@ func TestPodProxy(t *testing.T) {
 	p.Spec.Containers[1].Ports = []corev1.ContainerPort{{ContainerPort: port}}
 	linkLocal := registrytest.PodOnNode("link-local", "c")
 	linkLocal.Status.PodIPs = []corev1.PodIP{{IP: "169.254.169.254"}}
-	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator {
+	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator {
 		return podLocator(registrytest.Known{"p": p, "link-local": linkLocal, "homeless": registrytest.PodOnNode("homeless", "c")}, rt)
 	}))
 	closed := registrytest.ClosedPort(t)
@@ -71,7 +71,7 @@ func TestNodeProxy(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(other.Close)
 	_, otherPort := registrytest.Address(t, other)
-	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator {
+	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator {
 		return nodeLocator(kubeletsOf(t, echo), rt)
 	}))
 	for _, test := range []struct{ name, reason, path, want string }{
@@ -127,7 +127,7 @@ func TestServiceProxy(t *testing.T) {
 			slice("owned", at("here")), slice("mismatched", at("elsewhere")),
 		},
 	}
-	front := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator {
+	front := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator {
 		l.transport = rt
 		return l.locate
 	}))
@@ -160,7 +160,7 @@ func TestProxyRewritesLinks(t *testing.T) {
 	host, port := registrytest.Address(t, backend)
 	p := registrytest.PodOnNode("p", "c")
 	p.Status.PodIP = host
-	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) locator { return podLocator(registrytest.Known{"p": p}, rt) }))
+	server := registrytest.Connected(t, proxied(t, func(rt http.RoundTripper) Locator { return podLocator(registrytest.Known{"p": p}, rt) }))
 	name := fmt.Sprintf("/p:%d", port)
 	if got, want := registrytest.Respond(t, "GET", server.URL+name+"/page"), name+"/next"; !strings.Contains(got, want) {
 		t.Errorf("a link in a page has to lead through the proxy again: %s, want %s", got, want)
