@@ -20,35 +20,35 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// Groups keep the list of groups what the registry, definitions and other servers have. The library leaves
-// that to kube-aggregator; everything else about custom resources' discovery it does itself.
+// Groups keeps the list of groups up to date with the registry, the definitions and other servers. The library leaves
+// that to kube-aggregator, but discovers custom resources in all other respects.
 type Groups struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *List
-	// builtIn are the APIServices of this server's own group versions, which stay whatever happens; own are these
-	// group versions.
+	// builtIn are the APIServices of this server's own group versions, which never change; own are these group
+	// versions.
 	builtIn []*apiregistrationv1.APIService
 	own     map[schema.GroupVersion]bool
-	// observe is told of each event of definitions when the list is up to date.
+	// observe is called for each event of a definition, once the list is up to date.
 	observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
-	// aggregator has the group versions of other servers; nil if none can be.
+	// aggregator has the group versions of other servers, or is nil.
 	aggregator Aggregator
 
 	mu sync.Mutex
-	// custom are the APIServices of custom resources, made once.
+	// custom keeps the APIServices of custom resources, so that each is made only once.
 	custom map[schema.GroupVersion]*apiregistrationv1.APIService
 }
 
 // Aggregator knows the group versions of other servers.
 type Aggregator interface {
-	// Remote are their APIServices.
+	// Remote returns the APIServices of these group versions.
 	Remote() []*apiregistrationv1.APIService
 	// SetBuiltIn and SetCustom tell the aggregator the APIServices of this server's own group versions.
 	SetBuiltIn(services []*apiregistrationv1.APIService)
 	SetCustom(services []*apiregistrationv1.APIService)
 }
 
-// NewGroups returns the groups of a list. Of each event of definitions, observe is told when the list is up to date.
+// NewGroups returns the groups of a list. It calls observe for each event of a definition, once the list is up to date.
 func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, builtIn []*apiregistrationv1.APIService,
 	observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)) *Groups {
 	own := map[schema.GroupVersion]bool{}
@@ -61,7 +61,7 @@ func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, b
 	}
 }
 
-// Aggregate adds the group versions of other servers, before Start.
+// Aggregate adds the group versions of other servers. It must be called before Start.
 func (d *Groups) Aggregate(aggregator Aggregator) {
 	d.aggregator = aggregator
 	aggregator.SetBuiltIn(d.builtIn)
@@ -82,7 +82,7 @@ func (d *Groups) Start(aggregated aggregated.ResourceManager) error {
 	return err
 }
 
-// handle brings the list up to date before the answer to the write of the definition, which waits for observe.
+// handle updates the list before the write of the definition is answered: that answer waits for observe.
 func (d *Groups) handle(obj any, deleted bool) {
 	custom := d.Sync()
 	if d.aggregator != nil {
@@ -96,8 +96,7 @@ func (d *Groups) handle(obj any, deleted bool) {
 	}
 }
 
-// Sync makes the list what the definitions and APIServices of the moment say, and returns the APIServices of custom
-// resources.
+// Sync updates the list by the present definitions and APIServices, and returns the APIServices of custom resources.
 func (d *Groups) Sync() []*apiregistrationv1.APIService {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,8 +119,8 @@ func (d *Groups) Sync() []*apiregistrationv1.APIService {
 	return custom
 }
 
-// customAPIServices are those of the custom resources that are served. A definition may add a version to a group that
-// is built in. A version that is built in stays as it is, whatever definitions name it.
+// customAPIServices returns the APIServices of the custom resources that are served. A definition may add a version to
+// a built-in group. It doesn't change a built-in version.
 func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	crds, err := d.crds.Lister().List(labels.Everything())
 	if err != nil {
@@ -148,7 +147,7 @@ func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	return services, nil
 }
 
-// withRemote adds the APIServices of other servers, which have the group versions that they name.
+// withRemote adds the APIServices of other servers. They replace those of the same group versions.
 func (d *Groups) withRemote(local []*apiregistrationv1.APIService) []*apiregistrationv1.APIService {
 	if d.aggregator == nil {
 		return local
@@ -160,7 +159,7 @@ func (d *Groups) withRemote(local []*apiregistrationv1.APIService) []*apiregistr
 	return append(local, remote...)
 }
 
-// Group is what /apis says of versions of one group, the first preferred.
+// Group returns the group in the form of /apis. The first version is the preferred one.
 func Group(versions []schema.GroupVersion) metav1.APIGroup {
 	group := metav1.APIGroup{Name: versions[0].Group}
 	for _, gv := range versions {

@@ -29,15 +29,15 @@ type List struct {
 // NewList returns an empty list.
 func NewList(serializer runtime.NegotiatedSerializer) *List { return &List{serializer: serializer} }
 
-// Install serves the list, the groups that a server and its peers have in aggregated discovery, and the index of the
-// paths at /, which are those of the server, of the installed groups and of the list. Without peers, theirs is nil.
+// Install serves three things: the list, aggregated discovery of the server and its peers, and the index of paths at /,
+// which has the paths of the server, of the installed groups and of the list. WithPeers is nil without peers.
 func (l *List) Install(s *genericapiserver.GenericAPIServer, installed routes.ListedPathProvider, withPeers http.Handler) {
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, withPeers)
 	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
 	routes.Index{}.Install(routes.ListedPathProviders{s, installed, l}, s.Handler.NonGoRestfulMux)
 }
 
-// listed are the groups of the moment.
+// listed returns the present groups.
 func (l *List) listed() []metav1.APIGroup {
 	if groups := l.groups.Load(); groups != nil {
 		return *groups
@@ -45,7 +45,7 @@ func (l *List) listed() []metav1.APIGroup {
 	return nil
 }
 
-// Documents is a handler of /apis/GROUP for each group of the list. It passes other requests on.
+// Documents returns a handler that serves /apis/GROUP for each group of the list, and passes other requests to next.
 func (l *List) Documents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/")

@@ -9,10 +9,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// definitionsPriority is that of the group of CustomResourceDefinitions, which isn't of the table.
+// definitionsPriority is the priority of the group of CustomResourceDefinitions, which isn't in the table.
 const definitionsPriority = 16700
 
-// versionPriority is that of a group's last version; the one before it has twice as much, and so on.
+// versionPriority is the priority of a group's last version; the version before it has twice as much, and so on.
 const versionPriority = 15
 
 // BuiltIn returns the APIServices of the served groups of a table, and of the API of definitions.

@@ -9,24 +9,24 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 )
 
-// Observer is told which resources are discovered by way of a Recorder.
+// Observer is called with the resources that a Recorder discovers.
 type Observer interface {
 	Discovered(gv schema.GroupVersion, resources map[string]apidiscoveryv2.APIResourceDiscovery)
 	VersionRemoved(gv schema.GroupVersion)
 	GroupRemoved(group string)
 }
 
-// Recorder is the resource manager of /apis. It tells an observer what it has been told.
+// Recorder is the resource manager of /apis. It passes changes on to an observer.
 type Recorder struct {
 	aggregated.ResourceManager
 	observer Observer
 	handler  http.Handler
-	// filled is a handler of what the manager has, once it has the installed groups.
+	// filled returns a handler that gives the installed groups to the manager before it calls next.
 	filled func(next http.Handler) http.Handler
-	// OnGroupRemoved is called when a group is removed, which the manager's callback isn't.
+	// OnGroupRemoved is called when a group is removed. The manager doesn't call its own callback then.
 	OnGroupRemoved func()
-	// added are the resources of the version that AddGroupVersion was last called with. One goroutine calls it,
-	// and SetGroupVersionPriority of the same version next.
+	// added are the resources of the last call of AddGroupVersion. One goroutine calls it, and then
+	// SetGroupVersionPriority for the same version.
 	added map[string]apidiscoveryv2.APIResourceDiscovery
 }
 
@@ -35,13 +35,13 @@ func NewRecorder(observer Observer) *Recorder {
 	return &Recorder{ResourceManager: aggregated.NewResourceManager("apis"), observer: observer, OnGroupRemoved: func() {}}
 }
 
-// ServeFrom makes the recorder serve the installed groups, too: filled makes handlers that give the resources of these
+// ServeFrom makes the recorder serve the installed groups, too. The function filled makes handlers that give these
 // groups to the manager before the first request.
 func (d *Recorder) ServeFrom(filled func(http.Handler) http.Handler) {
 	d.filled, d.handler = filled, filled(d.ResourceManager)
 }
 
-// Filled is a handler that is called when the manager has the installed groups.
+// Filled returns a handler that calls next once the manager has the installed groups.
 func (d *Recorder) Filled(next http.Handler) http.Handler { return d.filled(next) }
 
 // ServeHTTP implements http.Handler.
@@ -63,8 +63,8 @@ func (d *Recorder) AddGroupVersion(group string, version apidiscoveryv2.APIVersi
 	}
 }
 
-// SetGroupVersionPriority is what apiextensions-apiserver does last: before it, the version isn't yet where it belongs
-// among those of its group.
+// SetGroupVersionPriority calls the observer: apiextensions-apiserver sets the priority last, and before that, the
+// version isn't in its place in the group.
 func (d *Recorder) SetGroupVersionPriority(gv metav1.GroupVersion, group, version int) {
 	d.ResourceManager.SetGroupVersionPriority(gv, group, version)
 	d.observer.Discovered(schema.GroupVersion(gv), d.added)

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// CheckEncryption reads the file without starting what is in there, as the library does when it loads it.
+// CheckEncryption checks the file. It starts nothing, unlike the library, which starts the providers when it loads the
+// file.
 func CheckEncryption(o *genericoptions.EtcdOptions) error {
 	file := o.EncryptionProviderConfigFilepath
 	if err := files.Readable("encryption-provider-config", file); err != nil || !files.Rereadable(file) {

@@ -2,7 +2,7 @@ package etcd
 
 import "fmt"
 
-// OfData names the flag by which the data is where etcd fails, if it was given.
+// OfData adds the flag of the data folder to an error of etcd, if the flag was set.
 func OfData(dataDir string, err error) error {
 	if err == nil || dataDir == "" {
 		return err
@@ -10,7 +10,7 @@ func OfData(dataDir string, err error) error {
 	return fmt.Errorf("--data-dir: %w", err)
 }
 
-// OfEncryption names the flag by which what is stored is encrypted, if it was given.
+// OfEncryption adds the flag of the encryption configuration to an error, if the flag was set.
 func OfEncryption(file string, err error) error {
 	if err == nil || file == "" {
 		return err

@@ -1,7 +1,7 @@
-// Package etcd is the etcd of one server: embedded in the process, or elsewhere. It also checks the flags that say where
-// what is stored.
+// Package etcd is the etcd of one server: embedded in the process, or external. It also checks the flags that configure
+// etcd and storage.
 //
-// [New] is the way in. Don't use the package for stores and watch caches, which pkg/storage puts onto an etcd.
+// [New] is the way in. Don't use the package for stores and watch caches: pkg/storage makes those.
 package etcd
 
 import (
@@ -26,38 +26,39 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// timeout bounds how long a start waits for an etcd elsewhere.
+// timeout limits the wait for an external etcd at the start.
 const timeout = 5 * time.Second
 
-// Config is what an etcd is started with.
+// Config has the settings of an etcd.
 type Config struct {
 	Options *genericoptions.EtcdOptions
-	// DataDir is where an embedded etcd keeps its data, "" for a temporary folder.
+	// DataDir is the data folder of an embedded etcd, "" for a temporary one.
 	DataDir string
-	// Holder is the address of the server, by which another one names the holder of the data folder.
+	// Holder is the address of this server. It is written to the data folder, so that another server can name it in an
+	// error.
 	Holder string
-	// Yield, if there is one, is called before events are sent.
+	// Yield is called before events are sent, unless it is nil.
 	Yield func()
-	// Following is the context in which informers run, and Life that of the server.
+	// Following is the context of informers, and Life that of the server.
 	Following, Life context.Context
 }
 
 // Etcd is the etcd of one server.
 type Etcd struct {
 	Config
-	// start waits until the embedded etcd serves; it is nil if etcd is elsewhere. member is set by Await.
+	// start waits until the embedded etcd serves; it is nil with an external etcd. ApplyTo sets member.
 	start  func() (*storage.Member, error)
 	member *storage.Member
-	// presence tells other servers of the same external etcd of this one; nil if it couldn't.
+	// presence marks this server in the external etcd, for other servers; it is nil if that failed.
 	presence *storage.Presence
 }
 
-// IsEmbedded says whether options name no etcd, so that one runs in the process.
+// IsEmbedded tells whether the options name no etcd, so that one runs in the process.
 func IsEmbedded(o *genericoptions.EtcdOptions) bool {
 	return len(o.StorageConfig.Transport.ServerList) == 0
 }
 
-// New starts the embedded etcd, for which Await waits, or makes sure that the one elsewhere is there.
+// New starts an embedded etcd without waiting for it, or checks that the external one answers.
 func New(ctx context.Context, config Config) (*Etcd, error) {
 	e := &Etcd{Config: config}
 	if !IsEmbedded(config.Options) {
@@ -65,7 +66,7 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 	}
 	options := storage.Options{DataDir: config.DataDir, Holder: config.Holder, LogTo: log(ctx), Yield: config.Yield}
 	start := func(ctx context.Context) (*storage.Member, error) { return storage.Start(ctx, options) }
-	if config.DataDir != "" { // keys are kept in it, too
+	if config.DataDir != "" { // the folder also has keys
 		folder, err := storage.Open(options)
 		if err != nil {
 			return nil, OfData(config.DataDir, err)
@@ -77,13 +78,13 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 	return e, nil
 }
 
-// Embedded says whether the etcd runs in this process.
+// Embedded tells whether the etcd runs in this process.
 func (e *Etcd) Embedded() bool { return e.start != nil }
 
-// Member is the embedded etcd; nil if etcd is elsewhere, or before ApplyTo.
+// Member returns the embedded etcd. It is nil with an external etcd, and before ApplyTo.
 func (e *Etcd) Member() *storage.Member { return e.member }
 
-// Close stops the embedded etcd, and takes back what tells other servers of this one.
+// Close stops the embedded etcd, and removes this server's mark from an external one.
 func (e *Etcd) Close(ctx context.Context) error {
 	if e.presence != nil {
 		e.presence.Wait()
@@ -98,7 +99,8 @@ func (e *Etcd) Close(ctx context.Context) error {
 	return OfData(e.DataDir, member.Stop(context.WithoutCancel(ctx)))
 }
 
-// Failed is closed when the embedded etcd has failed; it is nil if etcd is elsewhere, and comes back.
+// Failed returns a channel that is closed when the embedded etcd fails. The channel is nil with an external etcd, which
+// may recover.
 func (e *Etcd) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil
@@ -106,12 +108,12 @@ func (e *Etcd) Failed() <-chan struct{} {
 	return e.member.Failed()
 }
 
-// Alone says whether no other server has the same objects.
+// Alone tells whether no other server stores the same objects.
 func (e *Etcd) Alone() bool {
 	return e.member != nil || e.presence != nil && e.presence.Alone(e.Life)
 }
 
-// Stored puts the stores of a getter onto the etcd.
+// Stored returns a getter whose stores use the etcd.
 func (e *Etcd) Stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	if e.member == nil {
 		return storage.ExternalRESTOptionsGetter(getter)
@@ -119,13 +121,13 @@ func (e *Etcd) Stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGette
 	return e.member.RESTOptionsGetter(getter)
 }
 
-// Root is what all keys begin with, up to a slash.
+// Root returns the prefix of all keys, without the slash at its end.
 func (e *Etcd) Root() string {
 	return strings.TrimSuffix(path.Join("/", e.Options.StorageConfig.Prefix), "/")
 }
 
-// ApplyTo waits until the embedded etcd serves, and makes a server store the kinds of a table in the etcd. Locations are
-// the etcd servers of resources that are elsewhere. It returns the factory by which they are stored.
+// ApplyTo waits until the embedded etcd serves, and configures a server to store the kinds of a table in the etcd.
+// Locations are the other etcd servers of some resources. ApplyTo returns the factory of the storage configurations.
 func (e *Etcd) ApplyTo(config *genericapiserver.Config, table *registry.Table, locations map[schema.GroupResource][]string) (serverstorage.StorageFactory, error) {
 	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(table.Scheme(), config.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(e.Options.StorageConfig, e.Options.DefaultStorageMediaType,
@@ -172,12 +174,12 @@ func (e *Etcd) applyEmbedded(config *genericapiserver.Config, factory serverstor
 	return nil
 }
 
-// applyOptions fails for the encryption alone: etcd has answered, and its certificates are checked.
+// applyOptions can fail only because of the encryption: etcd has answered, and its certificates are checked.
 func (e *Etcd) applyOptions(config *genericapiserver.Config, factory serverstorage.StorageFactory) error {
 	return OfEncryption(e.Options.EncryptionProviderConfigFilepath, e.Options.ApplyWithStorageFactoryTo(factory, config))
 }
 
-// announce marks the server in the external etcd. Without the mark it works all the same.
+// announce marks the server in the external etcd. A failure isn't an error: the server works without the mark.
 func (e *Etcd) announce() {
 	var err error
 	if e.presence, err = storage.Announce(e.Following, e.Options.StorageConfig.Transport, e.Options.StorageConfig.Prefix); err != nil {
@@ -185,7 +187,7 @@ func (e *Etcd) announce() {
 	}
 }
 
-// check makes sure that the etcd servers elsewhere are there.
+// check checks that the external etcd answers.
 func (e *Etcd) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -8,11 +8,11 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// log passes etcd's errors on to the logger that the context was given, if any.
+// log returns a writer of etcd's errors to the logger of the context, or nil without a logger.
 func log(ctx context.Context) io.Writer {
 	logger, err := logr.FromContext(ctx)
 	if err != nil {
-		return nil // without one, they are dropped
+		return nil // etcd's errors are dropped
 	}
 	return logWriter{logger.WithName("etcd")}
 }

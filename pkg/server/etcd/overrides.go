@@ -12,9 +12,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Locations are the etcd servers of the resources of a table that --etcd-servers-overrides names, "*" being all of a
-// group. kube-apiserver doesn't apply an override of anything else, custom resources included, and doesn't
-// say so; here it is an error.
+// Locations returns the etcd servers of the resources that --etcd-servers-overrides names; "*" means all resources of a
+// group. An override of a resource that isn't in the table, such as a custom resource, is an error. kube-apiserver
+// ignores it without a message.
 func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema.GroupResource][]string, error) {
 	overrides, err := genericoptions.ParseEtcdServersOverrides(o.EtcdServersOverrides)
 	if err != nil || len(overrides) == 0 {
@@ -23,7 +23,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 	if len(o.StorageConfig.Transport.ServerList) == 0 {
 		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd keeps everything", strings.Join(o.EtcdServersOverrides, ","))
 	}
-	// What is said of one resource counts more than what is said of its group.
+	// An override of one resource takes precedence over one of its group.
 	slices.SortStableFunc(overrides, func(a, b genericoptions.EtcdServerOverride) int { return breadth(b) - breadth(a) })
 	stored := table.StoragePrefixes()
 	owners := map[schema.GroupResource]schema.GroupResource{}
@@ -46,7 +46,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
 		}
 	}
-	// Which of its groups the storage factory asks for depends on what is served.
+	// The storage factory may ask for any of the groups that share a resource, depending on what is served.
 	for borrowed, owner := range owners {
 		if servers, ok := locations[owner]; ok {
 			locations[borrowed] = servers
@@ -55,7 +55,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 	return locations, nil
 }
 
-// breadth is 1 for an override of a whole group.
+// breadth returns 1 for an override of a whole group, and 0 for one of a single resource.
 func breadth(override genericoptions.EtcdServerOverride) int {
 	if override.GroupResource.Resource == serverstorage.AllResources {
 		return 1

@@ -1,5 +1,5 @@
-// Package files checks the files that flags name, before something reads them that doesn't name the flag in its errors.
-// Don't use it to read them: package reload follows the files that change.
+// Package files checks the files that flags name, so that errors name the flag: most libraries that read the files
+// later don't. Don't use it to read files: package reload follows the files that change.
 package files
 
 import (
@@ -10,7 +10,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Pair checks a certificate and its key, each the value of a flag.
+// Pair checks the files of a certificate and its key. Each file is the value of a flag.
 func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	if certFile == "" && keyFile == "" {
 		return nil
@@ -24,7 +24,7 @@ func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	return nil
 }
 
-// Authorities checks a file of certificates, the value of a flag. It leaves a pipe to what reads it later.
+// Authorities checks a file of certificates, which is the value of a flag. It doesn't read a pipe.
 func Authorities(flag, file string) error {
 	if err := Readable(flag, file); err != nil || !Rereadable(file) {
 		return err
@@ -35,14 +35,14 @@ func Authorities(flag, file string) error {
 	return nil
 }
 
-// Rereadable says that a file isn't a pipe, which can be read once.
+// Rereadable returns false for a pipe, which can be read only once.
 func Rereadable(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Readable leaves what is in a file to what reads it later, and a pipe, as a shell's <(...) is one, altogether:
-// it can be read once.
+// Readable checks that a file can be read, but doesn't check its content. It doesn't open a pipe, such as a shell's
+// <(...): a pipe can be read only once.
 func Readable(flag, file string) error {
 	if file == "" {
 		return nil

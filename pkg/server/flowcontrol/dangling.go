@@ -24,37 +24,36 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 )
 
-// Conditions keeps condition Dangling of each FlowSchema true: whether the priority level that the schema refers to
-// exists. In kube-apiserver the controller of API priority and fairness writes the condition, and that controller
-// doesn't run here. A write of a schema or of a level starts a pass over all of them. Without such writes, and at
-// a start, there is no work.
+// Conditions keeps the condition Dangling of each FlowSchema up to date: it is true if the schema's priority level
+// doesn't exist. In kube-apiserver, the controller of API priority and fairness writes the condition, but that
+// controller doesn't run here. A write of a schema or a level starts a pass over all of them; otherwise, and at the
+// start, no work is done.
 type Conditions struct {
 	client typedv1.FlowcontrolV1Interface
-	// ctx ends the passes, and bootstrapped, when it is closed, lets them begin: what every cluster has comes with its
-	// conditions.
+	// ctx ends the passes. No pass begins before bootstrapped is closed, because the default schemas are created with
+	// their conditions.
 	ctx          context.Context
 	bootstrapped <-chan struct{}
 
 	mu sync.Mutex
-	// stale says that there was a write since the last pass began; passing, that one is under way.
+	// stale is set if there was a write since the last pass began; passing is set while a pass runs.
 	stale, passing bool
 	running        sync.WaitGroup
 }
 
-// Resources are those that the condition is about. A server that lacks one of them needs no conditions.
+// Resources are the resources on which the conditions depend. A server without one of them needs no Conditions.
 var Resources = []schema.GroupVersionResource{
 	flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"),
 	flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations"),
 }
 
-// New returns conditions that are written by a client, until following ends. No pass begins before bootstrapped is
-// closed.
+// New returns Conditions that write with a client until following ends. No pass begins before bootstrapped is closed.
 func New(following context.Context, client typedv1.FlowcontrolV1Interface, bootstrapped <-chan struct{}) *Conditions {
 	return &Conditions{client: client, ctx: following, bootstrapped: bootstrapped}
 }
 
-// passes is how long a pass waits at first, because a schema and its level often come together, and then each time
-// that it fails: admission may refuse what the server writes.
+// passes has the pause before the first pass, because a schema and its level are often written together, and the pauses
+// after failed passes: admission may refuse the writes.
 var passes = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 12}
 
 // Written starts a pass after a write of a schema or of a level. It doesn't wait for the pass.
@@ -72,7 +71,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	f.running.Go(f.pass)
 }
 
-// pass repeats passes until one has seen every write.
+// pass repeats passes until one has seen all writes.
 func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:
@@ -89,7 +88,7 @@ func (f *Conditions) pass() {
 	}
 }
 
-// next says whether another pass is due.
+// next tells whether another pass is needed.
 func (f *Conditions) next() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +97,7 @@ func (f *Conditions) next() bool {
 	return f.passing
 }
 
-// Wait returns when the last pass has ended, after ctx has.
+// Wait waits for the end of the last pass. It must be called after ctx has ended.
 func (f *Conditions) Wait() {
 	if f == nil {
 		return
@@ -109,7 +108,7 @@ func (f *Conditions) Wait() {
 	running.Wait()
 }
 
-// reconcile writes the conditions that aren't true.
+// reconcile writes the conditions that are wrong.
 func (f *Conditions) reconcile(ctx context.Context) error {
 	levels, err := f.client.PriorityLevelConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {

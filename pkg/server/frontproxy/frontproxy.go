@@ -1,5 +1,6 @@
-// Package frontproxy is the identity by which the servers of aggregated APIs trust this one in the name of a request's
-// client. Don't use it for the peers of an external etcd, which have an authority of their own: see package peers.
+// Package frontproxy has the client certificate of a server in its requests to aggregated APIs. With the certificate,
+// the servers of those APIs believe the user that a request names. Don't use the package for the peers of an external
+// etcd, which have an authority of their own: see package peers.
 package frontproxy
 
 import (
@@ -20,31 +21,31 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// clientName is the name in the certificate by which other servers know this one, if no other is given.
+// clientName is the default common name of the certificate.
 const clientName = "front-proxy-client"
 
-// Writer writes objects of the server itself, past admission: a webhook that admission asks may be a server that must be
-// told first.
+// Writer writes objects without admission, because admission might call a webhook that must first be told of the
+// certificate's authority.
 type Writer interface {
 	Create(ctx context.Context, obj runtime.Object, dryRun ...string) (runtime.Object, error)
 	Update(ctx context.Context, live, updated runtime.Object) error
 }
 
-// Config is what an identity is made with.
+// Config has the settings of the identity.
 type Config struct {
-	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, "" without them.
+	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
-	// Told says that flags or other servers say whom to trust: no certificate is made then.
+	// Told is set if flags or other servers publish the authority to trust. Then no certificate is made.
 	Told bool
 	// ClientCA is the authority of the server's clients.
 	ClientCA func() dynamiccertificates.CAContentProvider
-	// ConfigMaps are those of namespace kube-system.
+	// ConfigMaps is a client for namespace kube-system.
 	ConfigMaps typedv1.ConfigMapInterface
 	Writer     Writer
 }
 
-// Identity returns a function that gives the certificate by which other servers trust this one. Without a file, and
-// unless Told, the certificate is made when it is first needed, and other servers are told to trust it.
+// Identity returns a function that returns the certificate and its key. Without a file, and unless Told is set, the
+// function makes the certificate at its first call, and publishes the certificate's authority for other servers.
 func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	if c.CertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {
@@ -70,7 +71,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 				return nil, nil, fmt.Errorf("creating the certificate of the front proxy: %w", err)
 			}
 		}
-		// Each time, as what was told may have been put back since to what it was.
+		// At each call, because a restore may have removed the authority since the last one.
 		if err := c.trust(ctx, proxy); err != nil {
 			return nil, nil, fmt.Errorf("telling other servers to trust the certificate of the front proxy: %w", err)
 		}
@@ -78,7 +79,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	}
 }
 
-// certificate is a certificate, and the authority that it is of.
+// certificate is a certificate with its authority.
 type certificate struct {
 	pki.KeyPair
 	ca dynamiccertificates.CAContentProvider
@@ -100,7 +101,7 @@ func newCertificate() (*certificate, error) {
 	return &certificate{pair, ca}, nil
 }
 
-// unaskedConfigMaps are written past admission.
+// unaskedConfigMaps writes ConfigMaps without admission.
 type unaskedConfigMaps struct {
 	typedv1.ConfigMapInterface
 	writer Writer
@@ -121,7 +122,7 @@ func (u unaskedConfigMaps) Update(ctx context.Context, m *corev1.ConfigMap, _ me
 	return m, u.writer.Update(ctx, live, m)
 }
 
-// trust tells other servers to trust the certificate.
+// trust publishes the certificate's authority for other servers.
 func (c Config) trust(ctx context.Context, proxy *certificate) error {
 	configMaps := unaskedConfigMaps{c.ConfigMaps, c.Writer}
 	return bootstrap.EnsureTrust(ctx, configMaps, bootstrap.Config{

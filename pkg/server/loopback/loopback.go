@@ -1,5 +1,5 @@
-// Package loopback is the connection of a server to itself: a transport that calls the server's own handler. Don't use it
-// for a client that must work when the server has stopped.
+// Package loopback connects a server to itself: a transport that calls the server's own handler. Don't use it for a
+// client that must work when the server has stopped.
 package loopback
 
 import (
@@ -14,30 +14,30 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Transport is a RoundTripper that calls the server's own handler, whole chain
-// included, without a connection: the server's own clients and informers use it. It
-// needs no certificate, and every request on it ends when the server stops.
+// Transport is a RoundTripper that calls the server's own handler, with the whole handler chain but without a
+// connection. The server's own clients and informers use it. It needs no certificate, and all its requests end when the
+// server stops.
 type Transport struct {
 	handler atomic.Pointer[http.Handler]
 	// life ends with the server.
 	life context.Context
 }
 
-// New returns the transport of a server whose life ends with the context.
+// New returns a transport whose requests end with life.
 func New(life context.Context) *Transport { return &Transport{life: life} }
 
 var errStopped = errors.New("the server has stopped")
 
-// IsOwn says whether a request came by a Transport, from the writer of its answer.
+// IsOwn tells whether a request came through a Transport. The argument is the request's ResponseWriter.
 func IsOwn(w http.ResponseWriter) bool {
 	_, own := w.(*writer)
 	return own
 }
 
-// Serve sets the handler; requests that come before are refused.
+// Serve sets the handler; earlier requests are refused.
 func (l *Transport) Serve(h http.Handler) { l.handler.Store(&h) }
 
-// Check returns why requests can't be served.
+// Check returns the reason why requests can't be served, or nil.
 func (l *Transport) Check() error {
 	switch {
 	case l.handler.Load() == nil:
@@ -48,16 +48,16 @@ func (l *Transport) Check() error {
 	return nil
 }
 
-// RoundTrip implements http.RoundTripper. The response is returned with its header,
-// and the body follows as the handler writes it, so watches stream.
+// RoundTrip implements http.RoundTripper. It returns the response as soon as the header is written. The body follows as
+// the handler writes it, so watches stream.
 func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	handler := l.handler.Load()
 
-	// As on a connection, nothing but the end of the client's context comes along: the chain takes what it
-	// finds in a request's context for that request's own, such as the audit event and the user.
+	// As with a connection, the handler gets nothing of the client's context but its end: the chain would take values
+	// in the context, such as the audit event and the user, for the request's own.
 	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
 	body, out := io.Pipe()
 	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
@@ -85,7 +85,7 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-w.started:
 	case <-ctx.Done():
 		cancel(nil)
-		// The handler may still be at work: what it writes from now on is dropped.
+		// The handler may still run: its further output is dropped.
 		_ = body.CloseWithError(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
@@ -107,8 +107,8 @@ func (b *responseBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// writer is the http.ResponseWriter of a loopback request. The handler
-// chain wants what an HTTP/2 writer has: Flusher and CloseNotifier.
+// writer is the http.ResponseWriter of a loopback request. The handler chain expects the methods of an HTTP/2 writer:
+// Flusher and CloseNotifier.
 type writer struct {
 	request *http.Request
 	header  http.Header
@@ -138,12 +138,11 @@ func (w *writer) Write(p []byte) (int, error) {
 
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
-// CloseNotify never says anything: the request's context does.
+// CloseNotify returns a channel without events: the request's context ends instead.
 func (w *writer) CloseNotify() <-chan bool { return w.gone }
 
 func (w *writer) finish() {
-	// The chain recovers its own panics; what is left is http.ErrAbortHandler, by
-	// which a handler cuts the connection.
+	// The chain recovers from other panics. This one is http.ErrAbortHandler, with which a handler cuts the connection.
 	if p := recover(); p != nil {
 		_ = w.out.CloseWithError(fmt.Errorf("the handler panicked: %v", p))
 		return

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client returns a client that reaches a webhook in the way in which the server calls it: services are resolved, and the
-// webhook's certificate is verified, as they are then.
+// Client returns a client that calls a webhook as the server does, with the same resolution of services and
+// verification of the webhook's certificate.
 func Client(config webhook.ClientConfig, services webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*rest.RESTClient, error) {
 	manager, err := webhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package webhooks is how a server reaches webhooks, and what it warns of in their configurations. Don't use it for which
-// webhooks match a request, and what they answer: pkg/admission/webhook has that.
+// Package webhooks connects a server to webhooks, and has the warnings about their configurations. Don't use it for the
+// selection of webhooks or for their responses: pkg/admission/webhook has those.
 package webhooks
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// Connections are a server's connections to webhooks, and to the servers of APIServices. They end with it.
+// Connections are a server's connections to webhooks, and to the servers of APIServices. Close ends them.
 type Connections struct {
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	Close context.CancelFunc
