@@ -53,7 +53,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newCertCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newKubeAPIServerCommand(), newEtcdCommand(), newAssetsCommand(), newCertCommand(), newHostCommand(), newVersionCommand())
 	addCompletion(root)
 	return root
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 )
 
 const (
@@ -38,7 +39,7 @@ func quietLogs() {
 // startServer starts a server. It returns after the first response, with the time until then.
 func startServer(ctx context.Context) (*miniapitest.Server, time.Duration, error) {
 	began := time.Now()
-	server, err := miniapitest.New(ctx)
+	server, err := miniapitest.New(ctx, inprocess.Engine())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -119,7 +120,7 @@ func measureIdle(ctx context.Context, t *table) error {
 		return err
 	}
 	for range idleServers {
-		server, err := miniapitest.New(ctx)
+		server, err := miniapitest.New(ctx, inprocess.Engine())
 		if err != nil {
 			return err
 		}

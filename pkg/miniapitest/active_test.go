@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 // If a webhook that Start has installed would not be called, Start fails.
@@ -53,8 +52,8 @@ webhooks:
 		{"mutating alone off", "the other plugin calls it", []miniapitest.Option{without("MutatingAdmissionWebhook"), miniapitest.WithWebhookManifests(validating)}, ""},
 		{"manifests", "they are configurations alike", []miniapitest.Option{without("ValidatingAdmissionWebhook"), miniapitest.WithWebhookService("hooks", "hooks"), miniapitest.WithManifests(validating)},
 			`admission plugin "ValidatingAdmissionWebhook" is off`},
-		{"server options", "a list of all plugins hasn't this one", []miniapitest.Option{miniapitest.WithWebhookManifests(validating),
-			miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.Only = []string{"NamespaceLifecycle"} })},
+		{"flag", "a list of all plugins hasn't this one", []miniapitest.Option{miniapitest.WithWebhookManifests(validating),
+			miniapitest.WithFlags("--admission-control=NamespaceLifecycle")},
 			`admission plugin "ValidatingAdmissionWebhook" is off`},
 		{"two of a name", "the second takes the place of the first", []miniapitest.Option{miniapitest.WithWebhookManifests(validating, replacing)},
 			"replacing.yaml, document 1: ValidatingWebhookConfiguration refuse: it would replace the one in"},

@@ -1,6 +1,7 @@
 package miniapitest
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -26,11 +27,20 @@ type folder struct {
 // removeOnce removes abandoned folders, once in a process: a folder is abandoned when its process has ended.
 var removeOnce sync.Once
 
-// newFolder makes a folder. With an origin, the next process reports the server if it wasn't stopped.
-func newFolder(origin *origin) (*folder, error) {
-	removeOnce.Do(removeAbandoned)
-	path, err := os.MkdirTemp("", folderPrefix)
+// folderPath returns the path of a new folder. It is known before the folder is made, so that an engine can remove the
+// folder however this process ends.
+func folderPath() (string, error) {
+	path, err := filepath.Abs(filepath.Join(os.TempDir(), folderPrefix+rand.Text()))
 	if err != nil {
+		return "", fmt.Errorf("folder of the kubeconfig: %w", err)
+	}
+	return path, nil
+}
+
+// newFolder makes a folder. With an origin, the next process reports the server if it wasn't stopped.
+func newFolder(path string, origin *origin) (*folder, error) {
+	removeOnce.Do(removeAbandoned)
+	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the kubeconfig: %w", err)
 	}
 	name := filepath.Join(path, folderLock)

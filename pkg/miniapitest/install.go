@@ -136,7 +136,7 @@ func explainUnreached(webhook engine.Webhook, info engine.Info, fixture string, 
 	}
 	place := info.PlaceOf(service.Namespace, service.Name, service.Port)
 	if place == "" {
-		return fmt.Errorf("%w: WithWebhookService(%q, %q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with the services in their files, and WithServerOptions gives the service another address, in o.Admission.Services%s",
+		return fmt.Errorf("%[1]w: WithWebhookService(%[2]q, %[3]q) makes the service the fixture's, as WithWebhookManifests and WithCRDs do with the services in their files, and WithFlags(\"--webhook-service=%[2]s/%[3]s=HOST:PORT\") gives the service another address%[4]s",
 			err, service.Namespace, service.Name, later)
 	}
 	if untrusted := (*engine.UntrustedError)(nil); place == fixture && len(webhook.CABundle) > 0 && errors.As(err, &untrusted) {

@@ -27,9 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 // parse reads the single object of a file into its Go type.
@@ -163,9 +161,7 @@ func TestWebhookPlaces(t *testing.T) {
 		options      []miniapitest.Option
 	}{
 		{"an address among the objects", "it may come after the configuration", []miniapitest.Option{miniapitest.WithObjects(configuration, service)}},
-		{"a service that is placed", "the address is in the options alone", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
-			o.Admission.Services[admission.ServicePort{Namespace: "default", Name: "other"}] = place.Host
-		})}},
+		{"a service that is placed", "the address is in the options alone", []miniapitest.Option{miniapitest.WithObjects(configuration), miniapitest.WithFlags("--webhook-service=default/other=" + place.Host)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -259,13 +255,9 @@ func TestOtherAuthorities(t *testing.T) {
 			`the service system/webhook-service is the fixture's`, true},
 		{"definition", "it is here, too", []miniapitest.Option{miniapitest.WithCRDs(manifest(t, definition))}, `the service system/gears is the fixture's`, true},
 		{"service elsewhere", "a webhook elsewhere needs its own authority", []miniapitest.Option{
-			miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
-				o.Admission.Services[admission.ServicePort{Namespace: "system", Name: "webhook-service"}] = place.Host
-			})}, unknown, false},
+			miniapitest.WithObjects(configuration), miniapitest.WithFlags("--webhook-service=system/webhook-service=" + place.Host)}, unknown, false},
 		{"port elsewhere", "so it is if only the port is placed", []miniapitest.Option{
-			miniapitest.WithObjects(configuration), miniapitest.WithServerOptions(func(o *server.Options) {
-				o.Admission.Services[admission.ServicePort{Namespace: "system", Name: "webhook-service", Port: 443}] = place.Host
-			})}, unknown, false},
+			miniapitest.WithObjects(configuration), miniapitest.WithFlags("--webhook-service=system/webhook-service:443=" + place.Host)}, unknown, false},
 		{"URL", "a URL may be any server's", []miniapitest.Option{miniapitest.WithObjects(byURL)}, unknown, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -30,8 +30,8 @@ func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 }
 
 // writeKubeconfig makes the folder of the server's files and writes the kubeconfig.
-func (s *Server) writeKubeconfig() error {
-	folder, err := newFolder(s.origin)
+func (s *Server) writeKubeconfig(path string) error {
+	folder, err := newFolder(path, s.origin)
 	if err != nil {
 		return err
 	}

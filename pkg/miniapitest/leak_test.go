@@ -8,15 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server"
 )
-
-// After the servers of all tests have stopped, none of their goroutines is left.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Fifty servers run at the same time in one process, isolated from each other.
 func TestManyServers(t *testing.T) {
@@ -60,9 +55,7 @@ func TestFollowedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) {
-		o.Authentication.ConfigFile, o.Authorization.ConfigFile = authentication, authorization
-	}))
+	srv := miniapitest.Start(t, miniapitest.WithFlags("--authentication-config="+authentication, "--authorization-config="+authorization))
 	if err := srv.Stop(); err != nil {
 		t.Error(err)
 	}

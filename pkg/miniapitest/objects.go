@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -124,7 +124,7 @@ func explainUnknown(err error) error {
 	}
 	unknown := &meta.NoKindMatchError{}
 	if errors.As(err, &unknown) && manifests.IsDefinition(unknown.GroupKind.WithVersion("")) {
-		return fmt.Errorf("%w: definitions are %s alone", err, apiextensionsv1.SchemeGroupVersion)
+		return fmt.Errorf("%w: definitions are %s/v1 alone", err, manifests.DefinitionGroup)
 	}
 	return fmt.Errorf("%w: apply the definition of a custom resource together with it or before it, or use WithCRDs, which installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
@@ -246,15 +246,17 @@ func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
+// kindOf returns the kind of a type of k8s.io/api or apiextensions/v1.
 func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
-	definitions := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(definitions); err != nil {
-		return schema.GroupVersionKind{}, err
+	if kinds, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
+		return kinds[0], nil
 	}
-	for _, known := range []*runtime.Scheme{scheme.Scheme, definitions} {
-		if kinds, _, err := known.ObjectKinds(object); err == nil {
-			return kinds[0], nil
-		}
+	if t := reflect.Indirect(reflect.ValueOf(object)).Type(); t.PkgPath() == definitionTypes {
+		return schema.GroupVersionKind{Group: manifests.DefinitionGroup, Version: "v1", Kind: t.Name()}, nil
 	}
 	return schema.GroupVersionKind{}, errors.New("set its apiVersion and kind: the type isn't one of k8s.io/api")
 }
+
+// definitionTypes is the package of definitions. To import it costs what importing an API server costs, so a type is
+// known by the package's path.
+const definitionTypes = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"

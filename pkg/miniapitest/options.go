@@ -33,6 +33,7 @@ type options struct {
 	// reachTimeout bounds the time until a webhook listens.
 	reachTimeout time.Duration
 
+	folder    string // of the server's files
 	logTo     io.Writer
 	auditSink func(event []byte) error
 }
@@ -108,10 +109,10 @@ func (o *options) checkPlugins(names []string) error {
 
 // WithFeatureGates turns feature gates on or off.
 //
-// The gates of k8s.io/apiserver are state of the process. So servers that run at the same time must agree: Start fails
-// for a server with other gates, whether it has this option or another server has. When the last server has stopped,
-// the gates are as before. ServiceAccountNodeAudienceRestriction, which only kube-apiserver has, is accepted too and
-// belongs to one server.
+// The gates of k8s.io/apiserver are state of the process, so servers with other gates have another miniapi process. In the
+// test's own process (package inprocess), servers that run at the same time must agree: Start fails for a server with
+// other gates, whether it has this option or another server has. When the last server has stopped, the gates are as
+// before. ServiceAccountNodeAudienceRestriction, which only kube-apiserver has, is accepted too and belongs to one server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		for _, name := range slices.Sorted(maps.Keys(gates)) {

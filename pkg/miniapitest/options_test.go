@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 )
 
 //go:embed testdata
@@ -184,7 +185,7 @@ func TestFailedStart(t *testing.T) {
 		{"user without a name", "a certificate without a name identifies no user", miniapitest.WithUser(""), "a user needs a name"},
 		{"no path", "it was meant to be there", miniapitest.WithManifests(), "manifests need a path"},
 		{"no log", "nothing could be written", miniapitest.WithLog(nil), "the writer of the log is nil"},
-		{"nil change", "it would be called", miniapitest.WithServerOptions(nil), "the function that changes the server's options is nil"},
+		{"nil change", "it would be called", inprocess.WithServerOptions(nil), "the function that changes the server's options is nil"},
 		{"no data folder", "a variable isn't set", miniapitest.WithDataDir(""), "a data folder needs a path"},
 		{"no service", "nothing could name it", miniapitest.WithWebhookService("default", ""), `needs a namespace and a name: "default/"`},
 		{"data folder in use", "one process holds it", miniapitest.WithDataDir(filepath.Join(data, "held")), "in use by process"},
@@ -271,8 +272,12 @@ func TestFeatureGates(t *testing.T) {
 	if err := unsafe(srv); !apierrors.IsConflict(err) {
 		t.Errorf("want the option to be known and refused, got %v", err)
 	}
-	if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have AllowUnsafeMalformedObjectDeletion=true") {
-		t.Errorf("want an error that names the gate, got %v", err)
+	if over(inProcess) {
+		if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have AllowUnsafeMalformedObjectDeletion=true") {
+			t.Errorf("want an error that names the gate, got %v", err)
+		}
+	} else if err := unsafe(miniapitest.Start(t)); err != nil {
+		t.Errorf("beside the server with the gate: want the option to be ignored, got %v", err)
 	}
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)

@@ -62,6 +62,22 @@ var usersTests = map[string]func(*testing.T){
 		fmt.Println("used", srv.KubeconfigFile())
 		os.Exit(0) // as after a suite
 	},
+	"is killed": func(t *testing.T) {
+		gates := miniapitest.WithFeatureGates(map[string]bool{"CBORServingAndStorage": true})
+		for i := range 1000 { // until another test kills the process
+			t.Run("server", func(t *testing.T) {
+				var options []miniapitest.Option
+				if i%3 == 1 {
+					options = append(options, gates)
+				}
+				srv := miniapitest.Start(t, options...)
+				use(t, srv)
+				if err := srv.Reset(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	},
 	"loses the server": func(t *testing.T) {
 		func() {
 			srv, err := miniapitest.New(context.Background())
@@ -140,12 +156,17 @@ func TestLogIsQuiet(t *testing.T) {
 		header = "the server's log:"
 		served = "Serving securely on"
 	)
-	for _, test := range []struct {
+	type userTest struct {
 		name, reason string
 		test         string
 		args         []string
 		want, not    []string
-	}{
+	}
+	ownKlog := userTest{"own klog", "the server's log isn't the process's", "has its own klog", nil, nil, []string{"mine: I", header}}
+	if over(inProcess) {
+		ownKlog = userTest{"own klog", "the process has said where the log goes", "has its own klog", nil, []string{"mine: I"}, []string{header}}
+	}
+	for _, test := range []userTest{
 		{"passes", "a test that passes shows no log", "passes", []string{"-test.v"}, nil, []string{header, served, "Adding GroupVersion"}},
 		{"fails", "it may tell why", "fails", nil, []string{"not as wanted", header, served}, nil},
 		{"option and -v", "the option writes the whole log", "passes with the log", []string{"-test.v"}, []string{served}, []string{header}},
@@ -155,8 +176,8 @@ func TestLogIsQuiet(t *testing.T) {
 			"own log", "what the test's code logs isn't the server's", "logs by klog", nil,
 			[]string{"before the server", "] beside the server", "an error beside the server", "after the server"}, []string{served},
 		},
-		{"own klog", "the process has said where the log goes", "has its own klog", nil, []string{"mine: I"}, []string{header}},
 		{"Main", "a test has failed", "uses Main", nil, []string{header, served}, nil},
+		ownKlog,
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

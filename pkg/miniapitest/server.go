@@ -68,7 +68,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 
 func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) {
 	o := newOptions()
-	o.engine = defaultEngine()
+	o.engine = processes
 	for i, opt := range opts {
 		if opt == nil {
 			return nil, fmt.Errorf("option %d is nil", i+1)
@@ -103,6 +103,13 @@ func ended(ctx context.Context, err error) error {
 func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*Server, error) {
 	if err := o.checkReplaced(); err != nil {
 		return nil, err
+	}
+	var err error
+	if o.folder, err = folderPath(); err != nil {
+		return nil, err
+	}
+	if origin == nil { // otherwise the next test process finds the folder, and reports the server
+		o.description.Leftover = o.folder
 	}
 	webhooks, err := newWebhookServer(o.handlers, log)
 	if err != nil {
@@ -142,7 +149,7 @@ func (s *Server) prepare(ctx context.Context, o *options) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)
 	}
-	if err := s.writeKubeconfig(); err != nil {
+	if err := s.writeKubeconfig(o.folder); err != nil {
 		return err
 	}
 	if err := s.install(ctx, o); err != nil {

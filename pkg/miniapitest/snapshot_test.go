@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -235,7 +234,7 @@ func TestResetWithPrefix(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			srv := miniapitest.Start(t, miniapitest.WithManifests("testdata/widgets"),
-				miniapitest.WithServerOptions(func(o *server.Options) { o.Etcd.StorageConfig.Prefix = test.prefix }))
+				miniapitest.WithFlags("--etcd-prefix="+test.prefix))
 			dynamic := srv.DynamicClient().Resource(widgets).Namespace("default")
 			if _, err := dynamic.Create(ctx, widget("new"), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)

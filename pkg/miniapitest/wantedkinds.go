@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
@@ -29,7 +28,7 @@ var (
 			"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 		},
 	}
-	definitionKinds = wantedKinds{group: apiextensionsv1.GroupName, kinds: []string{"CustomResourceDefinition"}}
+	definitionKinds = wantedKinds{group: manifests.DefinitionGroup, kinds: []string{"CustomResourceDefinition"}}
 )
 
 func (w wantedKinds) has(gvk schema.GroupVersionKind) bool {

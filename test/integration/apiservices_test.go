@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -379,7 +380,7 @@ func TestFrontProxyFiles(t *testing.T) {
 	first, second := trusted.issue(t, "first"), trusted.issue(t, "second")
 	ok(t, os.WriteFile(cert, first.cert, 0o600))
 	ok(t, os.WriteFile(key, first.key, 0o600))
-	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools, "tools.default.svc")), miniapitest.WithServerOptions(func(o *server.Options) {
+	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools, "tools.default.svc")), inprocess.WithServerOptions(func(o *server.Options) {
 		o.ProxyClientCertFile, o.ProxyClientKeyFile = cert, key
 	}))
 	services := clusterResources(srv, apiRegistration, "apiservices")
@@ -449,7 +450,7 @@ func TestStopWithSilentAPIService(t *testing.T) {
 		}
 		(&extension{}).ServeHTTP(w, req)
 	}), "tools.default.svc")
-	srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
 		o.ServerRun.RequestTimeout = time.Hour // so that this timeout doesn't end the request
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
@@ -513,7 +514,7 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 				_, _ = fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 				_, _ = io.Copy(conn, conn)
 			}), "tools.default.svc")
-			srv := miniapitest.Start(t, placed("default", "tools", 443, port), miniapitest.WithServerOptions(func(o *server.Options) {
+			srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
 				o.ServerRun.RequestTimeout = time.Hour // so that this timeout doesn't end the request
 			}))
 			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)

@@ -21,6 +21,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -43,7 +44,7 @@ rules:
 - {level: RequestResponse, namespaces: [requestresponse]}
 - {level: None}
 `), 0o600))
-	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) {
+	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) {
 		o.Audit.PolicyFile, o.Audit.LogOptions.Path = policy, log
 	}))
 	for _, namespace := range []string{"none", "metadata", "request", "requestresponse"} {

@@ -16,6 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -94,7 +95,7 @@ func kubeconfig(t testing.TB, current string, users map[string]*clientcmdapi.Aut
 }
 
 func configFile(path string) miniapitest.Option {
-	return miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = path })
+	return inprocess.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = path })
 }
 
 // The server shows a webhook the credentials that the kubeconfig has for its name: the DNS name of a service, with the

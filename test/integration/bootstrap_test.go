@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -35,10 +36,10 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 	first, uids := whatItHas(t, miniapitest.Start(t))
 	for name, srv := range map[string]*miniapitest.Server{
 		// With an administrator's configuration, the objects go through admission.
-		"by requests": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
+		"by requests": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
 		"copied":      miniapitest.Start(t),
 		// Endpoints with this address are refused. The other objects are created and the server starts.
-		"one refused": miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
+		"one refused": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
 	} {
 		other, otherUIDs := whatItHas(t, srv)
 		if diff := cmp.Diff(first, other); diff != "" {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -48,7 +49,7 @@ func at(config admissionregistrationv1.WebhookClientConfig) change {
 
 // placed sets the address of a service, as --webhook-service does.
 func placed(namespace, name string, servicePort int32, port int) miniapitest.Option {
-	return miniapitest.WithServerOptions(func(o *server.Options) {
+	return inprocess.WithServerOptions(func(o *server.Options) {
 		o.Admission.Services[admission.ServicePort{Namespace: namespace, Name: name, Port: servicePort}] = fmt.Sprintf("127.0.0.1:%d", port)
 	})
 }

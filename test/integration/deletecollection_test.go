@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -62,7 +63,7 @@ func oldNames(t testing.TB, recorder *miniapitest.Recorder) []string {
 }
 
 func workers(n int) miniapitest.Option {
-	return miniapitest.WithServerOptions(func(o *server.Options) { o.Etcd.DeleteCollectionWorkers = n })
+	return inprocess.WithServerOptions(func(o *server.Options) { o.Etcd.DeleteCollectionWorkers = n })
 }
 
 // Each object of the collection has its own review, with the object as the old object. The request has a namespace and
@@ -200,7 +201,7 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 func TestDeleteCollectionOfFiveThousand(t *testing.T) {
 	t.Parallel()
 	const objects, clients = 5000, 8
-	srv := miniapitest.Start(t, workers(clients), miniapitest.WithServerOptions(func(o *server.Options) {
+	srv := miniapitest.Start(t, workers(clients), inprocess.WithServerOptions(func(o *server.Options) {
 		o.ServerRun.RequestTimeout = 10 * time.Minute // one request has to delete all, and other tests run in parallel
 	}))
 	client := srv.Client()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -91,7 +92,7 @@ func TestEmulatedVersionsOnDemand(t *testing.T) {
 }
 
 func forward(change func(*server.Options)) miniapitest.Option {
-	return miniapitest.WithServerOptions(change)
+	return inprocess.WithServerOptions(change)
 }
 
 // Stored objects can be read by the emulated version and by the version before it.
@@ -139,12 +140,12 @@ func TestEmulationRefused(t *testing.T) {
 
 // Servers of different versions can't run in one process at the same time: feature gates are state of the process.
 func TestEmulatedVersionIsOfTheProcess(t *testing.T) {
-	older := must(miniapitest.New(t.Context(), miniapitest.WithEmulatedVersion("1.35")))(t)
-	if _, err := miniapitest.New(t.Context()); err == nil || !strings.Contains(err.Error(), "servers that run in it have --emulated-version=1.35") {
+	older := must(miniapitest.New(t.Context(), inprocess.Engine(), miniapitest.WithEmulatedVersion("1.35")))(t)
+	if _, err := miniapitest.New(t.Context(), inprocess.Engine()); err == nil || !strings.Contains(err.Error(), "servers that run in it have --emulated-version=1.35") {
 		t.Errorf("want an error that names the version, got %v", err)
 	}
 	ok(t, older.Stop())
-	if served := servedBy(t, miniapitest.Start(t)); !served.Has("admissionregistration.k8s.io/v1/mutatingadmissionpolicies") {
+	if served := servedBy(t, miniapitest.Start(t, inprocess.Engine())); !served.Has("admissionregistration.k8s.io/v1/mutatingadmissionpolicies") {
 		t.Error("want the next server to be as if the older one hadn't been")
 	}
 }

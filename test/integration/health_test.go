@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 	t.Parallel()
 	all := miniapitest.Start(t)
-	some := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) {
+	some := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) {
 		o.APIs.RuntimeConfig["scheduling.k8s.io/v1"] = "false"
 	}))
 	for _, test := range []struct {

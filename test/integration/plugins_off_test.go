@@ -22,6 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -60,7 +61,7 @@ func configured(t testing.TB, plugin, configuration string) miniapitest.Option {
 	file := filepath.Join(t.TempDir(), "admission.yaml")
 	ok(t, os.WriteFile(file, []byte(`{"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
 		"plugins": [{"name": "`+plugin+`", "configuration": `+configuration+`}]}`), 0o600))
-	return miniapitest.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = file })
+	return inprocess.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = file })
 }
 
 func annotatedNamespace(name, key, value string) miniapitest.Option {

@@ -27,6 +27,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -102,7 +103,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 	)
 	ann, bob := reviewer(t, "ann.example.com", "ann"), reviewer(t, "bob.example.com", "bob")
 	file := write(t, "authorization.yaml", head+rbac)
-	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Authorization.ConfigFile = file }))
+	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Authorization.ConfigFile = file }))
 	clients := map[string]kubernetes.Interface{"ann": clientOf(t, srv, "ann"), "bob": clientOf(t, srv, "bob")}
 
 	// mayAll checks, by each way to ask for permissions, that a user may do everything.
@@ -226,7 +227,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:"
 	one, other := newTokenIssuer(t), newTokenIssuer(t)
 	file := write(t, "authentication.yaml", head+" []")
-	srv := miniapitest.Start(t, miniapitest.WithServerOptions(func(o *server.Options) { o.Authentication.ConfigFile = file }))
+	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Authentication.ConfigFile = file }))
 	tokens := map[string]string{"one": one.token(t, "ann"), "other": other.token(t, "ann")}
 	clients := map[string]kubernetes.Interface{}
 	for name, token := range tokens {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -21,7 +22,7 @@ import (
 func behindProxies(t testing.TB, authority *authority, allowedNames ...string) miniapitest.Option {
 	t.Helper()
 	file := write(t, "proxies.pem", string(authority.pem))
-	return miniapitest.WithServerOptions(func(o *server.Options) {
+	return inprocess.WithServerOptions(func(o *server.Options) {
 		h := &o.Authentication.RequestHeader
 		h.ClientCAFile, h.AllowedNames = file, allowedNames
 		h.UsernameHeaders, h.UIDHeaders = []string{"X-Remote-User", "X-Forwarded-User"}, []string{"X-Remote-Uid"}

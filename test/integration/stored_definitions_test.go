@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -65,7 +66,7 @@ func TestStoredDefinitions(t *testing.T) {
 		{"read again", "application/json", "a change of the flag leaves the folder readable"},
 		{"read without a type", "", "the library's default is JSON"},
 	} {
-		srv := must(miniapitest.New(t.Context(), miniapitest.WithDataDir(data), miniapitest.WithServerOptions(func(o *server.Options) {
+		srv := must(miniapitest.New(t.Context(), miniapitest.WithDataDir(data), inprocess.WithServerOptions(func(o *server.Options) {
 			o.Etcd.DefaultStorageMediaType = test.mediaType
 		})))(t)
 		definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")

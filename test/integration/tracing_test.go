@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
@@ -27,7 +28,7 @@ func TestTracing(t *testing.T) {
 	t.Cleanup(collector.Stop)
 	config := write(t, "tracing.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nsamplingRatePerMillion: 1000000\n"+
 		"endpoint: "+listener.Addr().String()+"\n")
-	on := miniapitest.WithServerOptions(func(o *server.Options) { o.Tracing.ConfigFile = config })
+	on := inprocess.WithServerOptions(func(o *server.Options) { o.Tracing.ConfigFile = config })
 	const trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	for _, test := range []struct {
 		name, reason string

@@ -21,6 +21,11 @@ type Description struct {
 	Services []Place `json:",omitempty"`
 	// Callers are the admission plugins that must be on.
 	Callers []Caller `json:",omitempty"`
+	// Flags are flags of "miniapi serve", as --name or --name=value.
+	Flags []string `json:",omitempty"`
+	// Leftover is a folder of the fixture. An engine that outlives the test process removes it, if the server wasn't
+	// stopped.
+	Leftover string `json:",omitempty"`
 }
 
 // Place is the address of a service, or of one of its ports. Port 0 stands for all ports.

@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
@@ -131,18 +128,20 @@ const concurrency = 8
 func (a *application) applyTogether(ctx context.Context, objects []Object) error {
 	errs := make([]error, len(objects))
 	warnings := make([][]string, len(objects))
-	var group errgroup.Group
-	group.SetLimit(concurrency)
+	var running sync.WaitGroup
+	places := make(chan struct{}, concurrency)
+	var ended error
 	for i, object := range objects {
-		group.Go(func() error {
-			if ctx.Err() != nil { // once is enough for all that haven't begun
-				return context.Cause(ctx)
-			}
+		places <- struct{}{}
+		if ended = context.Cause(ctx); ended != nil { // once is enough for all that haven't begun
+			break
+		}
+		running.Go(func() {
+			defer func() { <-places }()
 			errs[i] = a.apply(collect(ctx, &warnings[i]), object, metav1.ApplyOptions{})
-			return nil
 		})
 	}
-	ended := group.Wait()
+	running.Wait()
 	for i, object := range objects {
 		a.warn(ctx, object, warnings[i])
 		if a.SkipUnknown != nil && meta.IsNoMatchError(errs[i]) {
@@ -202,23 +201,34 @@ func (a *application) apply(ctx context.Context, object Object, options metav1.A
 // checkEstablished checks that the resources of a definition are served. The server has answered the write
 // of the definition when it had judged that.
 func (a *application) checkEstablished(ctx context.Context, name string) error {
-	u, err := a.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
+	u, err := a.client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
+	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if err != nil {
 		return err
 	}
-	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-		return fmt.Errorf("isn't established; its conditions: %+v", crd.Status.Conditions)
+	if !slices.ContainsFunc(conditions, isEstablished) {
+		return fmt.Errorf("isn't established; its conditions: %v", conditions)
 	}
 	return nil
 }
 
+func isEstablished(condition any) bool {
+	fields, _ := condition.(map[string]any)
+	return fields["type"] == "Established" && fields["status"] == string(metav1.ConditionTrue)
+}
+
+// DefinitionGroup is the group of custom resource definitions. Its types are in k8s.io/apiextensions-apiserver, which
+// the fixture doesn't import.
+const DefinitionGroup = "apiextensions.k8s.io"
+
+var definitions = schema.GroupVersionResource{Group: DefinitionGroup, Version: "v1", Resource: "customresourcedefinitions"}
+
 // IsDefinition says whether a kind is CustomResourceDefinition, of any version.
 func IsDefinition(gvk schema.GroupVersionKind) bool {
-	return gvk.Group == apiextensionsv1.GroupName && gvk.Kind == "CustomResourceDefinition"
+	return gvk.Group == DefinitionGroup && gvk.Kind == "CustomResourceDefinition"
 }
 
 // defines says whether a definition is of a kind.

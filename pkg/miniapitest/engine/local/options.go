@@ -3,10 +3,13 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
@@ -17,6 +20,9 @@ import (
 // options returns the options of a described server. The changes come last.
 func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	o := server.NewOptions()
+	if err := parseFlags(o, d.Flags); err != nil {
+		return nil, err
+	}
 	o.Serving.BindPort = 0
 	o.DataDir = d.DataDir
 	maps.Copy(o.APIs.RuntimeConfig, d.RuntimeConfig)
@@ -42,6 +48,24 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	place(o, d.Services)
 	return o, nil
+}
+
+// parseFlags sets options by flags of "miniapi serve".
+func parseFlags(o *server.Options, flags []string) error {
+	if len(flags) == 0 {
+		return nil
+	}
+	var sections cliflag.NamedFlagSets
+	o.AddFlags(&sections)
+	all := pflag.NewFlagSet("miniapi", pflag.ContinueOnError)
+	all.SetOutput(io.Discard) // pflag warns of deprecated flags there
+	for _, section := range sections.FlagSets {
+		all.AddFlagSet(section)
+	}
+	if err := all.Parse(flags); err != nil {
+		return fmt.Errorf("WithFlags: %w", err)
+	}
+	return nil
 }
 
 // checkPlugins validates names as the server does. The error has the name of the fixture's option instead of the flag.

@@ -1,0 +1,266 @@
+// Package host serves the servers of one test process: the hidden command "miniapi host" reads the requests of package
+// process from its standard input. It is for that command and its tests.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
+)
+
+// Serve answers requests until the input or the context ends. Then it stops all servers, and removes what the test
+// process has left.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, e engine.Engine, version string) error {
+	h := &host{engine: e, out: wire.NewWriter(out), servers: map[int64]*hosted{}, calls: map[int64]context.CancelFunc{}, audits: map[int64]chan struct{}{}, gone: make(chan struct{})}
+	if err := h.out.Write(wire.Reply{Hello: &wire.Hello{Protocol: wire.Protocol, Version: version}}); err != nil {
+		return err
+	}
+	read := make(chan error, 1)
+	go func() { read <- h.read(wire.NewReader(in)) }()
+	var err error
+	select {
+	case err = <-read:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, h.end())
+}
+
+// host serves one test process.
+type host struct {
+	engine engine.Engine
+	out    *wire.Writer
+	// running are the calls in progress.
+	running sync.WaitGroup
+	gone    chan struct{} // closed when the test process is gone
+
+	mu      sync.Mutex
+	ended   bool
+	servers map[int64]*hosted
+	calls   map[int64]context.CancelFunc
+	audits  map[int64]chan struct{} // events that the test process takes
+	last    int64                   // the number of the last event or snapshot
+}
+
+// hosted is a server of the test process.
+type hosted struct {
+	engine.Server
+	id        int64
+	leftover  string
+	authority engine.Authority
+	snapshots map[int64]engine.Snapshot // under the host's mu
+}
+
+// read takes requests until the input ends.
+func (h *host) read(in *wire.Reader) error {
+	for {
+		r := wire.Request{}
+		switch err := in.Read(&r); {
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+			return nil
+		case err != nil:
+			return err
+		}
+		h.take(r)
+	}
+}
+
+// take begins a call, or takes a message without a reply.
+func (h *host) take(r wire.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.ended:
+	case r.Cancel != 0:
+		if cancel := h.calls[r.Cancel]; cancel != nil {
+			cancel()
+		}
+	case r.Audited != 0:
+		if taken := h.audits[r.Audited]; taken != nil {
+			close(taken)
+			delete(h.audits, r.Audited)
+		}
+	case r.Forget != 0:
+		if s := h.servers[r.Server]; s != nil {
+			delete(s.snapshots, r.Forget)
+		}
+	default:
+		ctx, cancel := context.WithCancel(context.Background())
+		h.calls[r.ID] = cancel
+		if r.Start != nil {
+			h.servers[r.Server] = &hosted{id: r.Server, leftover: r.Start.Leftover, snapshots: map[int64]engine.Snapshot{}}
+		}
+		s := h.servers[r.Server]
+		h.running.Go(func() {
+			reply := h.call(ctx, r, s)
+			reply.ID = r.ID
+			h.mu.Lock()
+			delete(h.calls, r.ID)
+			h.mu.Unlock()
+			cancel()
+			_ = h.out.Write(reply) // an error means that the test process is gone
+		})
+	}
+}
+
+// call answers a request.
+func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
+	var reply wire.Reply
+	var err error
+	switch {
+	case r.Start != nil:
+		reply.Info, reply.Warnings, err = h.start(ctx, s, *r.Start)
+	case s == nil || s.Server == nil && r.Certificate == nil:
+		err = fmt.Errorf("there is no server %d", r.Server)
+	case r.Certificate != nil:
+		reply.Cert, reply.Key, err = s.issue(r.Certificate)
+	case r.User != nil:
+		reply.Cert, reply.Key, err = s.User(r.User.Name, r.User.Groups)
+	case r.Reach != nil:
+		err = s.Reach(ctx, r.Reach.Webhook, r.Reach.Timeout)
+	case r.Snapshot:
+		reply.Snapshot, err = h.snapshot(ctx, s)
+	case r.Restore != 0:
+		err = h.restore(ctx, s, r.Restore)
+	case r.Stop:
+		err = errors.Join(s.Stop(), removeLeftover(s.leftover))
+		h.remove(s)
+	default:
+		err = errors.New("the request asks for nothing that this program knows")
+	}
+	reply.Error = wire.NewError(err)
+	return reply
+}
+
+func (h *host) start(ctx context.Context, s *hosted, d engine.Description) (_ *engine.Info, warnings []string, _ error) {
+	started, err := h.engine.Start(ctx, d, engine.Events{
+		Warn:  func(warning string) { warnings = append(warnings, warning) }, // before Start returns
+		Log:   func(line string) { _ = h.out.Write(wire.Reply{Server: s.id, Log: &line}) },
+		Audit: func(event []byte) { h.audit(s, event) },
+		Configured: func(authority engine.Authority) {
+			h.mu.Lock()
+			s.authority = authority
+			h.mu.Unlock()
+			_ = h.out.Write(wire.Reply{Server: s.id, CA: authority.CA()})
+		},
+	})
+	if err != nil {
+		h.remove(s)
+		return nil, warnings, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.Server = started
+	go h.watch(s)
+	info := started.Info()
+	return &info, warnings, nil
+}
+
+// watch tells the test process when a server has ended.
+func (h *host) watch(s *hosted) {
+	<-s.Ended()
+	_ = h.out.Write(wire.Reply{Server: s.id, Ended: true, Error: wire.NewError(s.Err())})
+}
+
+// audit passes on an event, and waits until the test process has taken it.
+func (h *host) audit(s *hosted, event []byte) {
+	taken := make(chan struct{})
+	h.mu.Lock()
+	h.last++
+	id := h.last
+	h.audits[id] = taken
+	h.mu.Unlock()
+	if err := h.out.Write(wire.Reply{Server: s.id, Audit: event, Event: id}); err != nil {
+		return
+	}
+	select {
+	case <-taken:
+	case <-h.gone:
+	}
+}
+
+func (s *hosted) issue(c *wire.Certificate) (cert, key []byte, err error) {
+	if s.authority == nil {
+		return nil, nil, errors.New("the server has no authority yet")
+	}
+	var ips []net.IP
+	for _, ip := range c.IPs {
+		ips = append(ips, net.ParseIP(ip))
+	}
+	return s.authority.ServingCertificate(c.Hosts, ips)
+}
+
+func (h *host) snapshot(ctx context.Context, s *hosted) (int64, error) {
+	snapshot, err := s.Server.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	s.snapshots[h.last] = snapshot
+	return h.last, nil
+}
+
+func (h *host) restore(ctx context.Context, s *hosted, id int64) error {
+	h.mu.Lock()
+	snapshot, known := s.snapshots[id]
+	h.mu.Unlock()
+	if !known {
+		return fmt.Errorf("there is no snapshot %d", id)
+	}
+	return s.Server.Restore(ctx, snapshot)
+}
+
+func (h *host) remove(s *hosted) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.servers, s.id)
+}
+
+// end ends all calls and stops all servers.
+func (h *host) end() error {
+	h.mu.Lock()
+	h.ended = true
+	close(h.gone)
+	for _, cancel := range h.calls {
+		cancel()
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+	var stopping sync.WaitGroup
+	errs := make(chan error, 2*len(h.servers))
+	for _, s := range h.servers { // no call changes them any more
+		stopping.Go(func() {
+			if s.Server != nil {
+				errs <- s.Stop()
+			}
+			errs <- removeLeftover(s.leftover)
+		})
+	}
+	stopping.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// Prefix is the beginning of the name of each folder that a test process may leave.
+const Prefix = "miniapitest-"
+
+// removeLeftover removes the folder of a server that the test process hasn't stopped.
+func removeLeftover(folder string) error {
+	if !filepath.IsAbs(folder) || len(filepath.Base(folder)) <= len(Prefix) || filepath.Base(folder)[:len(Prefix)] != Prefix {
+		return nil
+	}
+	return os.RemoveAll(folder)
+}

@@ -1,0 +1,32 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// lockPeriod is the time between two attempts to get a lock.
+const lockPeriod = 50 * time.Millisecond
+
+// locked calls do while no other process does the like in the folder.
+func locked(ctx context.Context, folder string, do func() error) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("the folder of the miniapi program: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("the folder of the miniapi program: %w", err)
+	}
+	defer file.Close()
+	if err := wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
+		return tryLock(file), nil
+	}); err != nil {
+		return fmt.Errorf("waiting for the process that builds the miniapi program in %s: %w", folder, err)
+	}
+	return do()
+}

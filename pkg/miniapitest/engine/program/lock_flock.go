@@ -1,0 +1,13 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package program
+
+import (
+	"os"
+	"syscall"
+)
+
+// tryLock locks an open file until it is closed, or its process ends.
+func tryLock(file *os.File) bool {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}

@@ -1,0 +1,37 @@
+package miniapitest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ownFlags are the flags that options of the fixture set, and what to use instead.
+var ownFlags = map[string]string{
+	"data-dir":                  "WithDataDir sets it",
+	"disable-admission-plugins": "WithoutAdmissionPlugins sets it",
+	"emulated-version":          "WithEmulatedVersion sets it",
+	"enable-admission-plugins":  "WithAdmissionPlugins sets it",
+	"feature-gates":             "WithFeatureGates sets it",
+	"min-compatibility-version": "it is of the process: see package inprocess",
+	"runtime-config":            "WithAPIs sets it",
+	"secure-port":               "the server takes a free port",
+}
+
+// WithFlags sets flags of "miniapi serve", each as --name=value, or as --name for true. "miniapi serve --help-all" lists
+// them. Paths in flags are relative to the folder where the first server of the test process was started, which is the
+// folder of the test.
+func WithFlags(flags ...string) Option {
+	return func(o *options) error {
+		for _, flag := range flags {
+			name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+			if !strings.HasPrefix(flag, "--") || name == "" {
+				return fmt.Errorf("WithFlags: %q: a flag must be --name=value, or --name for true", flag)
+			}
+			if instead, own := ownFlags[name]; own {
+				return fmt.Errorf("WithFlags: --%s is not for tests: %s", name, instead)
+			}
+		}
+		o.description.Flags = append(o.description.Flags, flags...)
+		return nil
+	}
+}
