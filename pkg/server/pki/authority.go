@@ -21,12 +21,12 @@ const (
 	// validity is how long a certificate is valid.
 	validity = 10 * 365 * 24 * time.Hour
 
-	// renewal is how long before its end a kept certificate is issued anew. Only a start does that, and a server
-	// may run for long.
+	// renewal is the remaining validity at which a stored certificate is issued anew. It is long because only a start
+	// does that, and a server may run for a long time.
 	renewal = 365 * 24 * time.Hour
 )
 
-// KeyPair is a certificate, followed by that of its authority, and its key, in PEM.
+// KeyPair is a certificate, followed by that of its authority, and its key, all in PEM.
 type KeyPair struct{ Cert, Key []byte }
 
 // Authority is a certificate authority. The keys that it makes are ECDSA: an RSA key takes longer to make than a server
@@ -38,7 +38,7 @@ type Authority struct {
 	kept        bool // in a Store
 }
 
-// NewAuthority makes an authority that is kept in memory.
+// NewAuthority makes an authority that isn't stored.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -56,20 +56,21 @@ func (a *Authority) certify(template *x509.Certificate) (err error) {
 	return err
 }
 
-// CA is the authority's certificate, in PEM.
+// CA returns the authority's certificate, in PEM.
 func (a *Authority) CA() []byte { return encode(a.certificate) }
 
-// issued says whether a certificate is the authority's.
+// issued tells whether the authority has issued the certificate.
 func (a *Authority) issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
 }
 
-// names says whether a certificate is the authority's, or that of one which was kept in its place before.
+// names tells whether a certificate was issued by the authority or, if the authority is stored, by an earlier one of
+// the same name.
 func (a *Authority) names(c *x509.Certificate) bool {
 	return a.issued(c) || a.kept && bytes.Equal(c.RawIssuer, a.certificate.RawSubject)
 }
 
-// Names are what a serving certificate is for.
+// Names are the names and addresses of a serving certificate.
 type Names struct {
 	DNS []string
 	IPs []net.IP
@@ -131,7 +132,7 @@ func (a *Authority) sign(template, parent *x509.Certificate, key crypto.PublicKe
 		return nil, err
 	}
 	now := a.now()
-	// An hour back, for clients whose clock is late.
+	// Begin an hour earlier, for clients whose clock is slow.
 	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.Add(validity)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key, a.key)
 	if err != nil {

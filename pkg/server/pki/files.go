@@ -14,8 +14,7 @@ const (
 	folderMode fs.FileMode = 0o755
 )
 
-// create writes a file that isn't there yet, complete from the moment that it is seen. It fails with fs.ErrExist if it
-// is there.
+// create writes a new file. Readers never see a part of it. If the file exists, the error is fs.ErrExist.
 func (s *Store) create(file string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(s.dir, folderMode); err != nil {
 		return err
@@ -28,16 +27,16 @@ func (s *Store) create(file string, content []byte, mode fs.FileMode) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	// The file system has no links: nothing there tells who was first.
+	// Without links, the file system can't tell which of two processes was first: the last one wins.
 	return rename(temporary, s.Path(file))
 }
 
-// replace writes a certificate in the place of another.
+// replace replaces a certificate.
 func (s *Store) replace(file string, content []byte) error {
 	return WriteFile(s.Path(file), content, certMode)
 }
 
-// WriteFile writes a file in the place of one that may be there, complete from the moment that it is seen.
+// WriteFile writes or replaces a file. Readers never see a part of it.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	temporary, err := writeTemporary(path, content, mode)
 	if err != nil {
@@ -53,7 +52,7 @@ func rename(temporary, path string) error {
 	return nil
 }
 
-// writeTemporary writes a file beside a path, and on to the disk: a key that is seen must not be lost again.
+// writeTemporary writes a file next to a path, and syncs it to the disk: a key must not be lost after it has been read.
 func writeTemporary(path string, content []byte, mode fs.FileMode) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

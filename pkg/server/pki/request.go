@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// NewRequest makes a key and a request for a serving certificate of it (RFC 2986), both in PEM. The key needn't leave
-// the machine.
+// NewRequest makes a key and a request for its serving certificate (RFC 2986), both in PEM. The key doesn't have to
+// leave the machine.
 func NewRequest(names Names) (request, key []byte, err error) {
 	private, err := newKey()
 	if err != nil {
@@ -29,8 +29,8 @@ func NewRequest(names Names) (request, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateRequestBlockType, Bytes: der}), key, err
 }
 
-// ServingFor issues a serving certificate for a request in PEM, followed by that of the authority. Of the request, the
-// DNS names, the IP addresses and the key count: what else it asks for isn't for a server.
+// ServingFor issues a serving certificate for a request in PEM, followed by that of the authority. It takes only the
+// DNS names, the IP addresses and the key from the request.
 func (a *Authority) ServingFor(request []byte) (chain []byte, err error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != certutil.CertificateRequestBlockType {

@@ -28,32 +28,32 @@ const (
 	ServingCert        = "apiserver.crt"
 	ServingKey         = "apiserver.key"
 	ServiceAccountsKey = "sa.key"
-	// ServiceAccountsPublicKey shows that there was a key of service accounts, when the key is missing.
+	// ServiceAccountsPublicKey shows, when the key of service accounts is missing, that there was one.
 	ServiceAccountsPublicKey = "sa.pub"
 )
 
-// endsWith says what ends with a key, to the one who would remove it for a new one.
+// endsWith says, in errors, what removing a key makes invalid.
 var endsWith = map[string]string{
 	AuthorityKey:       "kubeconfigs and certificates that were issued until now end with it",
 	ServingKey:         "a new one is made",
 	ServiceAccountsKey: "the tokens of service accounts end with it",
 }
 
-// Store is a folder in which keys are kept, for their owner alone. Several servers may share it: the first one makes
-// what isn't there yet. A nil Store keeps nothing.
+// Store is a folder of keys, readable only by their owner. Several servers may share it: the first one makes missing
+// files. A nil Store stores nothing.
 type Store struct {
 	dir string
 	now func() time.Time
 }
 
-// NewStore returns the store in a folder, which is made when something is kept in it.
+// NewStore returns the store in a folder. The folder is made when the first file is stored.
 func NewStore(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 
-// Path is where a file of the store is.
+// Path returns the path of a file of the store.
 func (s *Store) Path(file string) string { return filepath.Join(s.dir, file) }
 
-// Authority returns the authority that is kept, and makes it if there is none yet. Its certificate is renewed when it
-// is about to end: what it has issued stays valid, as the key is the same.
+// Authority returns the stored authority, or makes one. It renews the certificate before its end; issued certificates
+// stay valid, because the key is the same.
 func (s *Store) Authority(name string) (*Authority, error) {
 	if s == nil {
 		return NewAuthority(name)
@@ -82,7 +82,7 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	case !s.isDue(a.certificate) || a.certificate.CheckSignatureFrom(a.certificate) != nil:
 		return a, nil
 	}
-	// OpenSSL compares the key's identifier, which is made in more than one way.
+	// OpenSSL compares the key's identifier, which can be computed in several ways.
 	old := a.certificate
 	if err := a.certify(&x509.Certificate{Subject: old.Subject, SubjectKeyId: old.SubjectKeyId}); err != nil {
 		return nil, err
@@ -90,10 +90,10 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	return a, s.replace(AuthorityCert, a.CA())
 }
 
-// Serving returns the serving certificate that is kept, and makes it if there is none yet. One of the authority's is
-// issued anew when it is about to end, lacks some of the names, or is of an authority that was there before; it keeps the
-// names that it has, which may be of another server that shares the store. Any other is somebody else's, and stays as
-// it is.
+// Serving returns the stored serving certificate, or makes one. It issues a certificate of the authority anew if the
+// certificate is about to end, lacks some of the names, or is of an earlier authority. The new certificate keeps the
+// names of the old one, because these may be of another server that shares the store. A certificate of any other
+// authority stays unchanged.
 func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	if s == nil {
 		return a.Serving(names)
@@ -128,8 +128,8 @@ func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	return s.read(ServingCert, ServingKey)
 }
 
-// ServiceAccountKey returns the key that signs the tokens of service accounts, and makes it if there is none yet. It is
-// nil if nothing is kept.
+// ServiceAccountKey returns the stored key that signs the tokens of service accounts, or makes one. It returns nil if
+// the store is nil.
 func (s *Store) ServiceAccountKey() (crypto.Signer, error) {
 	if s == nil {
 		return nil, nil
@@ -141,7 +141,7 @@ func (s *Store) ServiceAccountKey() (crypto.Signer, error) {
 	return key, s.keepPublicKey(key)
 }
 
-// keepPublicKey writes the public key of service accounts, and refuses that of another key.
+// keepPublicKey writes the public key of service accounts. It returns an error if the store has that of another key.
 func (s *Store) keepPublicKey(key crypto.Signer) error {
 	const file = ServiceAccountsPublicKey
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
@@ -162,7 +162,7 @@ func (s *Store) keepPublicKey(key crypto.Signer) error {
 	return nil
 }
 
-// key returns a key that is kept. Without a key, and without the public file that belongs to one, it makes a key.
+// key returns a stored key. If neither the key nor its public file exists, it makes a key.
 func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +204,7 @@ func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {
 	return key, nil
 }
 
-// certificate returns the first certificate of a file, which must be of the key.
+// certificate returns the first certificate of a file. It returns an error if the certificate isn't of the key.
 func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if err != nil {
@@ -232,10 +232,10 @@ func (s *Store) read(certFile, keyFile string) (pair KeyPair, err error) {
 	return pair, nil
 }
 
-// isDue says whether a certificate is about to end.
+// isDue tells whether a certificate is about to end.
 func (s *Store) isDue(c *x509.Certificate) bool { return s.now().Add(renewal).After(c.NotAfter) }
 
-// coveredBy says whether a certificate is for all of the names.
+// coveredBy tells whether a certificate has all of the names.
 func (n Names) coveredBy(c *x509.Certificate) bool {
 	for _, name := range n.DNS {
 		if !slices.Contains(c.DNSNames, name) {
@@ -250,7 +250,7 @@ func (n Names) coveredBy(c *x509.Certificate) bool {
 	return true
 }
 
-// with adds the names that a certificate is for.
+// with returns the names together with those of a certificate.
 func (n Names) with(c *x509.Certificate) Names {
 	all := Names{DNS: slices.Clone(n.DNS), IPs: slices.Clone(n.IPs)}
 	for _, name := range c.DNSNames {
