@@ -94,6 +94,7 @@ func (h *host) greet(program string) error {
 	}
 	_ = h.in.Close()
 	h.readErrors(time.Now().Add(time.Second))
+	_ = h.command.Process.Kill() // another program may go on without input
 	return fmt.Errorf("%s doesn't serve tests: is it a miniapi of this fixture's version? %w%s", program, err, h.stderr.explain())
 }
 

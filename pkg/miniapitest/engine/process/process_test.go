@@ -316,6 +316,7 @@ func TestOtherPrograms(t *testing.T) {
 	for _, test := range []struct{ name, reason, program, want string }{
 		{"missing", "the system says so", filepath.Join(t.TempDir(), "none"), "no such file"},
 		{"another", "it says something else", script("echo hello; cat"), "doesn't serve tests"},
+		{"goes on", "it needs no input", script("echo hello; exec sleep 600"), "doesn't serve tests"},
 		{"fails", "it says why", script("echo unknown command >&2; exit 2"), "unknown command"},
 		{"protocol", "it is of another version", script(`echo '{"Hello":{"Protocol":7,"Version":"v9"}}'; cat`), fmt.Sprintf("is miniapi v9, which speaks protocol 7 with tests, and this fixture speaks %d", wire.Protocol)},
 	} {
