@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(runOver(m)) }
 func runOver(m *testing.M) (code int) {
 	path, err := program.Find(context.Background())
 	if err == nil {
-		err = os.Setenv(program.Variable, path) // child processes have other homes
+		err = os.Setenv(program.Variable, path) //nolint:forbidigo // child processes have other homes
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +46,7 @@ func runOver(m *testing.M) (code int) {
 		if chosen != "" && chosen != e.name {
 			continue
 		}
-		if err := os.Setenv(engineName, e.name); err != nil {
+		if err := os.Setenv(engineName, e.name); err != nil { //nolint:forbidigo // child processes run over the same engine
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

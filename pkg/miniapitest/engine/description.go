@@ -56,9 +56,9 @@ type Service struct {
 	Port                  int32
 }
 
+// ReachHeader marks the request by which a server reaches a webhook, and the fixture's answer. The fixture doesn't pass
+// the request to the handler.
 const (
-	// ReachHeader marks the request by which a server reaches a webhook, and the fixture's answer. The fixture doesn't
-	// pass the request to the handler.
 	ReachHeader  = "Miniapi-Reach"
 	ReachRequest = "request"
 	ReachAnswer  = "answer"
