@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group configures the admission chain itself.
+// Group has the webhooks and policies, which configure the admission chain.
 var Group = registry.Group{
 	Name: "admissionregistration.k8s.io",
 	Versions: []registry.Version{

@@ -13,8 +13,7 @@ func webhookServiceV1beta1(s *admissionv1beta1.ServiceReference) {
 	}
 }
 
-// defaultReviewVersions are the versions of AdmissionReview that webhooks knew before
-// they had to say.
+// defaultReviewVersions sets the versions of AdmissionReview that webhooks understood before the field was required.
 func defaultReviewVersions(versions *[]string) {
 	if len(*versions) == 0 {
 		*versions = []string{admissionv1beta1.SchemeGroupVersion.Version}
@@ -47,7 +46,7 @@ func matchResourcesV1alpha1(m *admissionv1alpha1.MatchResources) {
 	}
 }
 
-// parameters that aren't found deny; later versions make the client say so.
+// parameters denies requests whose parameters aren't found. In later versions the client has to choose.
 func parameters(r *admissionv1alpha1.ParamRef) {
 	if r != nil {
 		defaults.Pointer(&r.ParameterNotFoundAction, admissionv1alpha1.DenyAction)

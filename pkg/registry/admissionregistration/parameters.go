@@ -15,10 +15,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// The author of a policy or a binding learns from what the policy refuses what is in its
-// parameters. So the author must be allowed to read them (KEP-3488).
+// A policy's refusals can reveal its parameters to the author of the policy or the binding. Therefore the author must
+// be allowed to read the parameters (KEP-3488).
 
-// forbidden refuses a field of the spec for the reason of an error, if there is one.
+// forbidden makes an error, if there is one, the reason to refuse a field of the spec.
 func forbidden(name string, err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -26,7 +26,7 @@ func forbidden(name string, err error) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", name), err.Error())}
 }
 
-// mayReadParams says whether the user may read every object of a kind of parameters.
+// mayReadParams tells whether the user may read every object of a kind of parameters.
 func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) error {
 	if kind == nil || deps.Authorizer == nil {
 		return nil
@@ -40,8 +40,8 @@ func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admiss
 	})
 }
 
-// mayReadParam says whether the user may read what a binding to a policy refers to. Of
-// a policy that isn't there yet nothing is known, so it may be anything.
+// mayReadParam tells whether the user may read the parameters of a binding. If the policy of the binding doesn't exist
+// yet, the parameters may be of any kind.
 func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, policy string, ref *admissionregistrationv1.ParamRef) error {
 	if ref == nil || deps.Authorizer == nil {
 		return nil
@@ -73,8 +73,8 @@ func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, pol
 	})
 }
 
-// authorizeRead asks the authorizer on behalf of the request's user. Whoever may do
-// everything isn't asked about.
+// authorizeRead asks the authorizer whether the request's user may read. Members of system:masters may do everything,
+// so the authorizer isn't asked about them.
 func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes authorizer.AttributesRecord, refused func(user.Info) error) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -94,8 +94,8 @@ func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes a
 	return nil
 }
 
-// paramResource is the resource of a kind of parameters, which of an unknown kind may be
-// any of its group version.
+// paramResource returns the resource of a kind of parameters. An unknown kind may become any resource of its group
+// version.
 func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {

@@ -32,21 +32,21 @@ func TestPolicyParameters(t *testing.T) {
 		want         string
 	}{
 		{
-			name: "may not read", reason: "a policy would tell what is in them",
+			name: "may not read", reason: "a policy would reveal the content of its parameters",
 			who: jane, kind: "Secret", want: `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`,
 		},
 		{
-			name: "other parameters before", reason: "an update that changes the kind is as good as a new policy",
+			name: "other parameters before", reason: "an update that changes the kind equals a new policy",
 			who: jane, kind: "Secret", old: policy("ConfigMap"), want: `must have "get" permission`,
 		},
-		{name: "same parameters before", reason: "they were there before jane came", who: jane, kind: "Secret", old: policy("Secret")},
-		{name: "may read", reason: "there is nothing to learn", who: &user.DefaultInfo{Name: "reader"}, kind: "Secret"},
+		{name: "same parameters before", reason: "the parameters are older than this update", who: jane, kind: "Secret", old: policy("Secret")},
+		{name: "may read", reason: "the author can read the parameters anyway", who: &user.DefaultInfo{Name: "reader"}, kind: "Secret"},
 		{
-			name: "may not read everything", reason: "nobody knows which resource an unknown kind will be", kind: "Unknown",
+			name: "may not read everything", reason: "the resource of an unknown kind is not known yet", kind: "Unknown",
 			who: &user.DefaultInfo{Name: "reader"}, want: `must have "get" permission on all objects of the referenced paramKind (kind=Unknown, apiVersion=v1)`,
 		},
-		{name: "may read everything", reason: "that is what is asked of an unknown kind", kind: "Unknown", who: &user.DefaultInfo{Name: "auditor"}},
-		{name: "may do everything", reason: "nobody is asked", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
+		{name: "may read everything", reason: "an unknown kind requires permission to read everything", kind: "Unknown", who: &user.DefaultInfo{Name: "auditor"}},
+		{name: "may do everything", reason: "the authorizer is not asked about system:masters", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,7 @@ func defaultMatchResources(m *admissionv1.MatchResources) {
 	}
 }
 
-// storedPolicy is what an old policy lets its successor keep.
+// storedPolicy has the parts of an old policy that an update may keep, even if they are invalid in a new one.
 type storedPolicy struct {
 	sameConditions                                 bool
 	conditions, expressions, messages, annotations sets.Set[string]
@@ -50,7 +50,7 @@ func conditionTexts(conditions []admissionv1.MatchCondition) sets.Set[string] {
 	return texts
 }
 
-// policyCompiler makes a compiler, which remembers variables if there are any.
+// policyCompiler makes a compiler. If there are variables, the compiler remembers them.
 func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	if !variables {
 		return plainCompiler(), nil
@@ -58,7 +58,7 @@ func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	return plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 }
 
-// policyMatching checks what both kinds of policy say about what they apply to.
+// policyMatching checks the fields by which both kinds of policy select requests.
 func policyMatching(failure *admissionv1.FailurePolicyType, params *admissionv1.ParamKind, match *admissionv1.MatchResources,
 	conditions []admissionv1.MatchCondition, stored storedPolicy, spec *field.Path) field.ErrorList {
 	var f validation.Findings
@@ -140,8 +140,8 @@ func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorLi
 	return f.Errs
 }
 
-// mutatedOperations checks that a mutating policy matches no deletions, which have no object to change: "*" stands for the
-// other operations.
+// mutatedOperations checks that a mutating policy matches no deletions: a deletion has no object to change. In a
+// mutating policy, "*" stands for the other operations.
 func mutatedOperations(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
@@ -214,10 +214,11 @@ func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// plainCompilers are those of plainCompiler, by the version up to which expressions may use what is new.
+// plainCompilers are the compilers of plainCompiler. The key is the version of Kubernetes whose features expressions
+// may use.
 var plainCompilers sync.Map
 
-// plainCompiler compiles expressions that can't use variables. It is expensive to make
+// plainCompiler compiles expressions that can't use variables. The compiler is shared because it is expensive to make
 // and has no state.
 func plainCompiler() plugincel.Compiler {
 	version := environment.DefaultCompatibilityVersion()
@@ -227,7 +228,7 @@ func plainCompiler() plugincel.Compiler {
 	return made.(func() plugincel.Compiler)()
 }
 
-// maxMatchConditions is the number of conditions that a webhook or a policy can have.
+// maxMatchConditions is the most conditions that a webhook or a policy can have.
 const maxMatchConditions = 64
 
 // matchConditions checks the conditions of a webhook or a policy (KEP-3716).
@@ -260,7 +261,7 @@ func matchConditions(conditions []admissionv1.MatchCondition, params bool, store
 
 var (
 	celIdentifier = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]*$`)
-	// celReserved are the words of the CEL specification that no name may be.
+	// celReserved are the reserved words of the CEL specification, which can't be names.
 	celReserved = strings.Fields("true false null in as break const continue else for function if import let " +
 		"loop package namespace return var void while")
 )
@@ -282,8 +283,8 @@ func paramKindCell(k *admissionv1.ParamKind) string {
 	return k.APIVersion + "/" + k.Kind
 }
 
-// paramRefCell is the parameter by name or by selector. Whether it has a namespace can't be
-// told from a name alone: "*" stands for it.
+// paramRefCell shows the parameter by its name or its selector. Without a namespace in the reference, the cell shows
+// "*", because the kind of the parameter may or may not be namespaced.
 func paramRefCell(r *admissionv1.ParamRef) string {
 	switch {
 	case r == nil:

@@ -41,7 +41,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 			},
 		},
 		{
-			name: "nothing said", reason: "a policy matches and checks something",
+			name: "nothing said", reason: "a policy has to match requests and check something",
 			want: []string{
 				"spec.matchConstraints: Required value",
 				"spec.validations: Required value: validations or auditAnnotations must contain at least one item",
@@ -49,7 +49,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 			},
 		},
 		{
-			name: "types", reason: "each expression yields what it is for",
+			name: "types", reason: "each expression has to yield the type of its field",
 			spec: admissionv1.ValidatingAdmissionPolicySpec{
 				MatchConstraints: configMaps(),
 				Variables:        []admissionv1.Variable{{Name: "in", Expression: " "}},

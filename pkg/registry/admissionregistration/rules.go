@@ -7,10 +7,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// servicePort is the port of a webhook that is a service.
+// servicePort is the default port of a webhook that is behind a service.
 const servicePort int32 = 443
 
-// selectors makes selectors that are left out match everything.
+// selectors makes missing selectors match everything.
 func selectors(namespaces, objects **metav1.LabelSelector) {
 	defaults.Pointer(namespaces, metav1.LabelSelector{})
 	defaults.Pointer(objects, metav1.LabelSelector{})

@@ -16,9 +16,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// withoutStaticNames adds to the hooks of what configures admission that its names must not
-// end as those of static manifests do (KEP-5793): so that a name says where something is
-// configured. Without static manifests it is a warning.
+// withoutStaticNames adds a rule to the hooks of a webhook configuration, a policy or a binding: its name must not end
+// like the names of static manifests (KEP-5793). The name then shows whether an object comes from the API or from a
+// manifest. On a server without static manifests the rule is a warning.
 func withoutStaticNames[T interface {
 	comparable
 	runtime.Object
@@ -42,8 +42,8 @@ func withoutStaticNames[T interface {
 
 const reservedName = `names ending with "` + manifest.StaticConfigSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`
 
-// staticNameWarnings are for names that are refused only when something is created, and only
-// where there are static manifests.
+// staticNameWarnings warns of names that end like those of static manifests. The server refuses such a name only on
+// create, and only if it has static manifests.
 func staticNameWarnings(name string, created, manifests bool) []string {
 	switch {
 	case !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// That creation is refused where there are static manifests is tested with the server.
+// A test of the server shows that servers with static manifests refuse the creation.
 func TestStaticNameWarnings(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -13,12 +13,12 @@ func TestStaticNameWarnings(t *testing.T) {
 		created, manifests bool
 		want               string
 	}{
-		{name: "mine.example.com", reason: "nobody else claims it"},
-		{name: "static.k8s.io", reason: "it has no name before the suffix"},
-		{name: "mine.static.k8s.io", reason: "it is refused", created: true, manifests: true},
-		{name: "mine.static.k8s.io", reason: "it is from before", manifests: true, want: `names ending with ".static.k8s.io" are reserved`},
-		{name: "mine.static.k8s.io", reason: "it will be refused", created: true, want: `names ending with ".static.k8s.io" will be reserved`},
-		{name: "mine.static.k8s.io", reason: "it would be refused", want: `names ending with ".static.k8s.io" will be reserved`},
+		{name: "mine.example.com", reason: "the suffix is missing"},
+		{name: "static.k8s.io", reason: "nothing is before the suffix"},
+		{name: "mine.static.k8s.io", reason: "the creation is refused anyway", created: true, manifests: true},
+		{name: "mine.static.k8s.io", reason: "the object is older than the rule", manifests: true, want: `names ending with ".static.k8s.io" are reserved`},
+		{name: "mine.static.k8s.io", reason: "a server with static manifests refuses the next creation", created: true, want: `names ending with ".static.k8s.io" will be reserved`},
+		{name: "mine.static.k8s.io", reason: "a server with static manifests would refuse the creation", want: `names ending with ".static.k8s.io" will be reserved`},
 	} {
 		got := staticNameWarnings(test.name, test.created, test.manifests)
 		if len(got) > 1 || !strings.Contains(strings.Join(got, ""), test.want) || (len(got) == 0) != (test.want == "") {

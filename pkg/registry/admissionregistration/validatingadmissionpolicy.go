@@ -106,8 +106,8 @@ func validateValidatingAdmissionPolicyStatusUpdate(o, _ *admissionregistrationv1
 
 const (
 	maxAuditAnnotations = 20
-	// maxAuditExpression is less than an annotation's value may have, since an
-	// expression often yields more than its own length.
+	// maxAuditExpression is less than the limit of an annotation's value, because the value of an expression is often
+	// longer than the expression.
 	maxAuditExpression = 5 * 1024
 )
 

@@ -86,8 +86,7 @@ func validateValidatingWebhookConfigurationV1beta1Update(o, old *admissionregist
 	return webhooks(&o.ObjectMeta, hooks, webhookRulesV1beta1.onUpdate(hooks, was))
 }
 
-// validatingHooks are a configuration's webhooks as mutating ones, which have every
-// field that these have.
+// validatingHooks converts a configuration's webhooks to mutating ones, which have all the fields of validating ones.
 func validatingHooks(o *admissionregistrationv1.ValidatingWebhookConfiguration) []admissionregistrationv1.MutatingWebhook {
 	hooks := make([]admissionregistrationv1.MutatingWebhook, len(o.Webhooks))
 	for i, w := range o.Webhooks {

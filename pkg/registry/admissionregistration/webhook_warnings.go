@@ -17,7 +17,7 @@ import (
 // defaultWebhookPort is the port of a service that doesn't name one.
 const defaultWebhookPort = 443
 
-// webhookWarnings warns of a webhook that is never called, or can't be.
+// webhookWarnings warns of a webhook that the server never calls or can't call.
 func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
 	var all []string
 	if deps.ServedResources != nil {
@@ -32,8 +32,9 @@ func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admis
 	return all
 }
 
-// webhookRulesWarnings warns of the groups and resources in a webhook's rules that aren't served, so that the webhook isn't
-// called for them. A rule may be ahead of a definition, so this is no error. The texts are miniapi's own.
+// webhookRulesWarnings warns of the groups and resources in a webhook's rules that aren't served: the server never
+// calls the webhook for them. The rule isn't an error, because the definition of a resource may come later. The texts
+// are miniapi's own.
 func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, served iter.Seq[warnings.ServedResource]) []string {
 	unmet := make([]unmetRule, len(rules))
 	for i := range rules {
@@ -61,10 +62,10 @@ func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.Rule
 	return l
 }
 
-// unmetRule is what a rule names and isn't found to be served so far.
+// unmetRule has the groups and resources of a rule that no served resource has matched yet.
 type unmetRule struct {
 	*admissionregistrationv1.Rule
-	// groups and resources are indices.
+	// groups and resources are indices into the rule.
 	groups, resources []int
 }
 
@@ -81,7 +82,7 @@ func newUnmetRule(rule *admissionregistrationv1.Rule) unmetRule {
 	return u
 }
 
-// meet takes off the rule what a served resource is.
+// meet removes from the rule the group and the resource that a served resource matches.
 func (u *unmetRule) meet(s warnings.ServedResource) {
 	u.groups = slices.DeleteFunc(u.groups, func(i int) bool { return u.APIGroups[i] == s.Group })
 	if matches(u.APIGroups, s.Group) && matches(u.APIVersions, s.Version) {
@@ -93,7 +94,8 @@ func matches(patterns []string, value string) bool {
 	return slices.Contains(patterns, value) || slices.Contains(patterns, "*")
 }
 
-// matchesResource says whether a resource of a rule is a served one or, with a wildcard, one of its subresources.
+// matchesResource tells whether a served resource matches the resource of a rule. With a wildcard, its subresources
+// match too.
 func matchesResource(pattern, served string) bool {
 	if pattern == served || served == warnings.AnyResource {
 		return true
@@ -109,14 +111,14 @@ func (u *unmetRule) warn(l *warnings.List, path *field.Path) {
 		l.At(path.Child("apiGroups").Index(i), "nothing serves group %q: the webhook isn't called for it", u.APIGroups[i])
 	}
 	if len(u.groups) == len(u.APIGroups) {
-		return // so that nothing serves the resources
+		return // the group isn't served, so its resources aren't either
 	}
 	for _, i := range u.resources {
 		l.At(path.Child("resources").Index(i), "nothing serves %q in %s: the webhook isn't called for it", u.Resources[i], u.groupVersions())
 	}
 }
 
-// groupVersions are those that the rule is of.
+// groupVersions lists the group versions of the rule.
 func (u *unmetRule) groupVersions() string {
 	var all []string
 	for _, group := range u.APIGroups {

@@ -81,7 +81,8 @@ func TestWebhookRules(t *testing.T) {
 	}
 }
 
-// What is looked for isn't looked for any longer when it is found: other servers come last.
+// TestWebhookRulesEndEarly checks that the search ends once all resources of the rules are found. Resources of other
+// servers come last.
 func TestWebhookRulesEndEarly(t *testing.T) {
 	t.Parallel()
 	rules := []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}}

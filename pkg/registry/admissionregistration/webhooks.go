@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// webhookPoliciesV1beta1 asks less of a webhook than later versions do, and gives it more time.
+// webhookPoliciesV1beta1 sets v1beta1's defaults, which are more lenient and give a webhook more time than those of v1.
 func webhookPoliciesV1beta1(
 	failure **admissionv1beta1.FailurePolicyType,
 	match **admissionv1beta1.MatchPolicyType,
@@ -35,8 +35,7 @@ func webhookPoliciesV1beta1(
 	defaults.Pointer(timeoutSeconds, 30)
 }
 
-// webhookRules are the rules that depend on the version of the request and on what is
-// already stored.
+// webhookRules are the rules that depend on the version of the request and on the stored object.
 type webhookRules struct {
 	noSideEffects, knownReviewVersion, uniqueNames bool
 	anyLabelValue, keepsMatchConditions            bool
@@ -48,8 +47,8 @@ var (
 	webhookRulesV1beta1 = webhookRules{knownReviewVersion: true}
 )
 
-// onUpdate gives up the rules that the stored webhooks break too, so that an object
-// from before a rule can still be changed.
+// onUpdate drops the rules that the stored webhooks break too, so that a client can still change an object that is
+// older than a rule.
 func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhookRules {
 	names := sets.New[string]()
 	r.keepsMatchConditions = len(hooks) == len(old)
@@ -137,8 +136,8 @@ func webhookClient(c *admissionv1.WebhookClientConfig, path *field.Path) field.E
 	case c.URL != nil:
 		return webhook.ValidateWebhookURL(path.Child("url"), *c.URL, true)
 	default:
-		// The reference gives name and namespace in this order, the other way round
-		// than they are declared, so what is missing is reported on the other's path.
+		// The reference passes the name for the namespace and the namespace for the name. Therefore a missing one is
+		// reported at the path of the other.
 		return webhook.ValidateWebhookService(path.Child("service"), c.Service.Name, c.Service.Namespace,
 			c.Service.Path, ptr.Deref(c.Service.Port, 0))
 	}
@@ -166,7 +165,7 @@ func reviewVersions(path *field.Path, versions []string, oneKnown bool) field.Er
 	return f.Errs
 }
 
-// list writes values as prose.
+// list writes values as a list in a sentence.
 func list[T ~string](values []T) string {
 	parts := make([]string, len(values))
 	for i, v := range values {
@@ -175,7 +174,7 @@ func list[T ~string](values []T) string {
 	return strings.Join(parts, ", ")
 }
 
-// admissionRule checks which requests a webhook or a policy asks for.
+// admissionRule checks the requests that a webhook or a policy selects.
 func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.Merge(wildcardAlone(path.Child("operations"), r.Operations, "operations"))
@@ -184,7 +183,7 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	}
 	f.Merge(wildcardAlone(path.Child("apiGroups"), r.APIGroups, "API groups"))
 	f.Merge(wildcardAlone(path.Child("apiVersions"), r.APIVersions, "API versions"))
-	// A group may be empty, which is the core group; a version may not.
+	// A group may be empty, since that is the core group. A version may not.
 	for i, v := range r.APIVersions {
 		f.AddIf(v == "", field.Required(path.Child("apiVersions").Index(i), ""))
 	}
@@ -193,7 +192,7 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	return f.Errs
 }
 
-// wildcardAlone checks that a list has something in it, and that "*" is its only item.
+// wildcardAlone checks that a list isn't empty, and that "*" is the only item of a list that has it.
 func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(values) == 0, field.Required(path, ""))
@@ -202,8 +201,7 @@ func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.E
 	return f.Errs
 }
 
-// ruleResources checks resources and subresources: x, x/y, x/*, */y, * and */*, where
-// none may cover another.
+// ruleResources checks resources and subresources: x, x/y, x/*, */y, * and */*. None of them may cover another one.
 func ruleResources(resources []string, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(resources) == 0, field.Required(path, ""))
@@ -216,7 +214,7 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			f.Add(field.Required(path.Index(i), ""))
 			continue
 		case !slash:
-			// The reference remembers the last of these only.
+			// The reference goes by the last of these only.
 			plain = r != "*"
 			continue
 		}

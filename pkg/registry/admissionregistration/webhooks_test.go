@@ -47,7 +47,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "valid", reason: "nothing is wrong with the base of the other cases",
+			name: "valid", reason: "the base of the other cases is valid",
 			change: func(*admissionv1.MutatingWebhook) {},
 		},
 		{
@@ -56,7 +56,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			want:   []string{`webhooks[0].name: Invalid value: "hook.example": should be a domain with at least three segments separated by dots`},
 		},
 		{
-			name: "nothing said", reason: "what has no default in v1 is required",
+			name: "nothing said", reason: "v1 requires the fields that it has no default for",
 			change: func(h *admissionv1.MutatingWebhook) {
 				*h = admissionv1.MutatingWebhook{Name: h.Name}
 			},
@@ -67,7 +67,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "enumerations", reason: "each unknown value is told with those that are known",
+			name: "enumerations", reason: "the error about an unknown value lists the known ones",
 			change: func(h *admissionv1.MutatingWebhook) {
 				h.FailurePolicy = ptr.To[admissionv1.FailurePolicyType]("Maybe")
 				h.MatchPolicy = ptr.To[admissionv1.MatchPolicyType]("Near")
@@ -109,12 +109,12 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "everything", reason: "every resource and subresource leaves nothing to add",
+			name: "everything", reason: "a rule for every resource and subresource covers all others",
 			change: func(h *admissionv1.MutatingWebhook) { h.Rules[0].Resources = []string{"*/*", "pods"} },
 			want:   []string{`webhooks[0].rules[0].resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources`},
 		},
 		{
-			name: "url", reason: "a URL is https, with neither user, query nor fragment",
+			name: "url", reason: "a URL is https, without user, query and fragment",
 			change: func(h *admissionv1.MutatingWebhook) {
 				h.ClientConfig.URL = ptr.To("http://me@example.com/hook?a=b#c")
 			},
@@ -126,7 +126,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "service", reason: "kube-apiserver takes the name for the namespace here, and so do we",
+			name: "service", reason: "kube-apiserver takes the name for the namespace here, and miniapi copies that",
 			change: service(admissionv1.ServiceReference{Namespace: "ns", Path: ptr.To("hook"), Port: ptr.To[int32](65536)}),
 			want: []string{
 				"webhooks[0].clientConfig.service.namespace: Required value",
@@ -135,7 +135,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "review versions", reason: "versions are labels, said once, and one is known",
+			name: "review versions", reason: "versions are labels without duplicates, and the server knows one of them",
 			change: func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v2", "v2"} },
 			want: []string{
 				`webhooks[0].admissionReviewVersions[1]: Invalid value: "v2": duplicate version`,
@@ -150,7 +150,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			want: []string{`webhooks[0].objectSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
 		},
 		{
-			name: "conditions", reason: "conditions have names of their own and compile to a bool",
+			name: "conditions", reason: "conditions have unique names and yield a bool",
 			change: func(h *admissionv1.MutatingWebhook) {
 				h.MatchConditions = []admissionv1.MatchCondition{
 					{Name: "a", Expression: "1 + 1"}, {Name: "a", Expression: "request.operation == 'CREATE'"}, {},
@@ -196,34 +196,34 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "create in v1", reason: "v1 wants harmless webhooks of different names",
+			name: "create in v1", reason: "v1 requires webhooks without side effects and with unique names",
 			errs: ValidateMutatingWebhookConfiguration(old),
 			want: []string{
 				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
 			},
 		},
 		{
-			name: "create in v1beta1", reason: "v1beta1 wants neither",
+			name: "create in v1beta1", reason: "v1beta1 has neither rule",
 			errs: validateMutatingWebhookConfigurationV1beta1(old),
 		},
 		{
-			name: "update in v1", reason: "what is stored can be changed without being mended",
+			name: "update in v1", reason: "a stored object can be changed without repairing it",
 			errs: validateMutatingWebhookConfigurationUpdate(old, old),
 		},
 		{
-			name: "update spoils", reason: "a stored object that keeps the rules goes on keeping them",
+			name: "update spoils", reason: "a stored object that keeps the rules has to go on keeping them",
 			errs: validateMutatingWebhookConfigurationUpdate(old, hooksWith(func(*admissionv1.MutatingWebhook) {})),
 			want: []string{
 				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
 			},
 		},
 		{
-			name: "unknown review versions", reason: "both versions want one that the server can send",
+			name: "unknown review versions", reason: "both versions require a review version that the server can send",
 			errs: validateMutatingWebhookConfigurationV1beta1(unknown),
 			want: []string{`webhooks[0].admissionReviewVersions: Invalid value: ["v0"]: must include at least one of v1, v1beta1`},
 		},
 		{
-			name: "stored unknown review versions", reason: "they were known to a former server",
+			name: "stored unknown review versions", reason: "an older server knew these versions",
 			errs: validateMutatingWebhookConfigurationUpdate(unknown, unknown),
 		},
 	} {

@@ -65,8 +65,8 @@ func updateOfAPIService(s, old *apiregistrationv1.APIService,
 	return check(context.Background(), internal, oldInternal)
 }
 
-// internalAPIService is an APIService as kube-aggregator's rules know it. The copy is theirs: the two
-// share what they point to otherwise.
+// internalAPIService converts an APIService to the type of kube-aggregator's rules. The rules get a copy, because
+// conversion shares pointers with the original.
 func internalAPIService(s *apiregistrationv1.APIService) (*apiregistration.APIService, *field.Error) {
 	internal := &apiregistration.APIService{}
 	if err := apiregistrationv1.Convert_v1_APIService_To_apiregistration_APIService(s.DeepCopy(), internal, nil); err != nil {
@@ -75,14 +75,15 @@ func internalAPIService(s *apiregistrationv1.APIService) (*apiregistration.APISe
 	return internal, nil
 }
 
-// prepareAPIService says of what this server serves itself that it is available: nobody looks after it.
+// prepareAPIService marks an APIService without a service as available. This server itself serves such a group version,
+// so no controller checks it.
 func prepareAPIService(_ context.Context, s *apiregistrationv1.APIService) {
 	if s.Spec.Service == nil {
 		helper.SetAPIServiceCondition(s, helper.NewLocalAvailableAPIServiceCondition())
 	}
 }
 
-// apiServiceColumns is shown by who serves it.
+// apiServiceColumns shows the service behind the group version.
 var apiServiceColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -1,4 +1,5 @@
-// Package apiregistration has the kinds of API group apiregistration.k8s.io, which says which group versions there are, and which servers serve them.
+// Package apiregistration has the kinds of API group apiregistration.k8s.io, which lists the group versions and the
+// servers that serve them.
 package apiregistration
 
 import (
@@ -7,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is which group versions there are, and which servers serve them.
+// Group lists the group versions and the servers that serve them.
 var Group = registry.Group{
 	Name: apiregistrationv1.GroupName,
 	Versions: []registry.Version{

@@ -45,7 +45,7 @@ func validateControllerRevisionUpdate(o, old *appsv1.ControllerRevision) field.E
 
 func isNoData(data *runtime.RawExtension) bool { return data.Object == nil && len(data.Raw) == 0 }
 
-// controllerRevisionColumns is shown by whose revision it is, and which.
+// controllerRevisionColumns shows the revision's owner and number.
 var controllerRevisionColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -82,8 +82,8 @@ func defaultDaemonSetV1beta2(d *appsv1beta2.DaemonSet) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// defaultDaemonSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 DaemonSet,
-// which doesn't replace pods on its own.
+// defaultDaemonSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 DaemonSet. By default its controller
+// doesn't replace pods when the template changes.
 func defaultDaemonSetExtensionsV1beta1(d *extensionsv1beta1.DaemonSet) {
 	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
 	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
@@ -168,8 +168,8 @@ func rollingDaemonSet(path *field.Path, r *appsv1.RollingUpdateDaemonSet) field.
 	return f.Errs
 }
 
-// daemonSetHooks count the changes of the template in an annotation, as the spec of
-// extensions/v1beta1 did. Clients can't set it.
+// daemonSetHooks count the changes of the template in an annotation, which is a field in extensions/v1beta1. Clients
+// can't set the annotation.
 var daemonSetHooks = registry.HooksOf[*appsv1.DaemonSet]{
 	PrepareForCreate: func(_ context.Context, d *appsv1.DaemonSet) {
 		setTemplateGeneration(d, max(1, templateGeneration(d)))
@@ -191,7 +191,7 @@ var daemonSetHooks = registry.HooksOf[*appsv1.DaemonSet]{
 }
 
 func templateGeneration(d *appsv1.DaemonSet) int64 {
-	// What isn't a number counts as none.
+	// An annotation that isn't a number counts as zero.
 	n, _ := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
 	return n
 }

@@ -51,7 +51,7 @@ var deploymentKind = registry.Kind{
 	Gated:         []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
-// quarter is how far a Deployment may go above and below its replicas in a rollout.
+// quarter is how many pods a Deployment may have above and below its replicas in a rollout.
 func quarter() intstr.IntOrString { return intstr.FromString("25%") }
 
 // defaultDeployment sets the defaults of a Deployment.
@@ -85,9 +85,8 @@ func defaultDeploymentV1beta1(d *appsv1beta1.Deployment) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// defaultDeploymentExtensionsV1beta1 sets the defaults of an extensions/v1beta1
-// Deployment: it keeps every revision, waits forever for progress, and changes one
-// pod at a time.
+// defaultDeploymentExtensionsV1beta1 sets the defaults of an extensions/v1beta1 Deployment. By default it keeps every
+// revision, has no deadline for progress, and changes one pod at a time.
 func defaultDeploymentExtensionsV1beta1(d *extensionsv1beta1.Deployment) {
 	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
 	defaults.Pointer(&d.Spec.Replicas, 1)
@@ -184,7 +183,7 @@ func rollingDeployment(path *field.Path, r *appsv1.RollingUpdateDeployment) fiel
 
 var deploymentHooks = registry.HooksOf[*appsv1.Deployment]{
 	PrepareForStatusUpdate: func(_ context.Context, d, old *appsv1.Deployment) { d.Labels = old.Labels },
-	// A change of annotations counts, too: the controller copies them to ReplicaSets.
+	// The generation counts a change of annotations too, because the controller copies them to ReplicaSets.
 	SpecChanged: func(d, old *appsv1.Deployment) bool {
 		return !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) || !apiequality.Semantic.DeepEqual(d.Annotations, old.Annotations)
 	},
@@ -207,7 +206,7 @@ var deploymentColumns = printers.Of(
 	},
 	func(d *appsv1.Deployment) []any {
 		containers := d.Spec.Template.Spec.Containers
-		// Unlike those of other workloads, an empty selector is shown as such.
+		// An empty selector is shown as an empty text here, unlike in the columns of other workloads.
 		selector := "<invalid>"
 		if s, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil {
 			selector = s.String()

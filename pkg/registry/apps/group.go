@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is what keeps pods running.
+// Group has the workloads that keep pods running.
 var Group = registry.Group{
 	Name: "apps",
 	Versions: []registry.Version{

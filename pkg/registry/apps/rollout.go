@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// revisionHistoryLimit is how many old revisions of a workload are kept.
+	// revisionHistoryLimit is the default number of old revisions that a workload keeps.
 	revisionHistoryLimit int32 = 10
-	// progressDeadlineSeconds is how long a rollout may stand still.
+	// progressDeadlineSeconds is the default time after which a rollout without progress has failed.
 	progressDeadlineSeconds int32 = 600
 )
 
-// selectorOf makes a workload that doesn't say select the labels of its pod
-// template, as versions before apps/v1beta2 do.
+// selectorOf makes a workload without a selector select the labels of its pod template. Versions before apps/v1beta2
+// have this default.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})
@@ -29,7 +29,7 @@ func selectorOf(template map[string]string, selector **metav1.LabelSelector, obj
 	defaults.LabelsOf(template, object)
 }
 
-// requiredSelector checks a selector that has to be there and select something.
+// requiredSelector checks that a selector is there and isn't empty.
 func requiredSelector(path *field.Path, s *metav1.LabelSelector, kind string) field.ErrorList {
 	if s == nil {
 		return field.ErrorList{field.Required(path, "")}
@@ -64,7 +64,7 @@ func isZero(v intstr.IntOrString) bool {
 	return v.IntValue() == 0
 }
 
-// collisions checks a count of name collisions, which only grows.
+// collisions checks a count of name collisions, which can't decrease.
 func collisions(path *field.Path, now, was *int32) field.ErrorList {
 	switch {
 	case now == nil && was != nil:

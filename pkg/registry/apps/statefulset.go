@@ -83,8 +83,7 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }
 
-// claimTemplates sets the defaults of a StatefulSet's claims, which are whole
-// objects, kind and version included.
+// claimTemplates sets the defaults of a StatefulSet's claims. The claims are whole objects, with kind and version.
 func claimTemplates(claims []corev1.PersistentVolumeClaim) {
 	for i := range claims {
 		claims[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
@@ -92,8 +91,8 @@ func claimTemplates(claims []corev1.PersistentVolumeClaim) {
 	}
 }
 
-// defaultStatefulSetV1beta1 sets the defaults of an apps/v1beta1 StatefulSet, which
-// doesn't replace pods on its own.
+// defaultStatefulSetV1beta1 sets the defaults of an apps/v1beta1 StatefulSet. By default its controller doesn't replace
+// pods when the template changes.
 func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	selectorOf(s.Spec.Template.Labels, &s.Spec.Selector, &s.Labels)
 	defaults.Pointer(&s.Spec.Replicas, 1)
@@ -112,7 +111,7 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }
 
-// validateStatefulSet checks a new stateful set. Its name begins those of its pods.
+// validateStatefulSet checks a new stateful set. The names of its pods begin with its name.
 func validateStatefulSet(o *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
 	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, true))
@@ -188,8 +187,7 @@ func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) fi
 	return f.Errs
 }
 
-// withClaims is the template with a volume for each claim, in place of any volume of
-// that name.
+// withClaims returns the template with a volume for each claim. A claim replaces the volume of the same name.
 func withClaims(s *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 	if len(s.VolumeClaimTemplates) == 0 {
 		return &s.Template
@@ -246,7 +244,7 @@ func rollingStatefulSet(path *field.Path, r *appsv1.RollingUpdateStatefulSetStra
 	return f.Errs
 }
 
-// claimRetention checks what becomes of claims (KEP-1847).
+// claimRetention checks the policy that decides when claims are deleted (KEP-1847).
 func claimRetention(path *field.Path, p *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy) field.ErrorList {
 	if p == nil {
 		return nil
@@ -281,7 +279,7 @@ func statefulSetWarnings(_ context.Context, s, old *appsv1.StatefulSet) []string
 	for i := range s.Spec.VolumeClaimTemplates {
 		path := warnings.SpecPath.Child("volumeClaimTemplates").Index(i)
 		if old != nil {
-			// The two paths, and the capital letter, are kube-apiserver's.
+			// The two paths are kube-apiserver's, capital letter included.
 			path = path.Child("Spec")
 		}
 		l.Claim(path, &s.Spec.VolumeClaimTemplates[i].Spec)

@@ -27,9 +27,9 @@ func TestDeployment(t *testing.T) {
 		change       func(*appsv1.Deployment)
 		want         []string
 	}{
-		{name: "least", reason: "defaults make the least deployment whole", change: func(*appsv1.Deployment) {}},
+		{name: "least", reason: "defaults complete the smallest deployment", change: func(*appsv1.Deployment) {}},
 		{
-			name: "no selector", reason: "a selector that is missing selects nothing",
+			name: "no selector", reason: "a missing selector selects nothing",
 			change: func(d *appsv1.Deployment) { d.Spec.Selector = nil },
 			want: []string{
 				"spec.selector: Required value",
@@ -37,12 +37,12 @@ func TestDeployment(t *testing.T) {
 			},
 		},
 		{
-			name: "empty selector", reason: "a deployment does not own every pod",
+			name: "empty selector", reason: "a deployment must not own every pod",
 			change: func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} },
 			want:   []string{"spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
 		},
 		{
-			name: "numbers", reason: "numbers are not negative, and time is left after readiness",
+			name: "numbers", reason: "numbers are not negative, and the progress deadline is longer than minReadySeconds",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Replicas, d.Spec.MinReadySeconds = ptr.To[int32](-1), 600
 			},
@@ -52,7 +52,7 @@ func TestDeployment(t *testing.T) {
 			},
 		},
 		{
-			name: "standstill", reason: "a rollout has to be able to move",
+			name: "standstill", reason: "a rollout has to be able to replace pods",
 			change: func(d *appsv1.Deployment) {
 				zero := intstr.FromString("0%")
 				d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.MaxUnavailable = &zero, &zero
@@ -60,12 +60,12 @@ func TestDeployment(t *testing.T) {
 			want: []string{"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"0%\": may not be 0 when `maxSurge` is 0"},
 		},
 		{
-			name: "recreate", reason: "recreation does not roll",
+			name: "recreate", reason: "recreation has no parameters for rolling",
 			change: func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType },
 			want:   []string{"spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"},
 		},
 		{
-			name: "template", reason: "its pods run for ever",
+			name: "template", reason: "the pods of a deployment never end",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 				d.Spec.Template.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
@@ -153,9 +153,9 @@ func TestStatefulSet(t *testing.T) {
 		change       func(*appsv1.StatefulSet)
 		want         []string
 	}{
-		{name: "claims", reason: "its pods have the volumes of its claims", change: func(*appsv1.StatefulSet) {}},
+		{name: "claims", reason: "pods have the volumes of the claims", change: func(*appsv1.StatefulSet) {}},
 		{
-			name: "policies", reason: "policies are known",
+			name: "policies", reason: "the policies have to be known",
 			change: func(s *appsv1.StatefulSet) {
 				s.Spec.PodManagementPolicy, s.Spec.UpdateStrategy = "Random", appsv1.StatefulSetUpdateStrategy{}
 			},

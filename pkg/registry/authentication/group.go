@@ -1,4 +1,5 @@
-// Package authentication has the kinds of API group authentication.k8s.io, which answers questions about users; nothing of it is stored.
+// Package authentication has the kinds of API group authentication.k8s.io, which answers questions about users. None of
+// its kinds is stored.
 package authentication
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group answers who somebody is; nothing of it is stored.
+// Group answers questions about users. None of its kinds is stored.
 var Group = registry.Group{
 	Name: "authentication.k8s.io",
 	Versions: []registry.Version{

@@ -19,7 +19,7 @@ var selfSubjectReviewKind = registry.Kind{
 	Answer:   func(registry.Dependencies) registry.AnswerFunc { return reviewSelf },
 }
 
-// reviewSelf answers a SelfSubjectReview: who the server takes the caller for.
+// reviewSelf answers a SelfSubjectReview with the user of the request.
 func reviewSelf(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 	caller, ok := genericapirequest.UserFrom(ctx)
 	if !ok {

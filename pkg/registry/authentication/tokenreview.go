@@ -19,7 +19,7 @@ var tokenReviewKind = registry.Kind{
 	Answer:   reviewToken,
 }
 
-// reviewToken answers a TokenReview: whose token it is.
+// reviewToken answers a TokenReview with the user of the token.
 func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authenticationv1.TokenReview)
@@ -51,7 +51,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 			return review, nil
 		}
 		review.Status.User = userInfo(response.User)
-		// An authenticator that knows nothing of audiences speaks for the API server's.
+		// An authenticator that doesn't know audiences authenticates for those of the API server.
 		answered := response.Audiences
 		if len(answered) == 0 && ok {
 			answered = deps.Audiences

@@ -41,8 +41,7 @@ func accessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.
 	return f.Errs
 }
 
-// resourceSelectors checks selectors (KEP-4601). An unknown operator is let through, as
-// a newer client may know it.
+// resourceSelectors checks selectors (KEP-4601). An unknown operator is valid: the client may be newer than the server.
 func resourceSelectors(r *authorizationv1.ResourceAttributes) field.ErrorList {
 	if r == nil {
 		return nil
@@ -126,7 +125,7 @@ func attributesOf(spec authorizationv1.SubjectAccessReviewSpec) authorizer.Attri
 	return record
 }
 
-// matchAll is the version that a review without one asks about.
+// matchAll is the version of a review that names none.
 func matchAll(version string) string {
 	if version == "" {
 		return "*"
@@ -134,8 +133,8 @@ func matchAll(version string) string {
 	return version
 }
 
-// fieldRequirements are the parts of a field selector that can be given to an
-// authorizer; the others are reported and left out, which can only widen the question.
+// fieldRequirements returns the parts of a field selector that an authorizer understands. The other parts are reported
+// and left out, which can only widen the question.
 func fieldRequirements(s *authorizationv1.FieldSelectorAttributes) (fields.Requirements, error) {
 	if s.RawSelector != "" {
 		parsed, err := fields.ParseSelector(s.RawSelector)

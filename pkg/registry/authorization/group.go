@@ -1,4 +1,5 @@
-// Package authorization has the kinds of API group authorization.k8s.io, which answers questions about permissions; nothing of it is stored.
+// Package authorization has the kinds of API group authorization.k8s.io, which answers questions about permissions.
+// None of its kinds is stored.
 package authorization
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group answers what somebody may do; nothing of it is stored.
+// Group answers questions about permissions. None of its kinds is stored.
 var Group = registry.Group{
 	Name: "authorization.k8s.io",
 	Versions: []registry.Version{

@@ -36,7 +36,7 @@ func validateLocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessRevie
 	return f.Errs
 }
 
-// reviewLocalAccess is reviewAccess within the namespace of the request.
+// reviewLocalAccess does the same as reviewAccess, in the namespace of the request.
 func reviewLocalAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.LocalSubjectAccessReview)

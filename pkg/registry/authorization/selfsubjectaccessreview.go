@@ -20,7 +20,7 @@ var selfSubjectAccessReviewKind = registry.Kind{
 	Answer:   reviewSelfAccess,
 }
 
-// validateSelfSubjectAccessReview checks a question about the one who asks.
+// validateSelfSubjectAccessReview checks a question about the caller's permission.
 func validateSelfSubjectAccessReview(o *authorizationv1.SelfSubjectAccessReview) field.ErrorList {
 	f := validation.Findings{Errs: accessAttributes(o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)}
 	f.Merge(resourceSelectors(o.Spec.ResourceAttributes), noMetadata(&o.ObjectMeta, false))

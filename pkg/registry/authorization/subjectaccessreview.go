@@ -18,14 +18,14 @@ var subjectAccessReviewKind = registry.Kind{
 	Answer:   reviewAccess,
 }
 
-// validateSubjectAccessReview checks a question about a user.
+// validateSubjectAccessReview checks a question about a user's permission.
 func validateSubjectAccessReview(o *authorizationv1.SubjectAccessReview) field.ErrorList {
 	f := validation.Findings{Errs: accessReviewSpec(&o.Spec)}
 	f.Merge(noMetadata(&o.ObjectMeta, false))
 	return f.Errs
 }
 
-// reviewAccess answers a SubjectAccessReview: whether somebody may do something.
+// reviewAccess answers a SubjectAccessReview: whether the given user may do something.
 func reviewAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SubjectAccessReview)

@@ -5,11 +5,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// cpuUtilizationTarget is what an autoscaler without metrics aims at, in percent.
+// cpuUtilizationTarget is the target of an autoscaler without metrics, in percent.
 const cpuUtilizationTarget = 80
 
-// cpuUtilization is a metric: the average CPU utilization of the pods, in percent
-// of what they request.
+// cpuUtilization is a metric: the average CPU utilization of the pods, in percent of their requests.
 func cpuUtilization(percent int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,
@@ -23,7 +22,7 @@ func cpuUtilization(percent int32) autoscalingv2.MetricSpec {
 	}
 }
 
-// Annotations in which autoscaling/v1 carries what are fields in autoscaling/v2.
+// These annotations of autoscaling/v1 carry the fields that only autoscaling/v2 has.
 const (
 	metricsAnnotation        = "autoscaling.alpha.kubernetes.io/metrics"
 	currentMetricsAnnotation = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -31,8 +30,8 @@ const (
 	behaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
 )
 
-// dropAutoscalerAnnotations removes the annotations that stand for fields: beside
-// the fields themselves they would be stale copies.
+// dropAutoscalerAnnotations removes the annotations that stand for fields. Next to the fields themselves they would be
+// outdated copies.
 func dropAutoscalerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		metricsAnnotation,

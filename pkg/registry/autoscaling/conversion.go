@@ -12,14 +12,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert autoscalers: v1 has a field for the pods' average
-// CPU utilization, and carries all else that v2 knows in annotations.
+// conversions convert autoscalers. In v1 only the pods' average CPU utilization has a field. The other fields of v2 are
+// annotations in v1.
 func conversions() []conversion.Function {
 	return []conversion.Function{conversion.Renamed(autoscalerFromV1), conversion.Renamed(autoscalerToV1)}
 }
 
 func autoscalerFromV1(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscalingv2.HorizontalPodAutoscaler) error {
-	// What is not well-formed in an annotation is ignored.
+	// A malformed annotation is ignored.
 	var metrics []autoscalingv1.MetricSpec
 	if decodeAnnotation(in.Annotations, metricsAnnotation, &metrics) {
 		out.Spec.Metrics = mapped(metrics, metricFromV1)
@@ -30,7 +30,7 @@ func autoscalerFromV1(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscalin
 	if len(out.Spec.Metrics) == 0 {
 		out.Spec.Metrics = []autoscalingv2.MetricSpec{cpuUtilization(cpuUtilizationTarget)}
 	}
-	// The names are those of Go, which differ from v2's in the case of letters only.
+	// The names in the annotation are those of Go. They differ from v2's JSON names only in case.
 	var behavior autoscalingv2.HorizontalPodAutoscalerBehavior
 	if decodeAnnotation(in.Annotations, behaviorAnnotation, &behavior) && behavior != (autoscalingv2.HorizontalPodAutoscalerBehavior{}) {
 		out.Spec.Behavior = &behavior
@@ -102,7 +102,7 @@ func autoscalerToV1(in *autoscalingv2.HorizontalPodAutoscaler, out *autoscalingv
 	return nil
 }
 
-// decodeAnnotation says whether there is such an annotation, and well-formed.
+// decodeAnnotation tells whether the annotation is there and well-formed.
 func decodeAnnotation(annotations map[string]string, name string, into any) bool {
 	value, found := annotations[name]
 	return found && json.Unmarshal([]byte(value), into) == nil
@@ -116,7 +116,7 @@ func mapped[In, Out any](in []In, convert func(In) Out) []Out {
 	return out
 }
 
-// The behavior's annotation has the field names of kube-apiserver's internal type.
+// The annotation of the behavior uses the field names of kube-apiserver's internal type.
 type (
 	goBehavior struct {
 		ScaleUp, ScaleDown *goScalingRules

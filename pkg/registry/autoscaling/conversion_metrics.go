@@ -13,7 +13,7 @@ func metricFromV1(in autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
 		if m.AverageValue != nil {
 			target.Type = autoscalingv2.AverageValueMetricType
 		}
-		// v1 can't leave the value out; a zero next to an average means that it did.
+		// v1 always writes a value. A zero value together with an average stands for a missing value.
 		if m.AverageValue == nil || !m.TargetValue.IsZero() {
 			target.Value = &m.TargetValue
 		}
@@ -168,7 +168,7 @@ func metricStatusToV1(in autoscalingv2.MetricStatus) autoscalingv1.MetricStatus 
 	return out
 }
 
-// orZero is a quantity that v1 always writes.
+// orZero returns a quantity that v1 always writes, or zero if it is missing.
 func orZero(q *resource.Quantity) resource.Quantity {
 	if q == nil {
 		return resource.Quantity{}

@@ -1,4 +1,4 @@
-// Package autoscaling has the kinds of API group autoscaling, which sizes workloads, and as v2, and v1 keeps what it has no fields for in annotations.
+// Package autoscaling has the kinds of API group autoscaling, which changes the size of workloads.
 package autoscaling
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is stored as v2; v1 keeps what it can't say in annotations.
+// Group is stored as v2. In v1, annotations carry the fields that only v2 has.
 var Group = registry.Group{
 	Name: "autoscaling",
 	Versions: []registry.Version{

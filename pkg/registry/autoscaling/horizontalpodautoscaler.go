@@ -64,7 +64,7 @@ func defaultHorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-// defaultScalingRules completes the rules of one direction.
+// defaultScalingRules sets the missing rules of one direction.
 func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscalingv2.HPAScalingRules) *autoscalingv2.HPAScalingRules {
 	if rules == nil {
 		rules = &autoscalingv2.HPAScalingRules{}
@@ -79,9 +79,8 @@ func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscaling
 	return rules
 }
 
-// defaultHorizontalPodAutoscalerV1 sets the defaults of an autoscaling/v1
-// HorizontalPodAutoscaler. Its metrics are defaulted when it is converted, since
-// they may be in an annotation.
+// defaultHorizontalPodAutoscalerV1 sets the defaults of an autoscaling/v1 HorizontalPodAutoscaler. The conversion sets
+// the defaults of its metrics, because they may be in an annotation.
 func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) {
 	defaults.Pointer(&h.Spec.MinReplicas, 1)
 }
@@ -100,7 +99,7 @@ func validateHorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAu
 	return f.Errs
 }
 
-// validateHorizontalPodAutoscalerStatusUpdate checks what a controller reports.
+// validateHorizontalPodAutoscalerStatusUpdate checks the status that a controller writes.
 func validateHorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Nonnegative(field.NewPath("status", "currentReplicas"), o.Status.CurrentReplicas),
@@ -129,13 +128,13 @@ func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.
 	return f.Errs
 }
 
-// measuredWithoutPods says whether a metric is there when there are no pods, so that it can
-// tell when there should be some again (KEP-2021).
+// measuredWithoutPods tells whether a metric has a value while there are no pods. Only such a metric can scale from
+// zero pods (KEP-2021).
 func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 }
 
-// checkVersion says what is wrong with the apiVersion of a reference.
+// checkVersion returns an error for an invalid apiVersion of a reference.
 type checkVersion func(apiVersion string) error
 
 func anyVersion(string) error { return nil }
@@ -153,8 +152,8 @@ func versionWithGroup(apiVersion string) error {
 	return err
 }
 
-// scaleTargetVersion is how the apiVersion of the scale target is checked. A target of the same kind as before may keep a
-// wrong one, and the core group has one kind that scales.
+// scaleTargetVersion returns the check of the scale target's apiVersion. A target that keeps its kind may keep an
+// invalid apiVersion. In the core group only one kind can be scaled.
 func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
 	switch target := spec.ScaleTargetRef; {
 	case old != nil && old.ScaleTargetRef.APIVersion == target.APIVersion && old.ScaleTargetRef.Kind == target.Kind:
@@ -165,8 +164,8 @@ func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) ch
 	return versionWithGroup
 }
 
-// describedObjectVersion is how the apiVersion of the object of a metric is checked. A spec that had a wrong one may have
-// others.
+// describedObjectVersion returns the check of the apiVersion of a metric's object. A spec that replaces one with an
+// invalid apiVersion may have invalid ones.
 func describedObjectVersion(old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
 	if old != nil && slices.ContainsFunc(old.Metrics, func(m autoscalingv2.MetricSpec) bool {
 		return m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && wellFormedVersion(m.Object.DescribedObject.APIVersion) != nil
@@ -190,7 +189,7 @@ type metricSource struct {
 	is   autoscalingv2.MetricSourceType
 	name string
 	set  bool
-	// check is run on the source, if it is the first that is there.
+	// check checks the source, if it is the metric's first one.
 	check func(*field.Path) field.ErrorList
 }
 
@@ -236,7 +235,7 @@ func metricSources(m *autoscalingv2.MetricSpec, version checkVersion) []metricSo
 	}
 }
 
-// metricSpec checks that a metric has the source that its type names, and no other.
+// metricSpec checks that a metric has the source of its type, and no other.
 func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec, version checkVersion) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
@@ -294,7 +293,7 @@ func resourceTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.Error
 	return f.Errs
 }
 
-// The longest times, in seconds, that a rule of scaling can look back on.
+// These are the longest times, in seconds, that a scaling rule can look back.
 const (
 	maxScalingPeriod       = 1800
 	maxStabilizationWindow = 3600
@@ -331,7 +330,7 @@ func between(path *field.Path, value, least, most int32, tooLow string) field.Er
 	return f.Errs
 }
 
-// horizontalPodAutoscalerColumns is shown by what it scales and by its metrics.
+// horizontalPodAutoscalerColumns shows the target and the metrics.
 var horizontalPodAutoscalerColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -353,8 +352,7 @@ var horizontalPodAutoscalerColumns = printers.Of(
 		}
 	})
 
-// metrics shows the first metrics as their value and their target. Metrics and their
-// statuses are in the same order.
+// metrics shows the value and the target of the first metrics. Metrics and their statuses are in the same order.
 func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	if len(h.Spec.Metrics) == 0 {
 		return printers.None
@@ -370,7 +368,7 @@ func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	return printers.First(2, shown, ", ")
 }
 
-// metric shows the one source that a metric has.
+// metric shows the source of a metric.
 func metric(spec *autoscalingv2.MetricSpec, status *autoscalingv2.MetricStatus) string {
 	switch {
 	case spec.External != nil:
@@ -423,8 +421,7 @@ func valueMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.Metr
 	return value + "/" + wanted.String() + suffix
 }
 
-// utilizationMetric is a metric with an average or a percentage of what is requested as
-// its target.
+// utilizationMetric is a metric with an average, or a percentage of the request, as its target.
 func utilizationMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	percent := func(p *int32, otherwise string) string {
 		if p == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestAutoscalersToZero checks which autoscalers may leave no pods (KEP-2021).
+// TestAutoscalersToZero checks which autoscalers may scale to zero (KEP-2021).
 func TestAutoscalersToZero(t *testing.T) {
 	t.Parallel()
 	cpu := autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{

@@ -13,13 +13,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// scaleConversions convert the Scale of autoscaling/v1, whose selector is a string,
-// and those of older groups, which have it as labels too.
+// scaleConversions convert the Scale of autoscaling/v1 and those of older groups. The selector is a string in
+// autoscaling/v1. Older groups have the selector as labels too.
 func scaleConversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Different(scaleFromExtensions),
 		conversion.Different(scaleToExtensions),
-		// The other two are the same types under other names.
+		// The Scales of the other two versions are the same types under other names.
 		conversion.Different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
 			var scale extensionsv1beta1.Scale
 			if err := conversion.CopyFields(in, &scale); err != nil {

@@ -52,7 +52,7 @@ func defaultCronJob(c *batchv1.CronJob) {
 	defaultJobSpec(&c.Spec.JobTemplate.Spec)
 }
 
-// maxCronJobName leaves room for the 11 characters that the names of its jobs end in.
+// maxCronJobName leaves room for the suffix of 11 characters in the names of its jobs.
 const maxCronJobName = utilvalidation.DNS1035LabelMaxLength - 11
 
 // validateCronJob checks a new cron job.
@@ -99,8 +99,7 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 	return f.Errs
 }
 
-// schedule checks when jobs are created. A time zone belongs in the field for it, but
-// one that is in the schedule already may stay.
+// schedule checks a schedule. The time zone belongs in its own field, but an update may keep one in the schedule.
 func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	var f validation.Findings
 	if err := cronSyntax(s.Schedule); err != nil {
@@ -115,8 +114,8 @@ func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// timeZonePart is the form of each part of a name, see
-// https://data.iana.org/time-zones/theory.html#naming, with the digits and signs of old names.
+// timeZonePart is the form of each part of a time zone's name, with the digits and signs of old names. See
+// https://data.iana.org/time-zones/theory.html#naming.
 var timeZonePart = regexp.MustCompile(`^[A-Za-z.\-_0-9+]{1,14}$`)
 
 func timeZone(path *field.Path, zone *string) field.ErrorList {
@@ -140,7 +139,7 @@ func timeZone(path *field.Path, zone *string) field.ErrorList {
 	return f.Errs
 }
 
-// cronJobColumns is shown by when it runs.
+// cronJobColumns shows the schedule and the last run.
 var cronJobColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -187,7 +186,7 @@ func cronJobWarnings(_ context.Context, c, old *batchv1.CronJob) []string {
 	if old == nil || warnings.Changed(c, old) {
 		jobSpecWarnings(&l, warnings.SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
 	}
-	// A new cron job with such a schedule is invalid. The path is kube-apiserver's.
+	// A new cron job with such a schedule is invalid, so only an update gets the warning. The path is kube-apiserver's.
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
 		l.Add("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, " +
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")

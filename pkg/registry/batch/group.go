@@ -1,4 +1,4 @@
-// Package batch has the kinds of API group batch, which runs pods to their end, once and by the clock.
+// Package batch has the kinds of API group batch, which runs pods to completion, once or on a schedule.
 package batch
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is jobs, once and by the clock.
+// Group has jobs, and cron jobs that create jobs on a schedule.
 var Group = registry.Group{
 	Name: "batch",
 	Versions: []registry.Version{

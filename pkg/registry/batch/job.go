@@ -80,12 +80,12 @@ func defaultJob(j *batchv1.Job) {
 	defaultJobSpec(spec)
 }
 
-// validateJob checks a new job, after its selector was generated.
+// validateJob checks a new job. The selector is generated before.
 func validateJob(o *batchv1.Job) field.ErrorList {
 	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
 }
 
-// job is Job for one that may be older than the labels with a domain.
+// job checks a job that may be older than the labels with a domain.
 func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(generatedSelector(o, domainLabels), jobSpec(validation.SpecPath, &o.Spec))
@@ -97,8 +97,8 @@ func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	return f.Errs
 }
 
-// generatedSelector checks that the selector of a job that leaves it to Kubernetes is
-// the generated one, and the labels that it selects.
+// generatedSelector checks a job that doesn't bring its own selector: the selector must be the generated one, and the
+// template must have its labels.
 func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	if ptr.Deref(o.Spec.ManualSelector, false) || o.Spec.Selector == nil {
 		return nil
@@ -133,7 +133,7 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	return f.Errs
 }
 
-// jobSpec checks the spec of a job, which has a selector.
+// jobSpec checks the spec of a job with its selector.
 func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	var f validation.Findings
 	f.Merge(selectorlessJobSpec(path, s))
@@ -169,8 +169,8 @@ func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	return f.Errs
 }
 
-// completionsUpdate checks that only an indexed job changes its size, with its
-// parallelism (KEP-3715).
+// completionsUpdate checks that completions change only for an indexed job, and only together with parallelism
+// (KEP-3715).
 func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorList {
 	switch {
 	case !isIndexed(s):
@@ -181,9 +181,8 @@ func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorLis
 	return field.ErrorList{field.Invalid(path, s.Completions, "can only be modified in tandem with spec.parallelism")}
 }
 
-// jobTemplateUpdate checks that a job's pods stay as they are. While none of them runs,
-// a suspended job may say where they run (KEP-2926) and what they need (KEP-5440), and
-// their metadata may be any.
+// jobTemplateUpdate checks that a job's pod template doesn't change. While a suspended job has no running pods, its
+// node selection (KEP-2926), its resources (KEP-5440) and its metadata may change.
 func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1.Job) field.ErrorList {
 	was := old.Spec.Template.DeepCopy()
 	suspended := ptr.Deref(old.Spec.Suspend, false)
@@ -222,7 +221,7 @@ func takeResources(containers, from []corev1.Container) {
 	}
 }
 
-// internalTemplate is the same for a pod template.
+// internalTemplate is a pod template in the form in which messages of kube-apiserver show it.
 type internalTemplate struct {
 	metav1.ObjectMeta
 	Spec podvalidation.InternalPodSpec
@@ -232,8 +231,8 @@ func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
 	return internalTemplate{t.ObjectMeta, podvalidation.InternalPodSpecOf(&t.Spec)}
 }
 
-// jobStorage warns of deletions that leave pods behind: batch/v1 orphans them unless
-// told otherwise, which few expect.
+// jobStorage warns of deletions that leave pods behind. Through batch/v1 a deletion orphans the pods by default, which
+// few users expect.
 type jobStorage struct{ *registry.Storage }
 
 var _ rest.StandardStorage = &jobStorage{}
@@ -256,7 +255,7 @@ func (j *jobStorage) Delete(ctx context.Context, name string, validate rest.Vali
 	return j.Storage.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection deletes the jobs that are selected.
+// DeleteCollection deletes the selected jobs.
 func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
 	j.warn(ctx, options)
 	return j.Storage.DeleteCollection(ctx, validate, options, list)
@@ -274,17 +273,17 @@ var jobHooks = registry.HooksOf[*batchv1.Job]{
 	Warnings:             jobWarnings,
 }
 
-// Labels of pods that tell what job they belong to, before they had a prefix.
+// These labels of pods name their job. They are older than the labels with a prefix.
 const (
 	legacyJobNameLabel       = "job-name"
 	legacyControllerUIDLabel = "controller-uid"
 )
 
-// selectOwnPods labels the template with the job's name and uid, and selects by the
-// uid. A value that is there already is left for validation to judge.
+// selectOwnPods adds the job's name and uid to the labels of the template, and makes the selector match the uid. Labels
+// that are already there stay, and validation checks them.
 //
-// The template's labels are changed in place: where they are the job's own labels, by
-// default (see defaultJob), the job gets them, too.
+// The labels of the template are changed in place. By default (see defaultJob) they are also the job's own labels, so
+// the job gets the new labels too.
 func selectOwnPods(j *batchv1.Job) {
 	labels := &j.Spec.Template.Labels
 	setIfAbsent(labels, legacyJobNameLabel, j.Name)
@@ -306,7 +305,7 @@ func setIfAbsent(labels *map[string]string, key, value string) {
 	}
 }
 
-// jobColumns is shown by how far it is.
+// jobColumns shows the progress.
 var jobColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -352,8 +351,7 @@ func jobStatus(j *batchv1.Job) string {
 	return "Running"
 }
 
-// completions are those reached of those asked for. A work queue asks for one of its
-// pods to succeed.
+// completions shows the reached and the requested completions. A work queue needs one pod that succeeds.
 func completions(j *batchv1.Job) string {
 	switch {
 	case j.Spec.Completions != nil:
@@ -375,8 +373,7 @@ func jobDuration(j *batchv1.Job) string {
 	}
 }
 
-// jobDeletionWarnings is said when the deletion of a job leaves it to the default of batch/v1
-// what becomes of its pods.
+// jobDeletionWarnings warns that the deletion orphans the job's pods, which is the default of batch/v1.
 const jobDeletionWarnings = "child pods are preserved by default when jobs are deleted; " +
 	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
 

@@ -31,7 +31,7 @@ var (
 	conditionStatuses = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 )
 
-// chosenOneOf is requiredOneOf with the values in the message of one that is missing.
+// chosenOneOf does the same as requiredOneOf. If the value is missing, the message lists the known values.
 func chosenOneOf[T ~string](path *field.Path, value T, allowed []T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("valid values: %q", allowed))}
@@ -46,7 +46,7 @@ func tooMany(path *field.Path, n, most int) field.ErrorList {
 	return field.ErrorList{field.TooMany(path, n, most)}
 }
 
-// failurePolicy checks what becomes of the job when pods fail (KEP-3329).
+// failurePolicy checks the rules for failed pods (KEP-3329).
 func failurePolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.PodFailurePolicy == nil {
 		return nil
@@ -101,7 +101,7 @@ func failureExitCodes(path *field.Path, r *batchv1.PodFailurePolicyOnExitCodesRe
 	return f.Errs
 }
 
-// successPolicy checks when an indexed job is done early (KEP-3998).
+// successPolicy checks the rules by which an indexed job succeeds early (KEP-3998).
 func successPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.SuccessPolicy == nil || s.Completions == nil {
 		return nil

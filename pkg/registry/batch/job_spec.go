@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// defaultJobSpec sets the defaults that a job's spec gets in a CronJob's template too.
+// defaultJobSpec sets the defaults of a job's spec, including that of a CronJob's template.
 func defaultJobSpec(s *batchv1.JobSpec) {
 	if s.PodFailurePolicy != nil {
 		for i := range s.PodFailurePolicy.Rules {
@@ -35,7 +35,7 @@ const (
 	// maxIndexedParallelism and maxFailedIndexes bound the lists of indexes in status.
 	maxIndexedParallelism = 100_000
 	maxFailedIndexes      = 100_000
-	// Above manyCompletions, these are the limits of a job with a backoff limit per index.
+	// Above manyCompletions, a job with a backoff limit per index has the following lower limits.
 	manyCompletions                = 100_000
 	maxParallelismManyCompletions  = 10_000
 	maxFailedIndexesManyCompletion = 10_000
@@ -43,8 +43,7 @@ const (
 	maxManagedBy = 63
 )
 
-// jobScheduling refuses to schedule a job's pods as one: the feature gate WorkloadWithJob is
-// off.
+// jobScheduling refuses gang scheduling for a job's pods, because the feature gate WorkloadWithJob is off.
 func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
 	return validation.GatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
 }
@@ -89,7 +88,7 @@ func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// optionalCount checks a number that may be left out and must not be negative.
+// optionalCount checks that an optional number isn't negative.
 func optionalCount[T ~int32 | ~int64](path *field.Path, n *T) field.ErrorList {
 	if n == nil {
 		return nil
@@ -97,7 +96,7 @@ func optionalCount[T ~int32 | ~int64](path *field.Path, n *T) field.ErrorList {
 	return validation.Nonnegative(path, *n)
 }
 
-// indexes checks what a job has to do with the indexes of its pods (KEP-2214, KEP-3850).
+// indexes checks the fields about the indexes of a job's pods (KEP-2214, KEP-3850).
 func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	var f validation.Findings
 	parallelism, failed, completions := ptr.Deref(s.Parallelism, 0), ptr.Deref(s.MaxFailedIndexes, 0), ptr.Deref(s.Completions, 0)
@@ -126,8 +125,8 @@ func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// jobRestartPolicy checks that pods end. Always is what a policy that was left out
-// defaults to.
+// jobRestartPolicy checks that pods end. Always is the default of a missing policy, so the error for Always is that of
+// a missing one.
 func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	switch policy := s.Template.Spec.RestartPolicy; policy {
 	case corev1.RestartPolicyAlways, "":
@@ -144,7 +143,7 @@ func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 }
 
-// jobSpecWarnings warns of the spec of a job, or of that of a template of jobs.
+// jobSpecWarnings warns of the spec of a job or of a job template.
 func jobSpecWarnings(l *warnings.List, path *field.Path, spec *batchv1.JobSpec) {
 	if ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion &&
 		ptr.Deref(spec.Completions, 0) > 100_000 && ptr.Deref(spec.Parallelism, 0) > 10_000 {

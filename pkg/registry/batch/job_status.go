@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validateJobStatusUpdate checks a change of a job's status (KEP-4368). What an older server let
-// pass stays allowed until it is changed.
+// validateJobStatusUpdate checks a change of a job's status (KEP-4368). An invalid status from an older server stays
+// valid until it changes.
 func validateJobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(jobCounts(&o.Status))
@@ -27,7 +27,7 @@ func validateJobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
 	return f.Errs
 }
 
-// jobCounts checks the numbers and lists of a status by themselves.
+// jobCounts checks each number and list of a status.
 func jobCounts(s *batchv1.JobStatus) field.ErrorList {
 	var f validation.Findings
 	f.Merge(
@@ -69,7 +69,7 @@ func jobConditionIs(conditions []batchv1.JobCondition, t batchv1.JobConditionTyp
 
 func (c jobConditions) finished() bool { return c.complete || c.failed }
 
-// jobStatusUpdate is a status with the one that it replaces.
+// jobStatusUpdate is a status and the status that it replaces.
 type jobStatusUpdate struct {
 	spec   *batchv1.JobSpec
 	s, old *batchv1.JobStatus
@@ -81,8 +81,8 @@ func newJobStatusUpdate(o, old *batchv1.Job) jobStatusUpdate {
 	return jobStatusUpdate{&o.Spec, &o.Status, &old.Status, jobConditionsOf(&o.Status), jobConditionsOf(&old.Status)}
 }
 
-// jobStatusCheck is an error that is there if the check applies, which depends on what
-// is changed, and the status is bad.
+// jobStatusCheck is one check of a status update. The error is reported if the changed fields make the check apply and
+// the status is bad.
 type jobStatusCheck struct {
 	applies, bad bool
 	err          *field.Error
@@ -166,7 +166,7 @@ func (u jobStatusUpdate) indexList(name string, applies bool, list string) jobSt
 	return jobStatusCheck{applies, err != nil, field.Invalid(validation.StatusPath.Child(name), list, fmt.Sprintf("error parsing %s: %v", name, err))}
 }
 
-// overlap checks that no index has both failed and completed.
+// overlap checks that no index is both failed and completed.
 func (u jobStatusUpdate) overlap(applies bool, failed string) jobStatusCheck {
 	check := jobStatusCheck{applies: applies}
 	n := ptr.Deref(u.spec.Completions, 0)

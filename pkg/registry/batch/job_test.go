@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// jobWith is a valid job with a selector of its own, changed after defaulting.
+// jobWith returns a valid job with a manual selector. The function changes the job after defaulting.
 func jobWith(change func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: registrytest.Stored("j"), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true), Selector: registrytest.AppSelector(), Template: registrytest.AppTemplate()}}
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -30,9 +30,9 @@ func TestJob(t *testing.T) {
 		change       func(*batchv1.Job)
 		want         []string
 	}{
-		{name: "least", reason: "a selector of one's own is enough", change: unchangedJob},
+		{name: "least", reason: "a manual selector is enough", change: unchangedJob},
 		{
-			name: "generated", reason: "a selector that is left to Kubernetes is the generated one",
+			name: "generated", reason: "a selector that is not manual has to be the generated one",
 			change: func(j *batchv1.Job) {
 				j.Spec.ManualSelector, j.UID = nil, "u"
 				j.Spec.Template.Labels = map[string]string{
@@ -45,12 +45,12 @@ func TestJob(t *testing.T) {
 			},
 		},
 		{
-			name: "endless", reason: "the pods of a job end",
+			name: "endless", reason: "the pods of a job have to end",
 			change: func(j *batchv1.Job) { j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways },
 			want:   []string{`spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"`},
 		},
 		{
-			name: "indexed", reason: "indexes need a number of completions",
+			name: "indexed", reason: "indexes require a number of completions",
 			change: func(j *batchv1.Job) {
 				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), nil
 				j.Spec.MaxFailedIndexes = ptr.To[int32](1)
@@ -61,7 +61,7 @@ func TestJob(t *testing.T) {
 			},
 		},
 		{
-			name: "failure policy", reason: "a rule is about exit codes or conditions",
+			name: "failure policy", reason: "a rule is about either exit codes or conditions",
 			change: func(j *batchv1.Job) {
 				j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
 				j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
@@ -79,7 +79,7 @@ func TestJob(t *testing.T) {
 			},
 		},
 		{
-			name: "success policy", reason: "a rule counts indexes that there are",
+			name: "success policy", reason: "a rule counts existing indexes",
 			change: func(j *batchv1.Job) {
 				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](5)
 				j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
@@ -92,7 +92,7 @@ func TestJob(t *testing.T) {
 			},
 		},
 		{
-			name: "scheduling", reason: "pods are scheduled one by one where the gate for more is off",
+			name: "scheduling", reason: "gang scheduling requires a gate that is off",
 			change: func(j *batchv1.Job) { j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} },
 			want:   []string{"spec.scheduling: Forbidden"},
 		},
@@ -114,16 +114,16 @@ func TestJobUpdate(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "parallelism", reason: "a job may speed up",
+			name: "parallelism", reason: "parallelism can change",
 			old: unchangedJob, now: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) },
 		},
 		{
-			name: "completions", reason: "what a job does stays",
+			name: "completions", reason: "a job's pods can't change",
 			old: unchangedJob, now: func(j *batchv1.Job) { j.Spec.Completions = ptr.To[int32](4) },
 			want: []string{"spec.completions: Invalid value: 4: field is immutable"},
 		},
 		{
-			name: "elastic", reason: "an indexed job changes with its parallelism",
+			name: "elastic", reason: "completions of an indexed job change with its parallelism",
 			old: func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion) },
 			now: func(j *batchv1.Job) {
 				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](4)
@@ -131,7 +131,7 @@ func TestJobUpdate(t *testing.T) {
 			want: []string{"spec.completions: Invalid value: 4: can only be modified in tandem with spec.parallelism"},
 		},
 		{
-			name: "suspended", reason: "a job that waits can be sent elsewhere",
+			name: "suspended", reason: "a suspended job can get other nodes",
 			old: suspended,
 			now: func(j *batchv1.Job) {
 				j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
@@ -139,11 +139,11 @@ func TestJobUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "scheduling", reason: "pods are scheduled one by one where the gate for more is off",
+			name: "scheduling", reason: "gang scheduling requires a gate that is off",
 			old: unchangedJob, now: scheduled, want: []string{"spec.scheduling: Forbidden"},
 		},
 		{
-			name: "stored scheduling", reason: "the job is from where the gate was on, and goes when it loses its finalizers",
+			name: "stored scheduling", reason: "the job was created while the gate was on, and ends when it loses its finalizers",
 			old: scheduled, now: scheduled,
 		},
 	} {
@@ -176,11 +176,11 @@ func TestJobStatusUpdate(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "complete", reason: "a job is complete once it succeeded",
+			name: "complete", reason: "a job is complete after it succeeded",
 			now: batchv1.JobStatus{Conditions: is(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete), StartTime: &start, CompletionTime: &start},
 		},
 		{
-			name: "abrupt", reason: "an end has a time, and a reason before it",
+			name: "abrupt", reason: "an end has a time, and a reason comes first",
 			now: batchv1.JobStatus{Conditions: is(batchv1.JobComplete), StartTime: &start},
 			want: []string{
 				"status.completionTime: Required value: completionTime is required for Complete jobs",
@@ -188,7 +188,7 @@ func TestJobStatusUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "undone", reason: "an end is final, and counters only grow",
+			name: "undone", reason: "an end is final, and counters only increase",
 			old: batchv1.JobStatus{Conditions: is(batchv1.JobFailureTarget, batchv1.JobFailed), StartTime: &start, Failed: 2},
 			now: batchv1.JobStatus{Conditions: is(batchv1.JobFailureTarget), StartTime: &start, Failed: 1},
 			want: []string{
@@ -228,15 +228,15 @@ func TestCronJob(t *testing.T) {
 		want                   []string
 	}{
 		{name: "full", reason: "ranges, steps, lists and names", schedule: "*/15 8-18 1,15 jan-jun mon-fri"},
-		{name: "nickname", reason: "nicknames stand for a schedule", schedule: "@every 1h30m"},
-		{name: "none", reason: "a schedule is needed", want: []string{"spec.schedule: Required value"}},
-		{name: "few", reason: "there are five fields", schedule: "* * *",
+		{name: "nickname", reason: "a nickname stands for a schedule", schedule: "@every 1h30m"},
+		{name: "none", reason: "a schedule is required", want: []string{"spec.schedule: Required value"}},
+		{name: "few", reason: "a schedule has five fields", schedule: "* * *",
 			want: []string{`spec.schedule: Invalid value: "* * *": expected exactly 5 fields, found 3: [* * *]`}},
 		{name: "minute", reason: "an hour has 60 minutes", schedule: "60 * * * *",
 			want: []string{`spec.schedule: Invalid value: "60 * * * *": end of range (60) above maximum (59): 60`}},
-		{name: "word", reason: "there is no such day", schedule: "0 0 * * someday",
+		{name: "word", reason: "the month has no such day", schedule: "0 0 * * someday",
 			want: []string{`spec.schedule: Invalid value: "0 0 * * someday": failed to parse int from someday: strconv.Atoi: parsing "someday": invalid syntax`}},
-		{name: "zone inside", reason: "a time zone has a field of its own", schedule: "TZ=UTC 0 0 * * *", want: []string{zoned}},
+		{name: "zone inside", reason: "a time zone has its own field", schedule: "TZ=UTC 0 0 * * *", want: []string{zoned}},
 		{name: "zone", reason: "the time zone has to exist", schedule: "0 0 * * *", zone: ptr.To("Mars/Olympus"),
 			want: []string{`spec.timeZone: Invalid value: "Mars/Olympus": unknown time zone Mars/Olympus`}},
 	} {

@@ -12,7 +12,7 @@ import (
 // cronField is a field of a crontab line, see crontab(5).
 type cronField struct {
 	min, max int
-	names    []string // of the values from min on
+	names    []string // names of the values, beginning with that of min
 }
 
 var cronFields = []cronField{
@@ -25,8 +25,8 @@ var cronFields = []cronField{
 
 var cronNicknames = []string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 
-// cronSyntax checks a schedule as the CronJob controller reads it: five fields, or a
-// nickname, after an optional time zone.
+// cronSyntax checks a schedule by the grammar of the CronJob controller: five fields or a nickname, after an optional
+// time zone.
 func cronSyntax(line string) error {
 	if strings.HasPrefix(line, "TZ=") || strings.HasPrefix(line, "CRON_TZ=") {
 		zone, rest, found := strings.Cut(line, " ")

@@ -52,9 +52,8 @@ var certificateSigningRequestKind = registry.Kind{
 	Subresources: []registry.Subresource{{Name: "approval", Update: updateApproval}},
 }
 
-// defaultCertificateSigningRequestV1beta1 sets the defaults of a
-// certificates.k8s.io/v1beta1 CertificateSigningRequest. The signer is one of the
-// kubelet's when the request has the form of a kubelet's.
+// defaultCertificateSigningRequestV1beta1 sets the defaults of a certificates.k8s.io/v1beta1 CertificateSigningRequest.
+// A request in the form of a kubelet's gets a signer for kubelets by default.
 func defaultCertificateSigningRequestV1beta1(r *certificatesv1beta1.CertificateSigningRequest) {
 	if r.Spec.Usages == nil {
 		r.Spec.Usages = []certificatesv1beta1.KeyUsage{
@@ -90,15 +89,15 @@ func signerName(request []byte, usages []certificatesv1beta1.KeyUsage) string {
 	}
 }
 
-// isNode says whether a request is for the identity of a node, and for no other.
+// isNode tells whether a request is for the identity of a node, and nothing else.
 func isNode(csr *x509.CertificateRequest) bool {
 	return slices.Equal(csr.Subject.Organization, []string{"system:nodes"}) &&
 		strings.HasPrefix(csr.Subject.CommonName, "system:node:") &&
 		len(csr.EmailAddresses) == 0 && len(csr.URIs) == 0
 }
 
-// areUsages says whether usages are the given one and those of every TLS key; an
-// elliptic one isn't used for key encipherment.
+// areUsages tells whether the usages are the given one and those of every TLS key. Keys of elliptic curves don't have
+// the usage "key encipherment".
 func areUsages(usages []certificatesv1beta1.KeyUsage, auth certificatesv1beta1.KeyUsage) bool {
 	wanted := map[certificatesv1beta1.KeyUsage]bool{
 		auth: true,
@@ -118,24 +117,24 @@ func validateCertificateSigningRequest(o *certificatesv1.CertificateSigningReque
 	return signingRequest(o, nil, false)
 }
 
-// validateCertificateSigningRequestV1beta1 checks a new request sent as v1beta1, which is older than signers:
-// who names none is given the legacy one, and usages are free.
+// validateCertificateSigningRequestV1beta1 checks a new request sent as v1beta1. Early versions of v1beta1 have no
+// signers: a request without one gets the legacy signer, and its usages aren't checked.
 func validateCertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequest(o, nil, true)
 }
 
-// validateCertificateSigningRequestUpdate checks a request that replaces another: approval and
-// certificate have subresources of their own.
+// validateCertificateSigningRequestUpdate checks a request that replaces another. Approval and certificate can't change
+// here: both have subresources.
 func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, false)
 }
 
-// validateCertificateSigningRequestApprovalUpdate checks what the approval subresource is given.
+// validateCertificateSigningRequestApprovalUpdate checks an update through the approval subresource.
 func validateCertificateSigningRequestApprovalUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, true)
 }
 
-// validateCertificateSigningRequestStatusUpdate checks what a signer writes.
+// validateCertificateSigningRequestStatusUpdate checks the status that a signer writes.
 func validateCertificateSigningRequestStatusUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	f := validation.Findings{Errs: signingRequestUpdate(o, old, false)}
 	f.AddIf(len(old.Status.Certificate) > 0 && !slices.Equal(o.Status.Certificate, old.Status.Certificate),
@@ -156,7 +155,7 @@ var keyUsages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageSMIME, certificatesv1.UsageServerAuth, certificatesv1.UsageSigning, certificatesv1.UsageTimestamping,
 }
 
-// signingRequest checks a request. With an old one, what that has already stays valid.
+// signingRequest checks a request. Invalid parts that the old request has too stay valid.
 func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bool) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(string, bool) []string { return nil })
 	spec := field.NewPath("spec")
@@ -215,8 +214,7 @@ func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, appr
 	return f.Errs
 }
 
-// requestConditions are a request's conditions of a type. They are the request's own: what changes them
-// changes it.
+// requestConditions returns pointers to a request's conditions of a type. Changing the result changes the request.
 func requestConditions(o *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []*certificatesv1.CertificateSigningRequestCondition {
 	var found []*certificatesv1.CertificateSigningRequestCondition
 	for i := range o.Status.Conditions {
@@ -295,8 +293,8 @@ func parseCertificates(data []byte) error {
 	return nil
 }
 
-// approvalStrategy is the strategy of certificatesigningrequests/approval, on which
-// only the conditions can change.
+// approvalStrategy is the strategy of certificatesigningrequests/approval. An update through it changes only the
+// conditions.
 type approvalStrategy struct{ registry.Strategy }
 
 func updateApproval(s registry.Strategy) registry.UpdateStrategy { return approvalStrategy{s} }
@@ -321,7 +319,7 @@ func (s approvalStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.S
 }
 
 var signingRequestHooks = registry.HooksOf[*certificatesv1.CertificateSigningRequest]{
-	// A request says who made it, whatever it claims to be.
+	// The server sets the author of a request, and ignores the one that the client sends.
 	PrepareForCreate: func(ctx context.Context, r *certificatesv1.CertificateSigningRequest) {
 		r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 		if user, ok := genericapirequest.UserFrom(ctx); ok {
@@ -335,7 +333,7 @@ var signingRequestHooks = registry.HooksOf[*certificatesv1.CertificateSigningReq
 		}
 	},
 	PrepareForUpdate: func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) { r.Spec = old.Spec },
-	// Approval and denial are made at another endpoint: here they stay as they were.
+	// Only the approval subresource changes the conditions of approval and denial.
 	PrepareForStatusUpdate: func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) {
 		keepRequestConditions(r, old, certificatesv1.CertificateApproved)
 		keepRequestConditions(r, old, certificatesv1.CertificateDenied)
@@ -351,8 +349,8 @@ var signingRequestHooks = registry.HooksOf[*certificatesv1.CertificateSigningReq
 	},
 }
 
-// keepRequestConditions keeps the conditions of a type as they were. Where their
-// number changed nothing can be kept, and validation refuses the change.
+// keepRequestConditions keeps the old conditions of a type. If their number has changed, the function keeps nothing,
+// and validation refuses the change.
 func keepRequestConditions(r, old *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) {
 	now, was := requestConditions(r, t), requestConditions(old, t)
 	if len(now) != len(was) {
@@ -363,8 +361,8 @@ func keepRequestConditions(r, old *certificatesv1.CertificateSigningRequest, t c
 	}
 }
 
-// setRequestConditionTimes sets the times of conditions that have none. The last
-// transition is that of the old condition of the same type and status, if there is one.
+// setRequestConditionTimes sets the missing times of conditions. The last transition comes from the old condition of
+// the same type and status, if there is one.
 func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) {
 	now := metav1.Now()
 	for i := range r.Status.Conditions {
@@ -385,7 +383,7 @@ func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) 
 	}
 }
 
-// certificateSigningRequestColumns is shown by who asks whom, and how far it is.
+// certificateSigningRequestColumns shows the author, the signer and the state.
 var certificateSigningRequestColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -405,7 +403,7 @@ var certificateSigningRequestColumns = printers.Of(
 		}
 	})
 
-// requestStatus is the decision, and what came of it.
+// requestStatus shows the decision and its result.
 func requestStatus(r *certificatesv1.CertificateSigningRequest) string {
 	has := map[certificatesv1.RequestConditionType]bool{}
 	for _, condition := range r.Status.Conditions {

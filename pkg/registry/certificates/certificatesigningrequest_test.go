@@ -39,14 +39,14 @@ func TestSigningRequestsOfEachVersion(t *testing.T) {
 		usages                        []certificatesv1.KeyUsage
 		want                          []string
 	}{{
-		name: "v1 with the legacy signer", reason: "in v1 a signer is named", version: "v1", signer: legacy,
+		name: "v1 with the legacy signer", reason: "v1 requires a signer", version: "v1", signer: legacy,
 		request: data, usages: []certificatesv1.KeyUsage{"client auth", "client auth"},
 		want: []string{"spec.usages[1]", "spec.signerName"},
 	}, {
-		name: "v1beta1 with the legacy signer", reason: "it is the default there", version: "v1beta1", signer: legacy,
+		name: "v1beta1 with the legacy signer", reason: "the legacy signer is the default in v1beta1", version: "v1beta1", signer: legacy,
 		request: data, usages: []certificatesv1.KeyUsage{"client auth", "client auth", "another"},
 	}, {
-		name: "v1beta1 with nothing right", reason: "the rest is checked in any version", version: "v1beta1", signer: "signer",
+		name: "v1beta1 with nothing right", reason: "every version checks the other fields", version: "v1beta1", signer: "signer",
 		want: []string{"spec.request", "spec.usages", "spec.signerName"},
 	}} {
 		t.Run(test.name, func(t *testing.T) {

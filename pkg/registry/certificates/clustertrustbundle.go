@@ -37,8 +37,8 @@ func validateClusterTrustBundle(o *certificatesv1.ClusterTrustBundle) field.Erro
 	return trustBundle(o, nil)
 }
 
-// validateClusterTrustBundleUpdate checks a bundle that replaces another: the signer never
-// changes, and certificates that were there already aren't parsed again.
+// validateClusterTrustBundleUpdate checks a bundle that replaces another. The signer never changes. Unchanged
+// certificates aren't parsed again.
 func validateClusterTrustBundleUpdate(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	f := validation.Findings{Errs: trustBundle(o, old)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
@@ -58,8 +58,8 @@ func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	return f.Errs
 }
 
-// trustBundleName is the rule for the names of a signer's bundles, or of those that
-// no signer has.
+// trustBundleName returns the rule for the names of a signer's bundles. If the signer is "", the rule is that for
+// bundles without a signer.
 func trustBundleName(signer string) apivalidation.ValidateNameFunc {
 	if signer == "" {
 		return func(name string, prefix bool) []string {
@@ -81,8 +81,7 @@ func trustBundleName(signer string) apivalidation.ValidateNameFunc {
 
 const maxTrustBundle = 1024 * 1024
 
-// trustAnchors checks that a bundle is of certificates of authorities, each of them
-// once.
+// trustAnchors checks that a bundle has only certificates of authorities, and no certificate twice.
 func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 	var f validation.Findings
 	if len(bundle) > maxTrustBundle {
@@ -117,7 +116,7 @@ func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 	return f.Errs
 }
 
-// notAnAnchor says why a block isn't the certificate of an authority.
+// notAnAnchor tells why a block isn't the certificate of an authority.
 func notAnAnchor(block *pem.Block) string {
 	switch {
 	case block.Type != "CERTIFICATE":
@@ -135,7 +134,7 @@ func notAnAnchor(block *pem.Block) string {
 	return ""
 }
 
-// clusterTrustBundleColumns is shown by its signer.
+// clusterTrustBundleColumns shows the signer.
 var clusterTrustBundleColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("SignerName", printers.Doc(certificatesv1.ClusterTrustBundleSpec{}, "signerName"))},
 	func(b *certificatesv1.ClusterTrustBundle) []any {

@@ -1,4 +1,5 @@
-// Package certificates has the kinds of API group certificates.k8s.io, which has requests for certificates, of users and of pods, and bundles of the certificates that are trusted.
+// Package certificates has the kinds of API group certificates.k8s.io: requests for certificates, by users and by pods,
+// and bundles of trusted certificates.
 package certificates
 
 import (
@@ -9,8 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group are requests for certificates, those of users and those of pods, and
-// bundles of the certificates that are trusted.
+// Group has requests for certificates, by users and by pods, and bundles of trusted certificates.
 var Group = registry.Group{
 	Name: "certificates.k8s.io",
 	Versions: []registry.Version{

@@ -48,7 +48,7 @@ import (
 var podCertificateRequestKind = registry.Kind{
 	Resource:   "podcertificaterequests",
 	Namespaced: true,
-	// v1 has no place for the key of a v1beta1 request that has one apart.
+	// The hub is v1beta1, because v1 has no field for the separate key of a v1beta1 request.
 	Object: &certificatesv1beta1.PodCertificateRequest{}, List: &certificatesv1beta1.PodCertificateRequestList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultPodCertificateRequest),
@@ -61,8 +61,7 @@ var podCertificateRequestKind = registry.Kind{
 	Fields:              podCertificateRequestFields,
 }
 
-// podCertificateSeconds is how long a pod's certificate is valid at most where the
-// request doesn't say: a day.
+// podCertificateSeconds is the longest validity of a pod's certificate, one day, if the request gives none.
 const podCertificateSeconds int32 = 24 * 60 * 60
 
 // defaultPodCertificateRequest sets the defaults of a PodCertificateRequest.
@@ -81,12 +80,12 @@ const (
 	maxProofOfPossession = 10 * 1024
 	maxStubRequest       = 10 * 1024
 	maxObjectUID         = 128
-	// maxKubernetesSeconds is how long a certificate of a signer of Kubernetes' own is valid at most.
+	// maxKubernetesSeconds is the longest validity of a certificate of Kubernetes' own signers.
 	maxKubernetesSeconds = 24 * 60 * 60
 )
 
-// validatePodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), and that
-// the request's author has the key.
+// validatePodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), and that the request's
+// author has the private key.
 func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec, s := field.NewPath("spec"), &o.Spec
@@ -100,14 +99,13 @@ func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest)
 		validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
 		objectUID(spec.Child("nodeUID"), s.NodeUID),
 		certificateSeconds(spec.Child("maxExpirationSeconds"), s))
-	if s.MaxExpirationSeconds != nil { // its default is missing only if there was no decoding
+	if s.MaxExpirationSeconds != nil { // decoding sets a default, so the field is missing only in an object that was not decoded
 		f.Merge(podKey(spec, s))
 	}
 	return f.Errs
 }
 
-// validatePodCertificateRequestUpdate checks a request that replaces another: what is asked for
-// never changes.
+// validatePodCertificateRequestUpdate checks a request that replaces another. The spec of a request never changes.
 func validatePodCertificateRequestUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
@@ -138,9 +136,8 @@ func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateR
 	return nil
 }
 
-// podKey checks the key, and that the request's author has its private half: the key is in a
-// certificate request that is signed with it, or, in v1beta1 alone, beside a signature of the
-// pod's UID.
+// podKey checks the key, and that the request's author has its private half. The key is in a certificate request,
+// signed with that key. In v1beta1 the key may instead be a field, next to a signature of the pod's UID.
 func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
 	switch stub, key, proof := len(s.StubPKCS10Request) > 0, len(s.PKIXPublicKey) > 0, len(s.ProofOfPossession) > 0; {
 	case stub && !key && !proof:
@@ -152,7 +149,7 @@ func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) 
 		"exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set")}
 }
 
-// provenKey checks a key that a signature stands beside.
+// provenKey checks a key with a separate signature.
 func provenKey(path, proof *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
 	switch {
 	case len(s.PKIXPublicKey) > maxPublicKey:
@@ -173,7 +170,7 @@ func provenKey(path, proof *field.Path, s *certificatesv1beta1.PodCertificateReq
 	return nil
 }
 
-// stubRequest checks a certificate request that is there for its key and its signature.
+// stubRequest checks a certificate request that only carries a key and its signature.
 func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	if len(der) > maxStubRequest {
 		return field.ErrorList{field.TooLong(path, "", maxStubRequest)}
@@ -191,8 +188,8 @@ func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	return nil
 }
 
-// publicKey checks the kind of a key. The error about a curve names some that are taken, the one about
-// an unknown kind shows a value.
+// publicKey checks the type of a key. The error about a curve lists supported curves. The error about an unknown type
+// shows a value.
 func publicKey(path *field.Path, key any, curves string, value any) field.ErrorList {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -210,8 +207,8 @@ func publicKey(path *field.Path, key any, curves string, value any) field.ErrorL
 	return nil
 }
 
-// signedBy tells whether a signature is the key's, in the ways that the API's
-// description of proofOfPossession has.
+// signedBy tells whether a signature is by the key, in one of the ways that the API's description of proofOfPossession
+// lists.
 func signedBy(key any, message, signature []byte) bool {
 	digest := sha256.Sum256(message)
 	switch key := key.(type) {
@@ -226,16 +223,16 @@ func signedBy(key any, message, signature []byte) bool {
 }
 
 const (
-	// clockSkew is how far a signer's clock may be from this server's.
+	// clockSkew is the largest allowed difference between a signer's clock and this server's.
 	clockSkew = 5 * time.Minute
-	// refreshMargin is what lies at least between a certificate's ends and its refresh.
+	// refreshMargin is the shortest time between the refresh of a certificate and either end of its validity.
 	refreshMargin = 10 * time.Minute
-	// maxCertificateChain bounds a chain, in bytes.
+	// maxCertificateChain is the largest size of a chain, in bytes.
 	maxCertificateChain = 100 * 1024
 )
 
-// validatePodCertificateRequestStatusUpdate checks what a signer answers: that it refuses, or has failed, or
-// a certificate for the key of the request. Once it is given it stays.
+// validatePodCertificateRequestStatusUpdate checks a signer's answer. The answer is a refusal, a failure or a
+// certificate for the key of the request. An answer can't change.
 func validatePodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	if f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta); len(f.Errs) > 0 {
 		return f.Errs
@@ -261,14 +258,14 @@ func validatePodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCe
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, otherwise)}
 }
 
-// podRequestAnswers are the types of conditions, each of which is an answer.
+// podRequestAnswers are the types of conditions. Each condition is an answer.
 var podRequestAnswers = []string{
 	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
 	certificatesv1beta1.PodCertificateRequestConditionTypeDenied,
 	certificatesv1beta1.PodCertificateRequestConditionTypeFailed,
 }
 
-// podRequestAnswer is the answer that a request has been given, or "".
+// podRequestAnswer returns the answer to a request, or "" before there is one.
 func podRequestAnswer(s *certificatesv1beta1.PodCertificateRequestStatus) string {
 	for _, c := range s.Conditions {
 		if slices.Contains(podRequestAnswers, c.Type) && c.Status == metav1.ConditionTrue {
@@ -295,8 +292,8 @@ func podRequestConditions(path *field.Path, conditions []metav1.Condition) field
 	return f.Errs
 }
 
-// issuedCertificate checks a chain of certificates, and the times that the status gives for its first one. The first
-// error is told: what follows may be a consequence.
+// issuedCertificate checks a chain of certificates, and the times that the status gives for its first one. Only the
+// first error is reported, because the others may be its consequences.
 func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	s, chain := &o.Status, path.Child("certificateChain")
 	if len(s.CertificateChain) > maxCertificateChain {
@@ -342,7 +339,7 @@ func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRe
 
 const certificateBlock = "CERTIFICATE"
 
-// leafCertificate returns the first certificate of a chain, and what follows it.
+// leafCertificate returns the first certificate of a chain, and the rest of the chain.
 func leafCertificate(path *field.Path, chain string) (*x509.Certificate, []byte, *field.Error) {
 	block, rest := pem.Decode([]byte(chain))
 	switch {
@@ -358,7 +355,7 @@ func leafCertificate(path *field.Path, chain string) (*x509.Certificate, []byte,
 	return leaf, rest, nil
 }
 
-// leafNames checks names that parsers don't agree about.
+// leafNames checks names that different parsers read differently.
 func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
 	var f validation.Findings
 	for _, name := range leaf.DNSNames {
@@ -373,8 +370,8 @@ func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
 	return f.Errs
 }
 
-// intermediates checks the certificates after the first one. Whether they are a chain depends on what
-// trusts them.
+// intermediates checks the certificates after the first one. The check doesn't verify the chain, because that depends
+// on the trusted roots.
 func intermediates(path *field.Path, chain string, rest []byte) field.ErrorList {
 	for {
 		var block *pem.Block
@@ -390,7 +387,7 @@ func intermediates(path *field.Path, chain string, rest []byte) field.ErrorList 
 	}
 }
 
-// requestedKey is the key of a valid request.
+// requestedKey returns the key of a valid request.
 func requestedKey(s *certificatesv1beta1.PodCertificateRequestSpec) crypto.PublicKey {
 	if request, err := x509.ParseCertificateRequest(s.StubPKCS10Request); err == nil {
 		return request.PublicKey
@@ -409,7 +406,7 @@ var podCertificateRequestHooks = registry.HooksOf[*certificatesv1beta1.PodCertif
 	AuthorizeStatus:      maySign,
 }
 
-// maySign refuses a changed answer by a user who may not sign for the signer (KEP-4317).
+// maySign refuses a changed answer by a user without permission to sign for the signer (KEP-4317).
 func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(r.Status, old.Status) {
 		return nil
@@ -421,7 +418,7 @@ func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificat
 	}
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
-		// An error is no permission.
+		// If the authorizer fails, there is no permission.
 		decision, _, _ := deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 			User: user, Verb: "sign", APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers",
 			Name: name, ResourceRequest: true,
@@ -433,7 +430,7 @@ func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificat
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", user.GetName(), signer))}
 }
 
-// podCertificateRequestColumns is shown by whom it is for, and what came of it.
+// podCertificateRequestColumns shows the pod, the signer and the state.
 var podCertificateRequestColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

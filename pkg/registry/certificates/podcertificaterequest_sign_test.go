@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// TestMaySign checks that the permission to sign is needed by an answer alone.
+// TestMaySign checks that only an answer requires the permission to sign.
 func TestMaySign(t *testing.T) {
 	t.Parallel()
 	request := func(reason string) *certificatesv1beta1.PodCertificateRequest {
@@ -34,9 +34,9 @@ func TestMaySign(t *testing.T) {
 		answer           string
 		refused          bool
 	}{
-		{name: "signer", reason: "the signer answers", by: "signer", answer: "Test"},
-		{name: "somebody else", reason: "pods would trust the answer", by: "jane", answer: "Test", refused: true},
-		{name: "no answer", reason: "nothing is signed", by: "jane"},
+		{name: "signer", reason: "the user may sign for the signer", by: "signer", answer: "Test"},
+		{name: "somebody else", reason: "pods would trust an answer of anybody", by: "jane", answer: "Test", refused: true},
+		{name: "no answer", reason: "the update signs nothing", by: "jane"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// certificatePEM is a certificate of the template for the signer's own key, as a block.
+// certificatePEM returns a self-signed certificate of the template as a PEM block.
 func certificatePEM(t *testing.T, key crypto.Signer, template x509.Certificate) string {
 	t.Helper()
 	template.SerialNumber = big.NewInt(1)
@@ -54,7 +54,7 @@ func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
 	return key
 }
 
-// brokenCertificate is a block without a certificate in it.
+// brokenCertificate is a PEM block without a valid certificate.
 const brokenCertificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 func TestClusterTrustBundle(t *testing.T) {
@@ -71,29 +71,29 @@ func TestClusterTrustBundle(t *testing.T) {
 		errs         field.ErrorList
 		want         []string
 	}{{
-		name: "any", reason: "text between the blocks means nothing",
+		name: "any", reason: "text between the blocks has no meaning",
 		errs: validateClusterTrustBundle(bundle("a", "", "one\n"+authority+"two\n"+other)),
 	}, {
-		name: "signer's", reason: "it is named after the signer", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
+		name: "signer's", reason: "the name begins with the signer's", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
 	}, {
-		name: "signer's by another name", reason: "names can't be taken from signers",
+		name: "signer's by another name", reason: "a bundle without signer must not have a signer's name",
 		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),
 		want: []string{`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`},
 	}, {
-		name: "nobody's by a signer's name", reason: "the same, without the permission to attest",
+		name: "nobody's by a signer's name", reason: "the signer is the same, but the permission to attest is missing",
 		errs: validateClusterTrustBundle(bundle("e.com:s:a", "", authority)),
 		want: []string{`metadata.name: Invalid value: "e.com:s:a": ClusterTrustBundle without signer name must not have ":" in its name`},
 	}, {
-		name: "no domain", reason: "signers have one", errs: validateClusterTrustBundle(bundle("s:a", "s", authority)),
+		name: "no domain", reason: "bundles of signers have a prefix", errs: validateClusterTrustBundle(bundle("s:a", "s", authority)),
 		want: []string{`spec.signerName: Invalid value: "s": must be a fully qualified domain and path of the form 'example.com/signer-name'`},
 	}, {
-		name: "empty", reason: "it would trust nobody", errs: validateClusterTrustBundle(bundle("a", "", "text")),
+		name: "empty", reason: "an empty bundle would trust no certificate", errs: validateClusterTrustBundle(bundle("a", "", "text")),
 		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": at least one trust anchor must be provided`},
 	}, {
-		name: "duplicate", reason: "each anchor is once there", errs: validateClusterTrustBundle(bundle("a", "", authority+other+authority)),
+		name: "duplicate", reason: "a bundle has each anchor once", errs: validateClusterTrustBundle(bundle("a", "", authority+other+authority)),
 		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": duplicate trust anchor (indices [0 2])`},
 	}, {
-		name: "no anchors", reason: "each block is looked at",
+		name: "no anchors", reason: "every block is checked",
 		errs: validateClusterTrustBundle(bundle("a", "", leaf+strings.ReplaceAll(authority, "CERTIFICATE", "KEY")+
 			strings.Replace(authority, "-----\n", "-----\nA: b\n\n", 1)+brokenCertificate)),
 		want: []string{
@@ -103,17 +103,17 @@ func TestClusterTrustBundle(t *testing.T) {
 			`spec.trustBundle: Invalid value: "<value omitted>": entry 3 does not parse as X.509: x509: malformed certificate`,
 		},
 	}, {
-		name: "too large", reason: "kubelets have to read it", errs: validateClusterTrustBundle(bundle("a", "", strings.Repeat("x", 1<<20+1))),
+		name: "too large", reason: "kubelets have to be able to read the bundle", errs: validateClusterTrustBundle(bundle("a", "", strings.Repeat("x", 1<<20+1))),
 		want: []string{`spec.trustBundle: Too long: may not be more than 1048576 bytes`},
 	}, {
-		name: "another signer", reason: "pods have been told whom they trust",
+		name: "another signer", reason: "pods already trust the bundle of this signer",
 		errs: validateClusterTrustBundleUpdate(bundle("a", "e.com/s", authority), bundle("a", "", authority)),
 		want: []string{
 			`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`,
 			`spec.signerName: Invalid value: "e.com/s": field is immutable`,
 		},
 	}, {
-		name: "kept", reason: "what was a certificate for an older server stays one",
+		name: "kept", reason: "a certificate that an older server accepted stays valid",
 		errs: validateClusterTrustBundleUpdate(bundle("a", "", brokenCertificate), bundle("a", "", brokenCertificate)),
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func subjectPublicKey(t *testing.T, key crypto.Signer) []byte {
 	return der
 }
 
-// proof is what proves that one has the key to who trusts the pod's UID.
+// proof returns a signature that proves possession of the key to a server that trusts the pod's UID.
 func proof(t *testing.T, key crypto.Signer, uid string) []byte {
 	t.Helper()
 	digest := sha256.Sum256([]byte(uid))
@@ -185,28 +185,28 @@ func TestPodCertificateRequestKeys(t *testing.T) {
 		stub, pkix, proof []byte
 		want              []string
 	}{
-		{name: "stub", reason: "its signature is proof enough", stub: stub(t, p256)},
-		{name: "stub of RSA", reason: "of these lengths", stub: stub(t, rsa3072)},
-		{name: "P256", reason: "the older way", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1")},
-		{name: "P521", reason: "curves that are strong enough", pkix: subjectPublicKey(t, ecKey(t, elliptic.P521())), proof: []byte("x"),
+		{name: "stub", reason: "the signature of the stub proves possession", stub: stub(t, p256)},
+		{name: "stub of RSA", reason: "RSA keys of 3072 bits are valid", stub: stub(t, rsa3072)},
+		{name: "P256", reason: "v1beta1 has the key in a field of its own", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1")},
+		{name: "P521", reason: "the curve is strong enough, but the proof is wrong", pkix: subjectPublicKey(t, ecKey(t, elliptic.P521())), proof: []byte("x"),
 			want: []string{"spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature"}},
-		{name: "Ed25519", reason: "the message isn't hashed for it", pkix: subjectPublicKey(t, ed), proof: proof(t, ed, "1")},
-		{name: "RSA", reason: "with PSS", pkix: subjectPublicKey(t, rsa3072), proof: proof(t, rsa3072, "1")},
-		{name: "nothing", reason: "there is nothing to certify", want: oneOfThem},
-		{name: "both", reason: "which of the keys?", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1"), want: oneOfThem},
-		{name: "stub and key", reason: "which of the keys?", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), want: oneOfThem},
-		{name: "no proof", reason: "anybody has the key", pkix: subjectPublicKey(t, p256), want: oneOfThem},
-		{name: "proof of nothing", reason: "there is nothing to certify", proof: proof(t, p256, "1"), want: oneOfThem},
-		{name: "no stub", reason: "it isn't PKCS#10", stub: []byte("x"), want: []string{"spec.stubPKCS10Request: Invalid value: must be a valid PKCS#10 CSR"}},
-		{name: "forged stub", reason: "another's key", stub: forged, want: []string{"spec.stubPKCS10Request: Invalid value: invalid signature"}},
-		{name: "no key", reason: "it isn't PKIX", pkix: []byte("x"), proof: []byte("x"), want: []string{`spec.pkixPublicKey: Invalid value: "eA==": must be a valid PKIX-serialized public key`}},
-		{name: "another pod's proof", reason: "it could be replayed", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "2"),
+		{name: "Ed25519", reason: "Ed25519 signs the message without hashing it", pkix: subjectPublicKey(t, ed), proof: proof(t, ed, "1")},
+		{name: "RSA", reason: "RSA signs with PSS", pkix: subjectPublicKey(t, rsa3072), proof: proof(t, rsa3072, "1")},
+		{name: "nothing", reason: "the request has no key", want: oneOfThem},
+		{name: "both", reason: "only one of the keys can count", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "1"), want: oneOfThem},
+		{name: "stub and key", reason: "only one of the keys can count", stub: stub(t, p256), pkix: subjectPublicKey(t, p256), want: oneOfThem},
+		{name: "no proof", reason: "a public key alone proves nothing", pkix: subjectPublicKey(t, p256), want: oneOfThem},
+		{name: "proof of nothing", reason: "the request has no key", proof: proof(t, p256, "1"), want: oneOfThem},
+		{name: "no stub", reason: "the stub isn't PKCS#10", stub: []byte("x"), want: []string{"spec.stubPKCS10Request: Invalid value: must be a valid PKCS#10 CSR"}},
+		{name: "forged stub", reason: "the signature is not by the key", stub: forged, want: []string{"spec.stubPKCS10Request: Invalid value: invalid signature"}},
+		{name: "no key", reason: "the key isn't PKIX", pkix: []byte("x"), proof: []byte("x"), want: []string{`spec.pkixPublicKey: Invalid value: "eA==": must be a valid PKIX-serialized public key`}},
+		{name: "another pod's proof", reason: "a proof for one pod must not work for another", pkix: subjectPublicKey(t, p256), proof: proof(t, p256, "2"),
 			want: []string{"spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature"}},
-		{name: "weak curve", reason: "too easily broken", pkix: subjectPublicKey(t, p224), proof: proof(t, p224, "1"),
+		{name: "weak curve", reason: "the curve is too weak", pkix: subjectPublicKey(t, p224), proof: proof(t, p224, "1"),
 			want: []string{`spec.pkixPublicKey: Invalid value: "curve P-224": elliptic public keys must use curve P256 or P384`}},
-		{name: "stub of a weak curve", reason: "too easily broken", stub: stub(t, p224),
+		{name: "stub of a weak curve", reason: "the curve is too weak", stub: stub(t, p224),
 			want: []string{`spec.stubPKCS10Request: Invalid value: "curve P-224": elliptic public keys must use curve P256, P384, or P521`}},
-		{name: "weak RSA", reason: "too easily broken", stub: stub(t, rsa2048),
+		{name: "weak RSA", reason: "the key is too weak", stub: stub(t, rsa2048),
 			want: []string{`spec.stubPKCS10Request: Invalid value: "2048-bit modulus": RSA keys must have modulus size 3072 or 4096`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -226,27 +226,27 @@ func TestPodCertificateRequest(t *testing.T) {
 		change       func(*certificatesv1beta1.PodCertificateRequestSpec)
 		want         []string
 	}{{
-		name: "nothing", reason: "everything is needed", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+		name: "nothing", reason: "all fields are required", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 			*s = certificatesv1beta1.PodCertificateRequestSpec{SignerName: "e.com/s", PodName: "p", ServiceAccountName: "a", NodeName: "n"}
 		}, want: []string{
 			`spec.podUID: Invalid value: "": must not be empty`, `spec.serviceAccountUID: Invalid value: "": must not be empty`,
 			`spec.nodeUID: Invalid value: "": must not be empty`, "spec.maxExpirationSeconds: Required value: must be set",
 		},
 	}, {
-		name: "too short", reason: "signers can't keep up", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.MaxExpirationSeconds = ptr.To[int32](3599) },
+		name: "too short", reason: "signers would be overloaded", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.MaxExpirationSeconds = ptr.To[int32](3599) },
 		want: []string{"spec.maxExpirationSeconds: Invalid value: 3599: must be in the range [3600, 7862400]"},
 	}, {
-		name: "too long for Kubernetes", reason: "its own signers give a day", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+		name: "too long for Kubernetes", reason: "Kubernetes' own signers issue certificates for a day at most", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 			s.SignerName, s.MaxExpirationSeconds = "kubernetes.io/kube-apiserver-client-pod", ptr.To[int32](86401)
 		},
 		want: []string{"spec.maxExpirationSeconds: Invalid value: 86401: must be in the range [3600, 86400]"},
 	}, {
-		name: "annotation without a domain", reason: "signers own the names", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+		name: "annotation without a domain", reason: "names of annotations belong to signers", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 			s.UnverifiedUserAnnotations = map[string]string{"key": "value", "e.com/key": "value"}
 		},
 		want: []string{`spec.unverifiedUserAnnotations: Invalid value: "key": must be a domain-prefixed key (such as "acme.io/foo")`},
 	}, {
-		name: "long annotations", reason: "they are stored with the request", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
+		name: "long annotations", reason: "annotations are stored with the request", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 			s.UnverifiedUserAnnotations = map[string]string{"e.com/key": strings.Repeat("x", 256<<10)}
 		},
 		want: []string{"spec.unverifiedUserAnnotations: Too long: may not be more than 262144 bytes"},
@@ -288,46 +288,46 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 		old, status  certificatesv1beta1.PodCertificateRequestStatus
 		want         []string
 	}{
-		{name: "issued", reason: "the chain's first is for the key", status: issued},
-		{name: "with intermediates", reason: "a handshake needs them", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "issued", reason: "the first certificate of the chain has the key", status: issued},
+		{name: "with intermediates", reason: "a TLS handshake needs the intermediates", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain += certificatePEM(t, other, x509.Certificate{IsCA: true})
 		})},
-		{name: "pending", reason: "there is no answer yet"},
+		{name: "pending", reason: "a request without answer is valid"},
 		{name: "denied", reason: "a refusal is an answer", status: certificatesv1beta1.PodCertificateRequestStatus{
 			Conditions: []metav1.Condition{{Type: "Denied", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}}},
-		{name: "answered before", reason: "the kubelet has read it", old: issued, status: certificatesv1beta1.PodCertificateRequestStatus{},
+		{name: "answered before", reason: "the kubelet has read the answer", old: issued, status: certificatesv1beta1.PodCertificateRequestStatus{},
 			want: []string{"status: Invalid value: immutable after PodCertificateRequest is issued, denied, or failed"}},
-		{name: "two answers", reason: "which?", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "two answers", reason: "only one answer can count", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.Conditions = append(s.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()})
 		}), want: []string{`status.conditions.[1].type: Invalid value: There may be at most one condition with type "Issued", "Denied", or "Failed"`}},
-		{name: "not issued", reason: "a condition that is there is true", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "not issued", reason: "a condition is always true", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.Conditions[0].Status = metav1.ConditionFalse
 		}),
 			want: []string{`status.conditions.[0].status: Unsupported value: supported values: "True"`}},
-		{name: "other condition", reason: "the API has three", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions[0].Type = "Ready" }),
+		{name: "other condition", reason: "the API has three types of conditions", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions[0].Type = "Ready" }),
 			want: []string{`status.conditions.[0].type: Unsupported value: supported values: "Issued", "Denied", "Failed"`}},
-		{name: "certificate of a denial", reason: "no pod would use it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions[0].Type = "Denied" }),
+		{name: "certificate of a denial", reason: "pods would not use the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions[0].Type = "Denied" }),
 			want: []string{"status: Invalid value: non-condition status fields must be empty when denying or failing the PodCertificateRequest"}},
 		{name: "certificate without an answer", reason: "the kubelet waits for the condition", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.Conditions = nil }),
 			want: []string{`status: Invalid value: status is immutable unless transitioning to "Issued", "Denied", or "Failed"`}},
-		{name: "no chain", reason: "what was issued?", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.CertificateChain = "" }),
+		{name: "no chain", reason: "the condition requires a certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.CertificateChain = "" }),
 			want: []string{"status.certificateChain: Invalid value: issued certificate chain must contain at least one certificate"}},
-		{name: "long chain", reason: "it is stored with the request", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "long chain", reason: "the chain is stored with the request", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = strings.Repeat("x", 100<<10+1)
 		}), want: []string{"status.certificateChain: Too long: may not be more than 102400 bytes"}},
-		{name: "no certificate", reason: "the key is the pod's own", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "no certificate", reason: "the key belongs to the pod", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = strings.ReplaceAll(s.CertificateChain, "CERTIFICATE", "KEY")
 		}), want: []string{"status.certificateChain: Invalid value: issued certificate chain must consist entirely of CERTIFICATE PEM blocks"}},
-		{name: "broken certificate", reason: "the pod couldn't read it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "broken certificate", reason: "the pod could not read the chain", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = brokenCertificate
 		}), want: []string{"status.certificateChain: Invalid value: leaf certificate does not parse as valid X.509"}},
-		{name: "broken intermediate", reason: "a handshake would fail", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "broken intermediate", reason: "a TLS handshake would fail", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain += brokenCertificate
 		}), want: []string{"status.certificateChain: Invalid value: intermediate certificate does not parse as valid X.509"}},
-		{name: "key as an intermediate", reason: "a handshake would fail", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "key as an intermediate", reason: "a TLS handshake would fail", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain += strings.ReplaceAll(brokenCertificate, "CERTIFICATE", "KEY")
 		}), want: []string{"status.certificateChain: Invalid value: issued certificate chain must consist entirely of CERTFICATE PEM blocks"}},
-		{name: "odd names", reason: "verifiers read them differently", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "odd names", reason: "verifiers read such names differently", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain = certificatePEM(t, key, x509.Certificate{
 				NotBefore: begin, NotAfter: begin.Add(time.Hour), DNSNames: []string{"", "a..b", ".a", "b."}, EmailAddresses: []string{"nowhere"}})
 		}), want: []string{
@@ -337,28 +337,28 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 			"status.certificateChain: Invalid value: leaf certificate's DNSName should not start or end with '.'",
 			"status.certificateChain: Invalid value: leaf certificate should not contain invalid EmailAddress",
 		}},
-		{name: "another's key", reason: "the pod can't use it", status: issue(other, begin, time.Hour),
+		{name: "another's key", reason: "the pod can't use the certificate", status: issue(other, begin, time.Hour),
 			want: []string{"status.certificateChain: Invalid value: leaf certificate was not issued to the requested public key"}},
-		{name: "too short", reason: "it would be renewed all the time", status: issue(key, begin, 59*time.Minute),
+		{name: "too short", reason: "the kubelet would renew the certificate all the time", status: issue(key, begin, 59*time.Minute),
 			want: []string{"status.certificateChain: Invalid value: leaf certificate lifetime must be >= 1 hour"}},
-		{name: "too long", reason: "the pod has asked for less", status: issue(key, begin, 3*time.Hour),
+		{name: "too long", reason: "the pod has asked for a shorter validity", status: issue(key, begin, 3*time.Hour),
 			want: []string{"status.certificateChain: Invalid value: leaf certificate lifetime must be <= spec.maxExpirationSeconds (7200)"}},
-		{name: "backdated", reason: "clocks are not that wrong", status: issue(key, begin.Add(-10*time.Minute), time.Hour),
+		{name: "backdated", reason: "the clocks differ too much", status: issue(key, begin.Add(-10*time.Minute), time.Hour),
 			want: []string{"status.notBefore: Invalid value: must be set to within 5 minutes of kube-apiserver's current time"}},
-		{name: "no times", reason: "the kubelet doesn't parse the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
+		{name: "no times", reason: "the kubelet takes the times from the status, not from the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.NotBefore, s.BeginRefreshAt, s.NotAfter = nil, nil, nil
 		}), want: []string{
 			"status.notBefore: Required value: must be present and consistent with the issued certificate",
 			"status.notAfter: Required value: must be present and consistent with the issued certificate",
 			"status.beginRefreshAt: Required value: must be present and in the range [notbefore+10min, notafter-10min]",
 		}},
-		{name: "another begin", reason: "it is the certificate's", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotBefore = s.NotAfter }),
+		{name: "another begin", reason: "the time has to be that of the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotBefore = s.NotAfter }),
 			want: []string{"status.notBefore: Invalid value: must be set to the NotBefore time encoded in the leaf certificate"}},
-		{name: "another end", reason: "it is the certificate's", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotAfter = s.NotBefore }),
+		{name: "another end", reason: "the time has to be that of the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotAfter = s.NotBefore }),
 			want: []string{"status.notAfter: Invalid value: must be set to the NotAfter time encoded in the leaf certificate"}},
-		{name: "early refresh", reason: "signers would be busy with it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotBefore }),
+		{name: "early refresh", reason: "signers would be overloaded", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotBefore }),
 			want: []string{"status.beginRefreshAt: Invalid value: must be at least 10 minutes after status.notBefore"}},
-		{name: "late refresh", reason: "there has to be time for it", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotAfter }),
+		{name: "late refresh", reason: "the kubelet needs time for the refresh", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotAfter }),
 			want: []string{"status.beginRefreshAt: Invalid value: must be at least 10 minutes before status.notAfter"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 				})
 			}
 			errs := validatePodCertificateRequestStatusUpdate(request(tc.status), request(tc.old))
-			for _, err := range errs { // values are chains of certificates and times
+			for _, err := range errs { // the values in the errors are chains of certificates and times
 				err.BadValue = field.OmitValueType{}
 			}
 			registrytest.WantErrors(t, tc.reason, errs, tc.want...)

@@ -27,22 +27,22 @@ func TestSignerName(t *testing.T) {
 		want         string
 	}{
 		{
-			name: "a kubelet as a client", reason: "no addresses, client auth",
+			name: "a kubelet as a client", reason: "a client certificate has no addresses",
 			subject: node, usages: []certificatesv1beta1.KeyUsage{"digital signature", "client auth"},
 			want: "kubernetes.io/kube-apiserver-client-kubelet",
 		},
 		{
-			name: "a kubelet as a server", reason: "addresses, server auth",
+			name: "a kubelet as a server", reason: "a server certificate has addresses",
 			subject: node, hosts: []string{"n1"}, usages: []certificatesv1beta1.KeyUsage{"digital signature", "key encipherment", "server auth"},
 			want: "kubernetes.io/kubelet-serving",
 		},
 		{
-			name: "a kubelet as both", reason: "no signer gives both usages",
+			name: "a kubelet as both", reason: "no signer issues certificates for both usages",
 			subject: node, usages: []certificatesv1beta1.KeyUsage{"digital signature", "client auth", "server auth"},
 			want: "kubernetes.io/legacy-unknown",
 		},
 		{
-			name: "somebody", reason: "the identity isn't a node's",
+			name: "somebody", reason: "the identity is not a node's",
 			subject: pkix.Name{CommonName: "jane"}, usages: []certificatesv1beta1.KeyUsage{"digital signature", "client auth"},
 			want: "kubernetes.io/legacy-unknown",
 		},

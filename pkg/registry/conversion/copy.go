@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CopyFields copies what has the same name in JSON, over what out has already.
+// CopyFields copies the fields with the same JSON names, and keeps the other fields of out.
 func CopyFields(in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -24,8 +24,8 @@ func CopyFields(in, out any) error {
 	return nil
 }
 
-// fieldsWithout are the fields of a struct, and of the structs that the struct has as values, that have no counterpart in
-// another struct under the same name in JSON.
+// fieldsWithout returns the fields of a struct, and of its struct-valued fields, that another struct lacks. Fields
+// correspond by their JSON names.
 func fieldsWithout(t, other reflect.Type) [][]int {
 	if t == other {
 		return nil
@@ -49,14 +49,14 @@ func fieldsWithout(t, other reflect.Type) [][]int {
 	return without
 }
 
-// jsonName is a field's name in JSON, or its Go name where it has none there, as the fields of an embedded struct don't.
+// jsonName returns a field's name in JSON. Fields of an embedded struct without a JSON name go by their Go names.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return cmp.Or(name, f.Name)
 }
 
-// assign makes out a shallow copy of in, of the same type. The group, version and
-// kind stay out's own: who asked for the conversion sets them.
+// assign makes out a shallow copy of in, of the same type. The group, version and kind of out stay: the caller of the
+// conversion sets them.
 func assign(out, in any) {
 	obj, isObject := out.(runtime.Object)
 	if !isObject {
@@ -68,7 +68,7 @@ func assign(out, in any) {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
-// convertList converts a list, and each item by the function for its type.
+// convertList converts a list, and each of its items by the function for the item's type.
 func convertList(in, out any, scope conversion.Scope) error {
 	from, to := reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem()
 	to.FieldByName("ListMeta").Set(from.FieldByName("ListMeta"))

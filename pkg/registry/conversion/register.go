@@ -10,25 +10,24 @@ import (
 
 // Function converts from one Go type to another. Renamed and Different make one.
 type Function struct {
-	from, to any // nil pointers
+	from, to any // pointers, which are nil
 	convert  conversion.ConversionFunc
 }
 
-// Pair is one kind in the hub's Go type and in that of another version.
+// Pair has the hub's Go type of a kind, and the Go type in another version.
 type Pair struct {
 	Hub, Version reflect.Type
 }
 
-// Register adds conversions to the scheme: in both directions between the types of each pair, through JSON
-// unless there is a function for them, and lists item by item. For each type that the scheme knows already it
-// adds a plain copy: the types of a hub stand for two versions, and admission
-// converts between these as between any two.
+// Register adds conversions to the scheme: both directions for each pair, and lists item by item. Fields are copied by
+// JSON names unless there is a function for the two types. Types that the scheme knows already get a conversion that
+// copies: a type of the hub stands for two versions, and admission converts between all versions.
 func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	var all []Function
 	for _, p := range pairs {
 		all = append(all, same(p.Version, p.Hub), same(p.Hub, p.Version))
 	}
-	all = append(all, functions...) // the later of two for the same types counts
+	all = append(all, functions...) // for the same types, the last function counts
 	for _, t := range s.AllKnownTypes() {
 		all = append(all, identity(t))
 	}
@@ -40,8 +39,9 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	return nil
 }
 
-// same converts between types with the same JSON, and lists item by item. Fields that the first type lacks stay as they
-// are, as with Kubernetes' generated conversions: a webhook that changes a v1 object doesn't clear what only v1beta1 has.
+// same converts between types with the same JSON, and lists item by item. Fields of out that in lacks keep their
+// values, as in Kubernetes' generated conversions. Therefore a webhook that changes a v1 object doesn't clear fields
+// that only v1beta1 has.
 func same(from, to reflect.Type) Function {
 	f := Function{from: reflect.Zero(reflect.PointerTo(from)).Interface(), to: reflect.Zero(reflect.PointerTo(to)).Interface()}
 	if _, isList := from.FieldByName("Items"); isList {
@@ -63,7 +63,7 @@ func same(from, to reflect.Type) Function {
 	return f
 }
 
-// identity copies an object to another of its type, as it is.
+// identity copies an object to another object of the same type.
 func identity(t reflect.Type) Function {
 	p := reflect.Zero(reflect.PointerTo(t)).Interface()
 	return Function{from: p, to: p, convert: func(in, out any, _ conversion.Scope) error {
@@ -72,8 +72,8 @@ func identity(t reflect.Type) Function {
 	}}
 }
 
-// Renamed is for types whose JSON differs in places: the fields of the same names
-// are copied, and adjust does the rest. What it sets may share memory with in.
+// Renamed makes a function for types whose JSON differs in a few places. It copies the fields with the same names, and
+// adjust sets the others. The fields that adjust sets may share memory with in.
 func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 	return Different(func(in *In, out *Out) error {
 		if err := CopyFields(in, out); err != nil {
@@ -83,7 +83,7 @@ func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 	})
 }
 
-// Different is for types which have little in common: convert fills an empty out.
+// Different makes a function for types that have little in common: convert sets every field of an empty out.
 func Different[In, Out any](convert func(in *In, out *Out) error) Function {
 	return Function{from: (*In)(nil), to: (*Out)(nil), convert: func(in, out any, _ conversion.Scope) error {
 		var fresh Out

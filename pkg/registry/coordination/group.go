@@ -1,4 +1,4 @@
-// Package coordination has the kinds of API group coordination.k8s.io, which has leader election and heartbeats.
+// Package coordination has the kinds of API group coordination.k8s.io, which are for leader election and heartbeats.
 package coordination
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is leader election and heartbeats.
+// Group has the kinds for leader election and heartbeats.
 var Group = registry.Group{
 	Name: "coordination.k8s.io",
 	Versions: []registry.Version{

@@ -64,8 +64,8 @@ var leaseHooks = registry.HooksOf[*coordinationv1.Lease]{
 	ValidateUpdate:   validateLeaseUpdate,
 }
 
-// dropCoordination drops what only a server that elects leaders itself understands
-// (KEP-4355), unless the old lease has it already.
+// dropCoordination drops the fields of coordinated leader election (KEP-4355) if the server doesn't have that feature
+// and the old lease doesn't use them.
 func dropCoordination(l, old *coordinationv1.Lease) {
 	if utilfeature.DefaultFeatureGate.Enabled(features.CoordinatedLeaderElection) {
 		return
@@ -78,7 +78,7 @@ func dropCoordination(l, old *coordinationv1.Lease) {
 	}
 }
 
-// leaseColumns is shown by who holds it.
+// leaseColumns shows the holder.
 var leaseColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("Holder", printers.Doc(coordinationv1.LeaseSpec{}, "holderIdentity")), printers.AgeColumn},
 	func(l *coordinationv1.Lease) []any {

@@ -33,8 +33,7 @@ func validateLeaseCandidate(o *coordinationv1beta1.LeaseCandidate) field.ErrorLi
 	return f.Errs
 }
 
-// validateLeaseCandidateUpdate checks a candidate that replaces another: it contends for the same
-// lease.
+// validateLeaseCandidateUpdate checks a candidate that replaces another. The lease of a candidate never changes.
 func validateLeaseCandidateUpdate(o, old *coordinationv1beta1.LeaseCandidate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(candidateSpec(&o.Spec), validation.Unchanged(field.NewPath("spec", "leaseName"), o.Spec.LeaseName, old.Spec.LeaseName))
@@ -68,7 +67,7 @@ func candidateSpec(spec *coordinationv1beta1.LeaseCandidateSpec) field.ErrorList
 	return f.Errs
 }
 
-// leaseCandidateColumns is shown by what it contends for, and by its versions.
+// leaseCandidateColumns shows the lease and the versions.
 var leaseCandidateColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

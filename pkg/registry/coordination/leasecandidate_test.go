@@ -24,24 +24,24 @@ func TestLeaseCandidate(t *testing.T) {
 		errs         field.ErrorList
 		want         []string
 	}{{
-		name: "older", reason: "it behaves as the last minor did", errs: validateLeaseCandidate(candidate("l", "1.37.2", "1.36.0", "oldest")),
+		name: "older", reason: "a new binary may emulate the last minor version", errs: validateLeaseCandidate(candidate("l", "1.37.2", "1.36.0", "oldest")),
 	}, {
-		name: "nothing", reason: "the election needs it", errs: validateLeaseCandidate(candidate("", "", "", "")),
+		name: "nothing", reason: "the election needs all fields", errs: validateLeaseCandidate(candidate("", "", "", "")),
 		want: []string{"spec.leaseName: Required value", "spec.binaryVersion: Required value", "spec.strategy: Required value"},
 	}, {
-		name: "no emulation", reason: "the oldest is looked for", errs: validateLeaseCandidate(candidate("l", "1.37.0", "", "oldest")),
+		name: "no emulation", reason: "the strategy compares emulation versions", errs: validateLeaseCandidate(candidate("l", "1.37.0", "", "oldest")),
 		want: []string{"spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"},
 	}, {
-		name: "newer", reason: "it can't do what it doesn't know", errs: validateLeaseCandidate(candidate("l", "1.36.0", "1.37.0", "oldest")),
+		name: "newer", reason: "a binary can't emulate a newer version", errs: validateLeaseCandidate(candidate("l", "1.36.0", "1.37.0", "oldest")),
 		want: []string{"spec.binaryVersion: Invalid value: \"1.36.0\": must be greater than or equal to `emulationVersion`"},
 	}, {
-		name: "no versions", reason: "they are compared", errs: validateLeaseCandidate(candidate("l", "v1", "1.37", "oldest")),
+		name: "no versions", reason: "the election compares versions", errs: validateLeaseCandidate(candidate("l", "v1", "1.37", "oldest")),
 		want: []string{
 			`spec.emulationVersion: Invalid value: "1.37": must be a valid semantic version`,
 			`spec.binaryVersion: Invalid value: "v1": must be a valid semantic version`,
 		},
 	}, {
-		name: "another lease", reason: "a candidate has one", errs: validateLeaseCandidateUpdate(candidate("m", "1.37.0", "1.37.0", "oldest"), candidate("l", "1.37.0", "1.37.0", "oldest")),
+		name: "another lease", reason: "the lease of a candidate never changes", errs: validateLeaseCandidateUpdate(candidate("m", "1.37.0", "1.37.0", "oldest"), candidate("l", "1.37.0", "1.37.0", "oldest")),
 		want: []string{`spec.leaseName: Invalid value: "m": field is immutable`},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// leaseStrategy checks how a coordinated election chooses (KEP-4355): a name of its own
-// has a domain.
+// leaseStrategy checks the strategy of a coordinated election (KEP-4355). A custom strategy has a name with a domain.
 func leaseStrategy(path *field.Path, strategy coordinationv1.CoordinatedLeaseStrategy) field.ErrorList {
 	if strings.Contains(string(strategy), "/") {
 		return validation.Qualified(path, string(strategy))

@@ -10,8 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert endpoint slices: zone and node are fields in v1, and
-// in v1beta1 two of the labels in the topology.
+// conversions convert endpoint slices. Zone and node are fields in v1, and labels in the topology in v1beta1.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *discoveryv1beta1.EndpointSlice, out *discoveryv1.EndpointSlice) error {
@@ -29,8 +28,8 @@ func conversions() []conversion.Function {
 	}
 }
 
-// topologyFields takes zone and node out of the topology. A host name that isn't
-// the node's stays there.
+// topologyFields moves zone and node from the topology to fields. A host name that differs from the node's name stays
+// in the topology.
 func topologyFields(topology map[string]string, out *discoveryv1.Endpoint) {
 	rest := maps.Clone(topology)
 	if zone, found := rest[corev1.LabelTopologyZone]; found {

@@ -53,7 +53,7 @@ func defaultEndpointSliceV1beta1(s *discoveryv1beta1.EndpointSlice) {
 	}
 }
 
-// The most that an EndpointSlice holds (KEP-752).
+// These are the limits of an EndpointSlice (KEP-752).
 const (
 	maxSliceEndpoints = 1000
 	maxSliceAddresses = 100
@@ -172,7 +172,7 @@ func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorL
 var endpointSliceHooks = registry.HooksOf[*discoveryv1.EndpointSlice]{
 	PrepareForCreate: func(ctx context.Context, s *discoveryv1.EndpointSlice) { dropTopology(ctx, s, nil) },
 	PrepareForUpdate: dropTopology,
-	// Labels say what service the endpoints are of, so they count, too.
+	// The generation counts changes of labels, because a label names the service.
 	SpecChanged: func(s, old *discoveryv1.EndpointSlice) bool {
 		return registry.DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
 	},
@@ -181,9 +181,8 @@ var endpointSliceHooks = registry.HooksOf[*discoveryv1.EndpointSlice]{
 	Warnings:       endpointSliceWarnings,
 }
 
-// dropTopology drops the topology of v1beta1 from what is written through v1, unless
-// the endpoints stay as they were. A node name that was there before stays, in the
-// field that v1 has for it.
+// dropTopology drops v1beta1's topology from writes through v1, unless the endpoints don't change. Node names of the
+// old topology move to the field that v1 has for them.
 func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
 	if registry.RequestVersion(ctx) == discoveryv1beta1.SchemeGroupVersion {
 		return
@@ -207,7 +206,7 @@ func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
 	}
 }
 
-// endpointSliceColumns is shown by its first ports and addresses.
+// endpointSliceColumns shows the first ports and addresses.
 var endpointSliceColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -234,13 +233,13 @@ var endpointSliceColumns = printers.Of(
 		}
 	})
 
-// endpointSliceWarnings returns the warnings of an endpoint slice. The addresses that the
-// controllers write are known to be well-formed.
+// endpointSliceWarnings returns the warnings of an endpoint slice. Slices of Kubernetes' controllers aren't checked,
+// because their addresses are well-formed.
 func endpointSliceWarnings(_ context.Context, s, old *discoveryv1.EndpointSlice) []string {
 	var l warnings.List
 	if s.AddressType == discoveryv1.AddressTypeFQDN {
 		if old == nil {
-			// There is no spec in an EndpointSlice: the path is kube-apiserver's.
+			// The path is kube-apiserver's, although an EndpointSlice has no spec.
 			l.At(warnings.SpecPath.Child("addressType"), "FQDN endpoints are deprecated")
 		}
 		return l

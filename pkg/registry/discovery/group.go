@@ -1,4 +1,4 @@
-// Package discovery has the kinds of API group discovery.k8s.io, which says where services are.
+// Package discovery has the kinds of API group discovery.k8s.io, which list the endpoints of services.
 package discovery
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is where services' endpoints are.
+// Group has the endpoints of services.
 var Group = registry.Group{
 	Name: "discovery.k8s.io",
 	Versions: []registry.Version{

@@ -1,6 +1,6 @@
-// Package endpointslice makes EndpointSlices of Endpoints, which say the same in an older way.
+// Package endpointslice makes EndpointSlices from Endpoints, the older kind with the same content.
 //
-// It isn't needed for a Service of which EndpointSlices are stored: those count, and say more.
+// Don't use the package for a Service that has stored EndpointSlices: those have more information, and take precedence.
 package endpointslice
 
 import (
@@ -9,8 +9,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// Of is what a cluster's mirroring controller makes of Endpoints: a slice for each subset, of
-// the addresses that are ready. Nothing here stores them.
+// Of returns the slices that a cluster's mirroring controller would make from Endpoints: one for each subset, with the
+// addresses that are ready. The slices aren't stored.
 func Of(endpoints *corev1.Endpoints) []*discoveryv1.EndpointSlice {
 	slices := make([]*discoveryv1.EndpointSlice, 0, len(endpoints.Subsets))
 	for _, subset := range endpoints.Subsets {

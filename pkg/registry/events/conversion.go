@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert events, which are stored as those of the core group: the
-// fields that events.k8s.io calls deprecated are the core's own.
+// conversions convert events, which are stored in the form of the core group. The fields that events.k8s.io calls
+// deprecated are fields of the core group.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Different(eventToCore),

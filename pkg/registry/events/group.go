@@ -1,4 +1,5 @@
-// Package events has the kinds of API group events.k8s.io, which serves the events of the core group under their second name and shape.
+// Package events has the kinds of API group events.k8s.io, which serves the events of the core group under a second
+// name and in a second form.
 package events
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group serves the events of the core group under their second name and shape.
+// Group serves the events of the core group under a second name and in a second form.
 var Group = registry.Group{
 	Name: "events.k8s.io",
 	Versions: []registry.Version{

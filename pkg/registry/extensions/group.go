@@ -1,4 +1,5 @@
-// Package extensions has the kinds of API group extensions, which has what moved to other groups, stored where those groups store it.
+// Package extensions has API group extensions, which serves kinds that have moved to other groups. The objects are
+// stored by those groups.
 package extensions
 
 import (
@@ -10,8 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is where deployments and ingresses once were; they are stored where
-// their groups of today store them.
+// Group has the kinds that have moved to other groups, such as ingresses. The objects are stored by those groups.
 var Group = registry.Group{
 	Name: "extensions",
 	Versions: []registry.Version{

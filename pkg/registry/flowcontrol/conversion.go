@@ -9,9 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert priority levels: their shares were "assured" before
-// they were "nominal", and v1beta3 marks a zero that is meant by an annotation,
-// since it is a default there.
+// conversions convert priority levels. The shares are "assured" in old versions and "nominal" in new ones. In v1beta3
+// zero shares mean the default, so an annotation marks a zero that the client has set.
 func conversions() []conversion.Function {
 	const zeroIsMeant = flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey
 	return []conversion.Function{

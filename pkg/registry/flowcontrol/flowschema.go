@@ -43,7 +43,7 @@ var flowSchemaKind = registry.Kind{
 	},
 }
 
-// matchingPrecedence is that of a FlowSchema which doesn't say.
+// matchingPrecedence is the default of a FlowSchema.
 const matchingPrecedence int32 = 1000
 
 // defaultFlowSchema sets the defaults of a FlowSchema.
@@ -69,7 +69,7 @@ func validateFlowSchemaUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 	return validateFlowSchema(o)
 }
 
-// validateFlowSchemaStatusUpdate checks what the server reports of a schema.
+// validateFlowSchemaStatusUpdate checks the status that the server writes.
 func validateFlowSchemaStatusUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 	types := make([]string, len(o.Status.Conditions))
 	for i, c := range o.Status.Conditions {
@@ -229,7 +229,7 @@ func flowURL(path *field.Path, url string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, url, msg)}
 }
 
-// flowSchemaColumns is shown in the order in which schemas are matched.
+// flowSchemaColumns lists schemas in the order of their precedence.
 var flowSchemaColumns = ordered(printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -260,7 +260,7 @@ func ordered[T any](p printers.Printer, compare func(a, b *T) int) printers.Prin
 	return p
 }
 
-// dangling says whether the schema's priority level is missing, if that is known.
+// dangling tells whether the schema's priority level is missing, or unknown.
 func dangling(f *flowcontrolv1.FlowSchema) string {
 	for _, condition := range f.Status.Conditions {
 		if condition.Type == flowcontrolv1.FlowSchemaConditionDangling {

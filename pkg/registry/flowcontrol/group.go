@@ -1,4 +1,5 @@
-// Package flowcontrol has the kinds of API group flowcontrol.apiserver.k8s.io, which says how many requests are served at once, and which come first.
+// Package flowcontrol has the kinds of API group flowcontrol.apiserver.k8s.io, which limit and prioritize the requests
+// that the server handles at the same time.
 package flowcontrol
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is how requests share the server.
+// Group has the kinds that share the server's capacity between requests.
 var Group = registry.Group{
 	Name: "flowcontrol.apiserver.k8s.io",
 	Versions: []registry.Version{

@@ -41,7 +41,7 @@ var priorityLevelConfigurationKind = registry.Kind{
 	},
 }
 
-// concurrencyShares are those of a priority level which doesn't say.
+// concurrencyShares is the default of a priority level.
 const concurrencyShares int32 = 30
 
 // defaultPriorityLevelConfiguration sets the defaults of a PriorityLevelConfiguration.
@@ -97,9 +97,9 @@ func defaultPriorityLevelConfigurationV1beta2(c *flowcontrolv1beta2.PriorityLeve
 	}
 }
 
-// defaultPriorityLevelConfigurationV1beta3 sets the defaults of a
-// flowcontrol.apiserver.k8s.io/v1beta3 PriorityLevelConfiguration. Shares of zero,
-// which v1 tells from none, are marked by an annotation.
+// defaultPriorityLevelConfigurationV1beta3 sets the defaults of a flowcontrol.apiserver.k8s.io/v1beta3
+// PriorityLevelConfiguration. An annotation marks zero shares that the client has set. In v1 they differ from missing
+// shares without the annotation.
 func defaultPriorityLevelConfigurationV1beta3(c *flowcontrolv1beta3.PriorityLevelConfiguration) {
 	if e := c.Spec.Exempt; e != nil {
 		defaults.Pointer(&e.NominalConcurrencyShares, 0)
@@ -140,7 +140,7 @@ func validatePriorityLevelConfigurationUpdate(o, _ *flowcontrolv1.PriorityLevelC
 	return validatePriorityLevelConfiguration(o)
 }
 
-// validatePriorityLevelConfigurationStatusUpdate checks what the server reports of a level.
+// validatePriorityLevelConfigurationStatusUpdate checks the status that the server writes.
 func validatePriorityLevelConfigurationStatusUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 	types := make([]string, len(o.Status.Conditions))
 	for i, c := range o.Status.Conditions {
@@ -218,7 +218,7 @@ func limitResponse(path *field.Path, r *flowcontrolv1.LimitResponse) field.Error
 	return f.Errs
 }
 
-// priorityLevelConfigurationColumns is shown by its share, and how its queues are made.
+// priorityLevelConfigurationColumns shows the shares and the queues.
 var priorityLevelConfigurationColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

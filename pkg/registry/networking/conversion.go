@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert ingresses: v1 has the default backend and a backend's
-// service under other names than v1beta1 and extensions, which are the same.
+// conversions convert ingresses. The fields of the default backend and of a backend's service have other names in v1
+// than in v1beta1 and extensions. The latter two are the same.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(ingressFromV1beta1),

@@ -1,4 +1,4 @@
-// Package networking has the kinds of API group networking.k8s.io, which says how traffic reaches services.
+// Package networking has the kinds of API group networking.k8s.io, which direct traffic to services and pods.
 package networking
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is how traffic reaches pods and services.
+// Group has the kinds that direct traffic to services and pods.
 var Group = registry.Group{
 	Name: "networking.k8s.io",
 	Versions: []registry.Version{

@@ -90,7 +90,7 @@ func validateIngressUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	return f.Errs
 }
 
-// validateIngressStatusUpdate checks the addresses that a controller reports.
+// validateIngressStatusUpdate checks the addresses that a controller writes.
 func validateIngressStatusUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var stored []string
@@ -107,7 +107,7 @@ func validateIngressStatusUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	return f.Errs
 }
 
-// ingressLeniency is what an update may keep, as the old ingress has it already.
+// ingressLeniency has the invalid parts that an update may keep because the old ingress has them.
 type ingressLeniency struct{ secretNames, wildcards bool }
 
 func ingressSpec(spec *networkingv1.IngressSpec, lenient ingressLeniency) field.ErrorList {
@@ -221,7 +221,7 @@ func ingressBackend(path *field.Path, b *networkingv1.IngressBackend) field.Erro
 	return f.Errs
 }
 
-// ingressColumns is shown by the hosts it is for and where it is reached.
+// ingressColumns shows the hosts and the addresses.
 var ingressColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -246,8 +246,7 @@ var ingressColumns = printers.Of(
 		}
 	})
 
-// ingressHosts lists the first three hosts. What it says is more counts rules, those
-// without a host among them.
+// ingressHosts lists the first three hosts. The number of further ones counts rules, including those without a host.
 func ingressHosts(rules []networkingv1.IngressRule) string {
 	const most = 3
 	var hosts []string
@@ -262,7 +261,7 @@ func ingressHosts(rules []networkingv1.IngressRule) string {
 	return cmp.Or(strings.Join(hosts, ","), "*")
 }
 
-// ingressWarnings returns the warnings of an ingress, on create alone.
+// ingressWarnings returns the warnings of a new ingress.
 func ingressWarnings(_ context.Context, i, old *networkingv1.Ingress) []string {
 	_, annotated := i.Annotations["kubernetes.io/ingress.class"]
 	if old != nil || !annotated || i.Spec.IngressClassName != nil {

@@ -26,7 +26,7 @@ var ipAddressKind = registry.Kind{
 	},
 }
 
-// validateIPAddress checks a new address, of which the name is the address (KEP-1880).
+// validateIPAddress checks a new address, which is the name of the object (KEP-1880).
 func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(name string, _ bool) []string {
 		var msgs []string
@@ -59,8 +59,8 @@ func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
 	return f.Errs
 }
 
-// IPAddress has a cell more than it has columns: its age, which therefore isn't
-// shown. It is so in kube-apiserver.
+// ipAddressColumns has one cell more than columns, so that the cell with the age isn't shown. kube-apiserver has the
+// same mismatch.
 var ipAddressColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("ParentRef", printers.Doc(networkingv1.IPAddressSpec{}, "parentRef"))},
 	func(a *networkingv1.IPAddress) []any {

@@ -36,8 +36,8 @@ var networkPolicyKind = registry.Kind{
 	},
 }
 
-// defaultNetworkPolicy sets the defaults of a NetworkPolicy: it is about ingress, and
-// about egress if it has rules for that.
+// defaultNetworkPolicy sets the defaults of a NetworkPolicy. By default a policy is about ingress, and about egress if
+// it has egress rules.
 func defaultNetworkPolicy(p *networkingv1.NetworkPolicy) {
 	for i := range p.Spec.Ingress {
 		networkPolicyPorts(p.Spec.Ingress[i].Ports)
@@ -104,7 +104,7 @@ func validateNetworkPolicyUpdate(o, old *networkingv1.NetworkPolicy) field.Error
 	return f.Errs
 }
 
-// trafficRule is a rule of either direction.
+// trafficRule is a rule for ingress or egress.
 type trafficRule struct {
 	path      *field.Path
 	ports     []networkingv1.NetworkPolicyPort
@@ -222,7 +222,7 @@ func networkPolicyWarnings(_ context.Context, p, _ *networkingv1.NetworkPolicy) 
 	return l
 }
 
-// peerWarnings warns of the ranges of addresses of peers.
+// peerWarnings warns of the address ranges of peers.
 func peerWarnings(l *warnings.List, path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
 	for i, peer := range peers {
 		if peer.IPBlock == nil {

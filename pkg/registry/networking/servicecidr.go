@@ -34,7 +34,7 @@ func validateServiceCIDR(o *networkingv1.ServiceCIDR) field.ErrorList {
 	return f.Errs
 }
 
-// validateServiceCIDRUpdate checks a range that replaces another: a second family may be added.
+// validateServiceCIDRUpdate checks a range that replaces another. The update may add a second IP family.
 func validateServiceCIDRUpdate(o, old *networkingv1.ServiceCIDR) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("spec", "cidrs")

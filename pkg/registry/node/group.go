@@ -1,4 +1,4 @@
-// Package node has the kinds of API group node.k8s.io, which says how containers are run on nodes.
+// Package node has the kinds of API group node.k8s.io, which configure the runtimes of containers on nodes.
 package node
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is how containers are run on nodes.
+// Group has the runtimes of containers on nodes.
 var Group = registry.Group{
 	Name: "node.k8s.io",
 	Versions: []registry.Version{

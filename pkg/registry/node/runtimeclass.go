@@ -98,8 +98,7 @@ func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorLis
 	return f.Errs
 }
 
-// runtimeClassColumns is shown by its handler. The column has no description, in
-// kube-apiserver neither.
+// runtimeClassColumns shows the handler. The column has no description, as in kube-apiserver.
 var runtimeClassColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("Handler", ""), printers.AgeColumn},
 	func(c *nodev1.RuntimeClass) []any {

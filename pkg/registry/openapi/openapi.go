@@ -11,8 +11,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	return definitions
 }
 
-// Closure returns the definition of a type, by its model name, and of the types that it is made of.
-// It is empty for a name that there is none of.
+// Closure returns the definitions of a type, given by its model name, and of all types that it refers to. For an
+// unknown name the result is empty.
 func Closure(ref common.ReferenceCallback, name string) map[string]common.OpenAPIDefinition {
 	makers, closure := makers(), map[string]common.OpenAPIDefinition{}
 	var add func(name string)

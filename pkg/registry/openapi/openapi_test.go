@@ -11,8 +11,8 @@ import (
 
 func ref(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) }
 
-// TestDefinitionsAreClosed: a definition that refers to one outside of the set makes the whole of
-// /openapi/v2 and /openapi/v3 fail when a server builds it.
+// TestDefinitionsAreClosed checks that definitions refer only to definitions in the set. Otherwise /openapi/v2 and
+// /openapi/v3 as a whole fail when a server builds them.
 func TestDefinitionsAreClosed(t *testing.T) {
 	t.Parallel()
 	definitions := openapi.GetOpenAPIDefinitions(ref)

@@ -1,6 +1,6 @@
-// Package podspec reads the specs of pods: their containers of all types, the objects that they refer to,
-// the resources and the quality of service that they ask for. It judges and changes nothing. Who is to
-// change or refuse a spec wants package defaults or validation, or an admission plugin.
+// Package podspec reads the specs of pods: containers of all types, the objects that they refer to, resources and the
+// quality of service. Don't use the package to check or change a spec: see packages validation and defaults, and
+// admission plugins.
 package podspec
 
 import (
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Containers yields the containers of all types, those for initialization first and ephemeral ones last,
-// each with its place below the spec's. They are the spec's own: what changes them changes it.
+// Containers yields the containers of all types with their paths in the spec, init containers first and ephemeral ones
+// last. Changing a container changes the spec.
 func Containers(spec *corev1.PodSpec, path *field.Path) iter.Seq2[*field.Path, *corev1.Container] {
 	return func(yield func(*field.Path, *corev1.Container) bool) {
 		for _, list := range []struct {

@@ -5,10 +5,10 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// computeResources are those that a quality of service is about.
+// computeResources are the resources that determine a quality of service.
 var computeResources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// QOSClass is the quality of service that a pod gets for its requests and limits, see
+// QOSClass returns the quality of service that follows from a pod's requests and limits, see
 // https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/.
 func QOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 	var all []corev1.ResourceRequirements
@@ -38,7 +38,7 @@ func QOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// addCompute adds the cpu and memory of list, and answers how many of them it has.
+// addCompute adds the cpu and memory of list, and returns how many of the two list has.
 func addCompute(sum, list corev1.ResourceList) int {
 	n := 0
 	for _, name := range computeResources {

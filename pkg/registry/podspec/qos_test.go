@@ -23,25 +23,25 @@ func TestQOSClass(t *testing.T) {
 		spec         corev1.PodSpec
 		want         corev1.PodQOSClass
 	}{{
-		name: "nothing", reason: "who asks for nothing gets what is left", want: corev1.PodQOSBestEffort,
+		name: "nothing", reason: "a pod without requests gets the remaining capacity", want: corev1.PodQOSBestEffort,
 		spec: corev1.PodSpec{Containers: []corev1.Container{{}}},
 	}, {
-		name: "zero", reason: "to ask for none is to ask for nothing", want: corev1.PodQOSBestEffort,
+		name: "zero", reason: "a request of zero equals no request", want: corev1.PodQOSBestEffort,
 		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("0", "")}}}},
 	}, {
-		name: "limits", reason: "every container has limits, and requests no less", want: corev1.PodQOSGuaranteed,
+		name: "limits", reason: "every container has limits, and requests as much", want: corev1.PodQOSGuaranteed,
 		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")}}}},
 	}, {
-		name: "init container", reason: "one without limits has no guarantee", want: corev1.PodQOSBurstable,
+		name: "init container", reason: "one container without limits takes the guarantee away", want: corev1.PodQOSBurstable,
 		spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{{}},
 			Containers:     []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")}}},
 		},
 	}, {
-		name: "lower requests", reason: "limits are more than what is sure", want: corev1.PodQOSBurstable,
+		name: "lower requests", reason: "limits exceed the requests", want: corev1.PodQOSBurstable,
 		spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi"), Limits: list("1", "1Gi")}}}},
 	}, {
-		name: "pod level", reason: "what the pod asks for as a whole counts alone (KEP-2837)", want: corev1.PodQOSGuaranteed,
+		name: "pod level", reason: "only resources of the pod as a whole count (KEP-2837)", want: corev1.PodQOSGuaranteed,
 		spec: corev1.PodSpec{
 			Resources:  &corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")},
 			Containers: []corev1.Container{{}},

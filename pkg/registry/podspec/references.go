@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Secrets yields the names of the secrets that a pod refers to, wherever it does.
+// Secrets yields the names of all secrets that a pod refers to.
 func Secrets(spec *corev1.PodSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, reference := range spec.ImagePullSecrets {
@@ -36,7 +36,7 @@ func Secrets(spec *corev1.PodSpec) iter.Seq[string] {
 	}
 }
 
-// ConfigMaps yields the names of the config maps that a pod refers to, wherever it does.
+// ConfigMaps yields the names of all config maps that a pod refers to.
 func ConfigMaps(spec *corev1.PodSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, container := range Containers(spec, nil) {
@@ -80,7 +80,7 @@ func projections(volume *corev1.VolumeSource) []corev1.VolumeProjection {
 	return volume.Projected.Sources
 }
 
-// volumeSecrets returns the names of the secrets that a volume is made of or opened with.
+// volumeSecrets returns the names of the secrets that a volume refers to.
 func volumeSecrets(volume *corev1.VolumeSource) []string {
 	var names []string
 	add := func(reference *corev1.LocalObjectReference) {

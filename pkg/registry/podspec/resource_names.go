@@ -12,7 +12,7 @@ func IsNativeResource(name corev1.ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// IsExtendedResource tells whether the resource is one that a node can advertise and a quota can count, see
+// IsExtendedResource tells whether nodes can advertise the resource and quotas can count it, see
 // https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/.
 func IsExtendedResource(name corev1.ResourceName) bool {
 	return !IsNativeResource(name) && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&

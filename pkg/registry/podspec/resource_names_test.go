@@ -14,10 +14,10 @@ func TestResourceNames(t *testing.T) {
 		native, extended bool
 	}{
 		{name: "cpu", reason: "names without a domain are native", native: true},
-		{name: "alpha.kubernetes.io/gpu", reason: "the domain is Kubernetes' own", native: true},
-		{name: "example.com/gpu", reason: "somebody else's domain", extended: true},
-		{name: "requests.example.com/gpu", reason: "that is a quota's name for it"},
-		{name: "example.com/not qualified", reason: "that is no name at all"},
+		{name: "alpha.kubernetes.io/gpu", reason: "the domain belongs to Kubernetes", native: true},
+		{name: "example.com/gpu", reason: "the domain doesn't belong to Kubernetes", extended: true},
+		{name: "requests.example.com/gpu", reason: "only quotas use this prefix"},
+		{name: "example.com/not qualified", reason: "the name is malformed"},
 	}
 	for _, test := range tests {
 		t.Run(string(test.name), func(t *testing.T) {

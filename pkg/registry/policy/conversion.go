@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert budgets: an empty selector selects no pods in v1beta1 and
-// all pods in v1, so a label that no pod has says the one in the other version.
+// conversions convert budgets. An empty selector selects no pods in v1beta1 and all pods in v1. A requirement about a
+// label that pods don't have expresses either meaning in the other version.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *policyv1beta1.PodDisruptionBudget, out *policyv1.PodDisruptionBudget) error {
@@ -38,7 +38,7 @@ func conversions() []conversion.Function {
 	}
 }
 
-// emptySelector is how one version says what an empty selector means in the other.
+// emptySelector expresses the meaning of one version's empty selector in the other version.
 func emptySelector(operator metav1.LabelSelectorOperator) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 		Key: emptySelectorLabel, Operator: operator,

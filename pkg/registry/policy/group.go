@@ -1,4 +1,4 @@
-// Package policy has the kinds of API group policy, which limits disruptions; evictions are created at pods/eviction.
+// Package policy has the kinds of API group policy, which limits disruptions. Evictions are created at pods/eviction.
 package policy
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group limits what may be disrupted; evictions are created at pods/eviction.
+// Group limits disruptions. Evictions are created at pods/eviction.
 var Group = registry.Group{
 	Name: "policy",
 	Versions: []registry.Version{

@@ -30,8 +30,7 @@ var podDisruptionBudgetKind = registry.Kind{
 	},
 }
 
-// defaultPodDisruptionBudget takes the label that stands for the empty selector of
-// policy/v1beta1 out of selectors that say more than that.
+// defaultPodDisruptionBudget removes emptySelectorLabel from selectors that have other requirements.
 func defaultPodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	s := b.Spec.Selector
 	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 1 && s.MatchExpressions[0].Operator == metav1.LabelSelectorOpExists {
@@ -40,8 +39,7 @@ func defaultPodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	dropEmptySelectorLabel(s)
 }
 
-// validatePodDisruptionBudget checks a new budget. Like the reference, it has no rule for the
-// name.
+// validatePodDisruptionBudget checks a new budget. As in the reference, every name is valid.
 func validatePodDisruptionBudget(o *policyv1.PodDisruptionBudget) field.ErrorList {
 	return budgetSpec(&o.Spec, metav1validation.LabelSelectorValidationOptions{})
 }
@@ -53,7 +51,7 @@ func validatePodDisruptionBudgetUpdate(o, old *policyv1.PodDisruptionBudget) fie
 	})
 }
 
-// validatePodDisruptionBudgetStatusUpdate checks what a controller reports.
+// validatePodDisruptionBudgetStatusUpdate checks the status that a controller writes.
 func validatePodDisruptionBudgetStatusUpdate(o, _ *policyv1.PodDisruptionBudget) field.ErrorList {
 	path := field.NewPath("status")
 	f := validation.Findings{Errs: metav1validation.ValidateConditions(o.Status.Conditions, path.Child("conditions"))}
@@ -81,7 +79,7 @@ func budgetSpec(spec *policyv1.PodDisruptionBudgetSpec, opts metav1validation.La
 	return f.Errs
 }
 
-// podDisruptionBudgetColumns is shown by what it demands, and what that allows now.
+// podDisruptionBudgetColumns shows the demands and the disruptions that are allowed now.
 var podDisruptionBudgetColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

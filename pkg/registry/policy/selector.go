@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// emptySelectorLabel stands in the selectors of PodDisruptionBudgets for what an
-// empty one means in the other version: nothing in policy/v1beta1, all in v1.
+// emptySelectorLabel is a label in the selectors of PodDisruptionBudgets. It stands for the empty selector of the other
+// version, which selects nothing in policy/v1beta1 and everything in policy/v1.
 const emptySelectorLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 // dropEmptySelectorLabel removes every requirement about emptySelectorLabel.

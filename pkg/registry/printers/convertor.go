@@ -11,10 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// TableConvertor shows objects and lists of the kind that p is for, and
-// objects of any other kind as Default shows them.
+// TableConvertor shows objects and lists of the kind of p. Objects of other kinds are shown by Default.
 func TableConvertor(p Printer) rest.TableConvertor {
-	// The request names the resource in the error of what has no metadata.
+	// The request names the resource in errors about objects without metadata.
 	fallback := rest.NewDefaultTableConvertor(schema.GroupResource{})
 	if p.Cells == nil {
 		return fallback
@@ -58,7 +57,7 @@ func (c convertor) ConvertToTable(ctx context.Context, obj, options runtime.Obje
 	return table, nil
 }
 
-// items are the objects of a list, in its order.
+// items returns the objects of a list, in order.
 func items(list runtime.Object) ([]runtime.Object, error) {
 	var objects []runtime.Object
 	err := meta.EachListItem(list, func(obj runtime.Object) error {
@@ -68,7 +67,7 @@ func items(list runtime.Object) ([]runtime.Object, error) {
 	return objects, err
 }
 
-// describe copies what a table says about itself from the list or object it shows.
+// describe copies the metadata of a table from the list or object that the table shows.
 func describe(table *metav1.Table, obj runtime.Object) {
 	if list, err := meta.ListAccessor(obj); err == nil {
 		table.ResourceVersion = list.GetResourceVersion()

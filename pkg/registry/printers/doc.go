@@ -1,6 +1,6 @@
-// Package printers shows objects as tables, as `kubectl get` asks for them (KEP-0515,
-// "application/json;as=Table"): the convertor, and the columns and cells that several kinds have.
+// Package printers shows objects as tables, which `kubectl get` asks for (KEP-0515, "application/json;as=Table"). The
+// package has the convertor, and the columns and cells that several kinds share.
 //
-// A kind that shows more than its name and its age has a Printer in its file. Custom
-// resources bring their columns in their definition, and k8s.io/apiextensions-apiserver shows them.
+// A kind that shows more than its name and its age has a Printer in its file. Don't use the package for custom
+// resources: their definitions have the columns, and k8s.io/apiextensions-apiserver shows them.
 package printers

@@ -15,20 +15,19 @@ import (
 // Printer says how a kind is shown as a table.
 type Printer struct {
 	Columns []metav1.TableColumnDefinition
-	// Cells returns the cells of one object, one for each column (wide ones
-	// included), and nil for an object of another kind.
+	// Cells returns the cells of one object, one for each column (wide ones included), or nil for an object of another
+	// kind.
 	Cells func(obj runtime.Object) []any
-	// Conditions, if set, are the conditions of an object's row.
+	// Conditions, if set, returns the conditions of an object's row.
 	Conditions func(obj runtime.Object) []metav1.TableRowCondition
 	// Compare, if set, orders the rows of a list.
 	Compare func(a, b runtime.Object) int
 }
 
-// Default shows the name of an object and when it was created. It is the zero Printer,
-// and what kinds without one of their own have.
+// Default shows the name and the age of an object. Default is the zero Printer, for kinds without their own.
 var Default = Printer{}
 
-// Of returns the printer of kind T.
+// Of returns the printer of kind T with the given columns and cells.
 func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	return Printer{
 		Columns: columns,
@@ -42,7 +41,7 @@ func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	}
 }
 
-// What stands for a value that isn't there.
+// These texts stand for missing values.
 const (
 	None    = "<none>"
 	Unset   = "<unset>"
@@ -52,7 +51,7 @@ const (
 // Column is a column of a table.
 type Column = metav1.TableColumnDefinition
 
-// Columns that many kinds have.
+// Many kinds have these columns.
 var (
 	NameColumn       = Column{Name: "Name", Type: "string", Format: "name", Description: Doc(metav1.ObjectMeta{}, "name")}
 	AgeColumn        = Text("Age", Doc(metav1.ObjectMeta{}, "creationTimestamp"))
@@ -75,18 +74,18 @@ func Boolean(name, description string) Column {
 	return Column{Name: name, Type: "boolean", Description: description}
 }
 
-// Wide makes a column one of those that only `-o wide` shows.
+// Wide makes a column appear only with `-o wide`.
 func Wide(c Column) Column {
 	c.Priority = 1
 	return c
 }
 
-// Doc is what the API says about a field.
+// Doc returns the API's description of a field.
 func Doc(t interface{ SwaggerDoc() map[string]string }, field string) string {
 	return t.SwaggerDoc()[field]
 }
 
-// Since is how long ago t was, in the way of people.
+// Since returns the time since t in a form for people.
 func Since(t metav1.Time) string {
 	if t.IsZero() {
 		return Unknown
@@ -94,7 +93,7 @@ func Since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// First lists the first few entries, and says how many there are besides.
+// First lists the first few entries, and gives the number of further ones.
 func First(limit int, entries []string, separator string) string {
 	if len(entries) <= limit {
 		return strings.Join(entries, separator)
@@ -121,7 +120,7 @@ func ContainerImages(containers []corev1.Container) string {
 	return Joined(containers, func(c *corev1.Container) string { return c.Image })
 }
 
-// Distinct sorts texts and leaves out empty and repeated ones.
+// Distinct sorts texts and removes empty and repeated ones.
 func Distinct(texts []string) []string {
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	slices.Sort(texts)

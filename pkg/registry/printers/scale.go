@@ -5,8 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Scale is shown as how many there should be, and are. It is what the scale
-// subresources of workloads answer with.
+// Scale shows the desired and the present number of replicas. The scale subresources of workloads use it.
 var Scale = Of(
 	[]Column{
 		Text("Name", Doc(metav1.ObjectMeta{}, "name")),
