@@ -39,7 +39,7 @@ func ofVersion(ctx context.Context, cache, version string) (string, error) {
 			install.Env = append(os.Environ(), "GOBIN="+to, "GOFLAGS=", "GOWORK=off", "GOOS=", "GOARCH=")
 			return install
 		},
-		advice: fmt.Sprintf("it needs the go command, and the network or a filled module cache; else set $%s to a miniapi of version %s", Variable, version),
+		advice: fmt.Sprintf("it needs the go command and the network; else set $%s to a miniapi of version %s", Variable, version),
 	}
 	return program, locked(ctx, folder, func() error {
 		if isFile(program) {

@@ -134,7 +134,7 @@ func TestFailedBuild(t *testing.T) {
 	fakeGo(t, `echo "dial tcp: no route" >&2; exit 1`)
 	cache := t.TempDir()
 	_, err := ofVersion(t.Context(), cache, "v1.2.3")
-	for _, want := range []string{"building miniapi v1.2.3", "dial tcp: no route", "the network or a filled module cache", "set $MINIAPI"} {
+	for _, want := range []string{"building miniapi v1.2.3", "dial tcp: no route", "the go command and the network", "set $MINIAPI"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
