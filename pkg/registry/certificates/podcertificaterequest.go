@@ -99,7 +99,7 @@ func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest)
 		validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
 		objectUID(spec.Child("nodeUID"), s.NodeUID),
 		certificateSeconds(spec.Child("maxExpirationSeconds"), s))
-	if s.MaxExpirationSeconds != nil { // decoding sets a default, so the field is missing only in an object that was not decoded
+	if s.MaxExpirationSeconds != nil { // nil only in an object that was never decoded
 		f.Merge(podKey(spec, s))
 	}
 	return f.Errs

@@ -1,14 +1,11 @@
-// Package defaults sets what kinds of several groups leave out alike: the defaults of pods'
-// specs, volumes and claims, and helpers to set a field that is not set. The values are
-// kube-apiserver's.
+// Package defaults sets the defaults that kinds of several groups share: those of pods' specs, volumes and claims. It
+// also has helpers for fields that aren't set. The values are kube-apiserver's.
 //
-// The defaults of a kind are in the kind's file, one function a version, and the row names
-// them. The types of k8s.io/api come without defaulting functions, and they are also
-// miniapi's hub types. That is why some functions do a little more than
-// defaulting: where kube-apiserver's conversion to its internal types changes an
-// object (stringData becomes data, serviceAccount follows serviceAccountName),
-// the function of the kind does it. Setting defaults twice changes nothing.
+// The defaults of a kind are in the kind's file, with one function for each version. The row of the kind lists the
+// functions. Some of them also do the work of kube-apiserver's conversions to internal types, which miniapi doesn't
+// have: stringData becomes data, and serviceAccount gets the value of serviceAccountName. Setting defaults twice
+// changes nothing.
 //
-// Values that depend on more than the object are set elsewhere: addresses and ports are
-// allocated, and admission sets storage classes, priorities and tolerations.
+// Don't use the package for values that depend on other objects. Services get addresses and ports from allocators.
+// Admission plugins set storage classes, priorities and tolerations.
 package defaults

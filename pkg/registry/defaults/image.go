@@ -8,9 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// imagePullPolicy is Always for an image without tag and digest, or with the tag
-// "latest", and IfNotPresent for every other, including references that can't be
-// parsed.
+// imagePullPolicy returns Always for an image with the tag "latest", or with neither tag nor digest. For other images,
+// and for references that can't be parsed, imagePullPolicy returns IfNotPresent.
 func imagePullPolicy(policy *corev1.PullPolicy, image string) {
 	if *policy != "" {
 		return
@@ -21,12 +20,12 @@ func imagePullPolicy(policy *corev1.PullPolicy, image string) {
 	}
 }
 
-// maxNameLength is the length of an image's name, without tag and digest, with
-// the domain that is added when there is none.
+// maxNameLength is the longest name of an image, without tag and digest, and with the domain that is added if the name
+// has none.
 const maxNameLength = 255
 
-// imageReference has the grammar of github.com/distribution/reference: name, tag,
-// digest algorithm and digest are captured.
+// imageReference has the grammar of github.com/distribution/reference. Its groups are the name, the tag, the algorithm
+// and the digest.
 var imageReference = sync.OnceValue(func() *regexp.Regexp {
 	const (
 		label     = `[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?`
@@ -38,13 +37,13 @@ var imageReference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^((?:` + domain + `/)?` + component + `(?:/` + component + `)*)(?::(` + tag + `))?(?:@` + digest + `)?$`)
 })
 
-// identifier is the form of an image ID, which is not taken as a name.
+// identifier is the form of an image ID. An image can't have such a name.
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-f0-9]{64}$`) })
 
-// digestLengths are the lengths in hex of the digests that are known.
+// digestLengths are the lengths, in hex, of the digests of known algorithms.
 var digestLengths = map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
 
-// isLatest says whether a reference means the latest image of a repository.
+// isLatest tells whether a reference means the latest image of a repository.
 func isLatest(image string) bool {
 	if identifier().MatchString(image) {
 		return false
@@ -67,8 +66,8 @@ func isLatest(image string) bool {
 	return tag == "latest" && len(digest) == digestLengths[algorithm] && digest == strings.ToLower(digest)
 }
 
-// hasDomain says whether the first component of an image's name is a registry: it
-// has a dot, a port or an upper-case letter, or it is "localhost".
+// hasDomain tells whether the first component of an image's name is a registry: it has a dot, a port or an upper-case
+// letter, or is "localhost".
 func hasDomain(image string) bool {
 	first, _, found := strings.Cut(image, "/")
 	return found && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first)

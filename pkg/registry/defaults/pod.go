@@ -10,7 +10,7 @@ func PodTemplateSpec(t *corev1.PodTemplateSpec) {
 	PodSpec(&t.Spec)
 }
 
-// PodSpec sets the defaults of a pod's spec, or of that of a template of pods.
+// PodSpec sets the defaults of the spec of a pod or of a pod template.
 func PodSpec(s *corev1.PodSpec) {
 	Zero(&s.DNSPolicy, corev1.DNSClusterFirst)
 	Zero(&s.RestartPolicy, corev1.RestartPolicyAlways)
@@ -18,7 +18,7 @@ func PodSpec(s *corev1.PodSpec) {
 	Pointer(&s.SecurityContext, corev1.PodSecurityContext{})
 	Pointer(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
 
-	// serviceAccount is the old name of serviceAccountName, which it follows.
+	// serviceAccount is the old name of serviceAccountName, and always has its value.
 	Zero(&s.ServiceAccountName, s.DeprecatedServiceAccount)
 	s.DeprecatedServiceAccount = s.ServiceAccountName
 
@@ -95,7 +95,7 @@ func fieldRef(r *corev1.ObjectFieldSelector) {
 	}
 }
 
-// DropInitContainerAnnotations removes what Kubernetes 1.5 kept init containers in.
+// DropInitContainerAnnotations removes the annotations in which Kubernetes 1.5 stored init containers.
 func DropInitContainerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		"pod.beta.kubernetes.io/init-containers",

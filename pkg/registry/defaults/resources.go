@@ -5,11 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ResourceList rounds quantities up to a thousandth, the finest that the API keeps.
+// ResourceList rounds quantities up to a thousandth, the smallest unit of the API.
 func ResourceList(list corev1.ResourceList) {
 	for name, quantity := range list {
 		if quantity.RoundUp(resource.Milli) {
-			continue // was exact
+			continue // the quantity was exact
 		}
 		list[name] = quantity
 	}
@@ -20,7 +20,7 @@ func resourceRequirements(r *corev1.ResourceRequirements) {
 	ResourceList(r.Requests)
 }
 
-// AddMissing copies to a list what another has and accept takes.
+// AddMissing copies the accepted resources of another list to a list that lacks them.
 func AddMissing(to, from corev1.ResourceList, accept func(corev1.ResourceName) bool) {
 	for name, quantity := range from {
 		if _, found := to[name]; !found && accept(name) {

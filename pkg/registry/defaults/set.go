@@ -1,6 +1,6 @@
 package defaults
 
-// Pointer sets *field to point to value, unless it points to one already.
+// Pointer sets *field to a pointer to value, unless *field is set.
 func Pointer[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
@@ -15,9 +15,8 @@ func Zero[T comparable](field *T, value T) {
 	}
 }
 
-// LabelsOf gives an object without labels those of its pod template. They share
-// one map, as they do in kube-apiserver: a label that is then added to the
-// template of a Job shows on the Job too.
+// LabelsOf gives an object without labels those of its pod template. The two share one map, as in kube-apiserver.
+// Therefore a label that is later added to the template of a Job is also a label of the Job.
 func LabelsOf(template map[string]string, object *map[string]string) {
 	if template != nil && len(*object) == 0 {
 		*object = template

@@ -260,7 +260,7 @@ func ordered[T any](p printers.Printer, compare func(a, b *T) int) printers.Prin
 	return p
 }
 
-// dangling tells whether the schema's priority level is missing, or unknown.
+// dangling returns the status of the condition Dangling, or "?" if the condition is missing.
 func dangling(f *flowcontrolv1.FlowSchema) string {
 	for _, condition := range f.Status.Conditions {
 		if condition.Type == flowcontrolv1.FlowSchemaConditionDangling {

@@ -57,7 +57,7 @@ func validateClusterRoleBindingUpdate(o, old *rbacv1.ClusterRoleBinding) field.E
 	return f.Errs
 }
 
-// clusterRoleBindingColumns is shown like RoleBinding.
+// clusterRoleBindingColumns shows the same as roleBindingColumns.
 var clusterRoleBindingColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

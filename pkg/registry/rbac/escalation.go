@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// guarded refuses roles and bindings that grant more than their author holds.
+// guarded adds a check to hooks: a role or a binding must not grant more than its author has.
 type guarded struct {
 	*registry.Storage
 	escalation registry.Escalation
@@ -35,7 +35,7 @@ func (g *guarded) Create(ctx context.Context, obj runtime.Object, validate rest.
 func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	checked := rest.WrapUpdatedObjectInfo(objInfo, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
-		// An update that creates is given an empty old object.
+		// The old object of an update that creates is empty.
 		if registry.MetaOf(old).GetUID() == "" {
 			old = nil
 		}

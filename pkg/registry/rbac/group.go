@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is who may do what.
+// Group grants permissions.
 var Group = registry.Group{
 	Name: "rbac.authorization.k8s.io",
 	Versions: []registry.Version{

@@ -21,7 +21,7 @@ var roleKind = registry.Kind{
 	},
 }
 
-// validateRole checks a new role. Its name need not be a DNS name.
+// validateRole checks a new role. Its name doesn't have to be a DNS name.
 func validateRole(o *rbacv1.Role) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, validation.PathSegmentName)
 	f.Merge(policyRules(o.Rules, validation.Namespaced))

@@ -58,7 +58,7 @@ func validateRoleBindingUpdate(o, old *rbacv1.RoleBinding) field.ErrorList {
 	return f.Errs
 }
 
-// roleBindingColumns is shown by its role and, if wide, by who has it.
+// roleBindingColumns shows the role and, if wide, the subjects.
 var roleBindingColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -19,8 +19,8 @@ func defaultSubjects(list []rbacv1.Subject) {
 	}
 }
 
-// subjectGroup is the group of a subject that doesn't say: users and groups belong
-// to RBAC itself, service accounts to the core.
+// subjectGroup returns the default group of a subject. Users and groups belong to the group of RBAC, and service
+// accounts to the core group.
 func subjectGroup(kind string, group *string) {
 	if kind == rbacv1.UserKind || kind == rbacv1.GroupKind {
 		defaults.Zero(group, rbacv1.GroupName)

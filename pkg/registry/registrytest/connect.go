@@ -27,7 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Known is a rest.Getter of the pods, services, endpoints or nodes in it, by name.
+// Known is a rest.Getter of pods, services, endpoints or nodes by name.
 type Known map[string]runtime.Object
 
 // Get implements rest.Getter.
@@ -60,7 +60,7 @@ func (s KnownSlices) ConvertToTable(context.Context, runtime.Object, runtime.Obj
 	return nil, errors.New("not a table")
 }
 
-// PodOnNode has containers of the given names, and is on node "n".
+// PodOnNode returns a pod on node "n" with containers of the given names.
 func PodOnNode(name string, containers ...string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Spec: corev1.PodSpec{NodeName: "n"}}
 	for _, c := range containers {
@@ -69,7 +69,7 @@ func PodOnNode(name string, containers ...string) *corev1.Pod {
 	return p
 }
 
-// KubeletOf is the kubelet of node "n" that a handler stands for, and the nodes.
+// KubeletOf returns the kubelet of node "n", for which the handler answers, and the nodes.
 func KubeletOf(t *testing.T, h http.HandlerFunc) (registry.Kubelet, rest.Getter) {
 	t.Helper()
 	server := httptest.NewTLSServer(h)
@@ -82,7 +82,7 @@ func KubeletOf(t *testing.T, h http.HandlerFunc) (registry.Kubelet, rest.Getter)
 	return registry.Kubelet{Transport: server.Client().Transport, AddressTypes: []string{"InternalIP", "Hostname"}}, Known{"n": node}
 }
 
-// Address is the host and the port of a server.
+// Address returns the host and the port of a server.
 func Address(t *testing.T, server *httptest.Server) (host string, port int32) {
 	t.Helper()
 	u, err := url.Parse(server.URL)
@@ -96,8 +96,7 @@ func Address(t *testing.T, server *httptest.Server) (host string, port int32) {
 	return u.Hostname(), int32(n)
 }
 
-// Connected serves a connect subresource, at /NAME/PATH, as the API server does once a
-// request is admitted.
+// Connected serves a connect subresource at /NAME/PATH. The handler does the work of the API server after admission.
 func Connected(t *testing.T, r rest.Connecter) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -146,7 +145,7 @@ func (a statusText) Error(err error) {
 	http.Error(a.w, err.Error(), code)
 }
 
-// Respond is what a request gets: the status code and the body.
+// Respond returns the status code and the body of the response to a request.
 func Respond(t *testing.T, method, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -165,7 +164,7 @@ func Respond(t *testing.T, method, url string) string {
 	return strconv.Itoa(res.StatusCode) + " " + strings.TrimSpace(string(body))
 }
 
-// ClosedPort is a port of this machine on which nothing listens.
+// ClosedPort returns a port of this machine on which no server listens.
 func ClosedPort(t *testing.T) int32 {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

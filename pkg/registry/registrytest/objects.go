@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ClusterStored is Stored for objects of cluster-scoped kinds.
+// ClusterStored does the same as Stored for objects of cluster-scoped kinds.
 func ClusterStored(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, ResourceVersion: "1"}
 }
@@ -27,17 +27,17 @@ func WantErrors(t *testing.T, reason string, errs field.ErrorList, want ...strin
 	}
 }
 
-// Stored is the metadata of a stored object.
+// Stored returns the metadata of a stored object.
 func Stored(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: "default", ResourceVersion: "1"}
 }
 
-// ValidPodSpec is the least that a pod needs before defaulting.
+// ValidPodSpec returns the smallest valid spec of a pod before defaulting.
 func ValidPodSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}
 }
 
-// Quantities are resources and their quantities by turns.
+// Quantities returns a list of resources. The arguments are resources and quantities by turns.
 func Quantities(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -1,5 +1,5 @@
-// Package registrytest has what tests of several groups need: the rows of a table on an etcd of their own,
-// comparisons, and parts of objects. Tests of what a server makes of the rows start one with package miniapitest.
+// Package registrytest has helpers for tests of several groups: the rows of a table on a separate etcd, comparisons,
+// and parts of objects. Don't use the package to test a server: package miniapitest starts one.
 package registrytest
 
 import (
@@ -22,14 +22,14 @@ import (
 // Stores are the storages of a table's rows.
 type Stores struct {
 	*registry.Stores
-	// Context is that of requests in namespace "ns".
+	// Context is the context of requests in namespace "ns".
 	Context context.Context
 
 	t     *testing.T
 	table *registry.Table
 }
 
-// Start starts an etcd, which servers may share. It ends with the test.
+// Start starts an etcd, which several servers may share. The etcd ends with the test.
 func Start(t *testing.T) *storage.Member {
 	t.Helper()
 	member, err := storage.Start(t.Context(), storage.Options{})
@@ -44,14 +44,14 @@ func Start(t *testing.T) *storage.Member {
 	return member
 }
 
-// New returns the storages of a table's rows on an etcd of their own.
+// New returns the storages of a table's rows on a separate etcd.
 func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
 	return On(t, Start(t), table, deps)
 }
 
-// On returns the storages of a table's rows on an etcd. Where objects are
-// kept and what becomes of writes is added to deps.
+// On returns the storages of a table's rows on an etcd. The function sets the fields of deps about storage and about
+// writes.
 func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
 	deps.RESTOptions = RESTOptions(member, table)
@@ -61,12 +61,12 @@ func On(t *testing.T, member *storage.Member, table *registry.Table, deps regist
 	return Stores{Stores: stores, Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table}
 }
 
-// RESTOptions says how the rows of a table are stored in an etcd: without watch caches.
+// RESTOptions returns the storage options of a table's rows on an etcd, without watch caches.
 func RESTOptions(member *storage.Member, table *registry.Table) generic.RESTOptionsGetter {
 	return member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec(table))))
 }
 
-// codec is a codec of a table's storage, which writes the preferred version of each kind as JSON.
+// codec returns a codec of a table's storage, which writes the preferred version of each kind as JSON.
 func codec(table *registry.Table) runtime.Codec {
 	serializer := table.Serializer()
 	json, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
@@ -74,7 +74,7 @@ func codec(table *registry.Table) runtime.Codec {
 		serializer.DecoderToVersion(json.Serializer, runtime.InternalGroupVersioner))
 }
 
-// uncached is a getter of options for stores without a watch cache.
+// uncached returns options for stores without a watch cache.
 type uncached storagebackend.Config
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -86,7 +86,7 @@ func (u uncached) GetRESTOptions(resource schema.GroupResource, _ runtime.Object
 	}, nil
 }
 
-// Store is the store of a row.
+// Store returns the store of a row.
 func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
 	s.t.Helper()
 	store, err := s.Of(resource)
@@ -96,7 +96,7 @@ func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
 	return store
 }
 
-// Storage is what serves a row, or at a path such as "pods/eviction" a subresource of it.
+// Storage returns the storage of a row or of a subresource, given by a path such as "pods/eviction".
 func (s Stores) Storage(resource schema.GroupResource, path string) rest.Storage {
 	s.t.Helper()
 	served, err := s.Served(resource)
@@ -109,7 +109,7 @@ func (s Stores) Storage(resource schema.GroupResource, path string) rest.Storage
 	return served[path]
 }
 
-// Put creates an object with its defaults, and sets its status if its kind has one.
+// Put creates an object with its defaults, and sets its status if the kind has one.
 func (s Stores) Put(resource schema.GroupResource, obj runtime.Object) runtime.Object {
 	s.t.Helper()
 	status := obj.DeepCopyObject()

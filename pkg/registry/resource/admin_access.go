@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// requestedAdminAccess is where administrative access is asked for first, or nil.
+// requestedAdminAccess returns the first path where a claim requests administrative access, or nil.
 func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
 	for i, r := range requests {
 		if r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false) {
@@ -22,8 +22,8 @@ func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
 	return nil
 }
 
-// allowAdminAccess refuses administrative access, at the path where there is some, in
-// namespaces that aren't labelled for it (KEP-5018).
+// allowAdminAccess refuses administrative access at the given path, unless the namespace has the label that allows it
+// (KEP-5018).
 func allowAdminAccess(ctx context.Context, deps registry.Dependencies, namespace string, path *field.Path) field.ErrorList {
 	if path == nil {
 		return nil

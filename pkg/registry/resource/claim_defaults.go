@@ -10,7 +10,7 @@ import (
 func deviceClaimV1beta1(c *resourcev1beta1.DeviceClaim) {
 	for i := range c.Requests {
 		request := &c.Requests[i]
-		// A request without a class has alternatives, and no count of its own.
+		// A request without a class has alternatives. The count belongs to these.
 		if request.DeviceClassName != "" {
 			deviceCount(&request.AllocationMode, &request.Count)
 		}
@@ -43,7 +43,7 @@ func deviceClaim(c *resourcev1.DeviceClaim) {
 	}
 }
 
-// deviceCount asks for one device where nothing else is asked for.
+// deviceCount makes one device the default of a request.
 func deviceCount[Mode ~string](mode *Mode, count *int64) {
 	exact := Mode(resourcev1.DeviceAllocationModeExactCount)
 	defaults.Zero(mode, exact)
@@ -58,7 +58,7 @@ func tolerations(list []resourcev1.DeviceToleration) {
 	}
 }
 
-// ofRequests are fields of the requests of a claim for devices, whose spec is at a path.
+// ofRequests returns the paths of a field of a claim's requests, both single ones and alternatives.
 func ofRequests(spec, path string) []string {
 	return []string{spec + ".Devices.Requests.Exactly." + path, spec + ".Devices.Requests.FirstAvailable." + path}
 }

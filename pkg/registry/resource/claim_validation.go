@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// claimRequests are the requests of a claim, with their alternatives.
+// claimRequests are the requests of a claim with their alternatives.
 type claimRequests map[string]sets.Set[string]
 
 func requestNames(requests []resourcev1.DeviceRequest) claimRequests {
@@ -160,7 +160,7 @@ func deviceConfiguration(path *field.Path, c *resourcev1.DeviceConfiguration) fi
 	return f.Errs
 }
 
-// rawObject checks what only a driver understands.
+// rawObject checks parameters that only a driver understands.
 func rawObject(path *field.Path, raw []byte, most int) field.ErrorList {
 	if len(raw) == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert what v1beta1 has at another depth: a request's own
-// fields are under "exactly" in v1, and what is under a device's "basic" is not.
+// conversions convert fields that v1beta1 has at another depth. The fields of a single request are under "exactly" only
+// in v1. The fields of a device are under "basic" only in v1beta1.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *resourcev1beta1.ResourceClaim, out *resourcev1.ResourceClaim) error {
@@ -58,8 +58,7 @@ func requestsFromV1beta1(in []resourcev1beta1.DeviceRequest, out []resourcev1.De
 	return nil
 }
 
-// hasOwnFields says whether a request asks for something itself, rather than by
-// its alternatives.
+// hasOwnFields tells whether a request is a single one, without alternatives.
 func hasOwnFields(r *resourcev1beta1.DeviceRequest) bool {
 	return r.DeviceClassName != "" || r.Selectors != nil || r.AllocationMode != "" || r.Count != 0 ||
 		r.AdminAccess != nil || r.Tolerations != nil || r.Capacity != nil || r.DerivedAttributes != nil

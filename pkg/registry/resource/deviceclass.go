@@ -40,7 +40,7 @@ func validateDeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
 	return f.Errs
 }
 
-// deviceClassSpec checks a class. Selectors that the old one has, all of them, are stored.
+// deviceClassSpec checks a class. If the selectors are those of the old class, they count as stored.
 func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)

@@ -13,14 +13,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// taintedNow says that a taint without time was added now, to the second.
+// taintedNow sets the time of a taint without one to now, in whole seconds.
 func taintedNow(added **metav1.Time) {
 	if *added == nil {
 		*added = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 	}
 }
 
-// deviceTaint checks a taint of devices, of one in its slice or of all that a rule selects.
+// deviceTaint checks a taint of a device or of a rule.
 func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
 	f := validation.Findings{Errs: metav1validation.ValidateLabelName(t.Key, path.Child("key"))}
 	if t.Value != "" {
@@ -50,7 +50,7 @@ func deviceName(path *field.Path, name string) field.ErrorList {
 	return validation.Required(utilvalidation.IsDNS1123Label, path, name)
 }
 
-// bindingConditions checks the types of conditions that binding waits for, or fails with (KEP-5007).
+// bindingConditions checks the types of conditions by which binding waits or fails (KEP-5007).
 func bindingConditions(path *field.Path, types []string) field.ErrorList {
 	f := validation.Findings{Errs: validation.Few(path, len(types), resourcev1.BindingConditionsMaxSize)}
 	for i, t := range types {

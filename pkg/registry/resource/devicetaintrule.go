@@ -68,8 +68,8 @@ func validateDeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
 	return f.Errs
 }
 
-// validateDeviceTaintRuleUpdate checks a rule that replaces another. An effect of a later
-// version may stay.
+// validateDeviceTaintRuleUpdate checks a rule that replaces another. An unknown effect that the old rule has stays
+// valid, because a newer server may have stored it.
 func validateDeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	spec := o.Spec
@@ -80,7 +80,7 @@ func validateDeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.Err
 	return f.Errs
 }
 
-// validateDeviceTaintRuleStatusUpdate checks what a controller says of the pods that have to go.
+// validateDeviceTaintRuleStatusUpdate checks the status that a controller writes.
 func validateDeviceTaintRuleStatusUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("status", "conditions")
@@ -108,8 +108,7 @@ func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
 	return f.Errs
 }
 
-// retaint says that a taint which has another effect now was added now, unless the
-// update says when (KEP-5055).
+// retaint sets the time of a taint to now if the update changes its effect and not its time (KEP-5055).
 func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
 	now, was := &r.Spec.Taint, &old.Spec.Taint
 	if now.Effect != was.Effect && now.TimeAdded.Equal(was.TimeAdded) {

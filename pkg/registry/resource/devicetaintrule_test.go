@@ -38,10 +38,10 @@ func TestDeviceTaintRule(t *testing.T) {
 			"spec.taint.effect: Required value",
 		},
 	}, {
-		name: "a node's effect", reason: "devices can't be preferred", errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil)),
+		name: "a node's effect", reason: "devices have no preferences for pods", errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "PreferNoSchedule"}, nil)),
 		want: []string{`spec.taint.effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule", "None"`},
 	}, {
-		name: "selector", reason: "each criterion that is there is a name",
+		name: "selector", reason: "each given criterion is a name",
 		errs: validateDeviceTaintRule(taintRule(resourcev1.DeviceTaint{Key: "k", Effect: "None"},
 			&resourcev1.DeviceTaintSelector{Driver: ptr.To(""), Pool: ptr.To(""), Device: ptr.To("")})),
 		want: []string{
@@ -49,9 +49,9 @@ func TestDeviceTaintRule(t *testing.T) {
 			"spec.deviceSelector.pool: Required value", "spec.deviceSelector.device: Required value",
 		},
 	}, {
-		name: "kept effect", reason: "a later version may have written it", errs: validateDeviceTaintRuleUpdate(taintRule(unknown, nil), taintRule(unknown, nil)),
+		name: "kept effect", reason: "a newer server may have written the effect", errs: validateDeviceTaintRuleUpdate(taintRule(unknown, nil), taintRule(unknown, nil)),
 	}, {
-		name: "too many conditions", reason: "a status is no log", errs: validateDeviceTaintRuleStatusUpdate(tooMany, taintRule(unknown, nil)),
+		name: "too many conditions", reason: "the number of conditions is limited", errs: validateDeviceTaintRuleStatusUpdate(tooMany, taintRule(unknown, nil)),
 		want: []string{"status.conditions: Too many: 9: must have at most 8 items"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {

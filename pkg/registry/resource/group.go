@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is dynamic resource allocation.
+// Group has the kinds of dynamic resource allocation.
 var Group = registry.Group{
 	Name: "resource.k8s.io",
 	Versions: []registry.Version{

@@ -96,8 +96,7 @@ func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceClaimUpdate checks a claim that replaces another: what it asks for never
-// changes.
+// validateResourceClaimUpdate checks a claim that replaces another. The spec of a claim never changes.
 func validateResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
@@ -107,10 +106,10 @@ func validateResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorLi
 	return f.Errs
 }
 
-// maxAllocationConfig is that of the claim and that of the class.
+// maxAllocationConfig is the sum of the limits of the claim and of the class.
 const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
 
-// validateResourceClaimStatusUpdate checks who allocates, reserves and reports devices.
+// validateResourceClaimStatusUpdate checks the allocation, the reservations and the reported devices.
 func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("status")
@@ -170,7 +169,7 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 	return f.Errs
 }
 
-// allocatedTolerations checks the form of what a request tolerated.
+// allocatedTolerations checks the tolerations that an allocation copies from a request.
 func allocatedTolerations(path *field.Path, tolerations []resourcev1.DeviceToleration) field.ErrorList {
 	var f validation.Findings
 	for i, t := range tolerations {
@@ -186,14 +185,13 @@ func allocatedTolerations(path *field.Path, tolerations []resourcev1.DeviceToler
 	return f.Errs
 }
 
-// The longest names and addresses of network interfaces that are reported.
+// These are the longest names and addresses of network interfaces in a status.
 const (
 	maxInterfaceName   = 256
 	maxHardwareAddress = 128
 )
 
-// reportedDevices checks what drivers report of a claim's devices, which are those that are allocated
-// (KEP-4817).
+// reportedDevices checks the devices that drivers report. They must be allocated to the claim (KEP-4817).
 func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) field.ErrorList {
 	allocated := sets.New[string]()
 	if status.Allocation != nil {
@@ -225,7 +223,7 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 	return f.Errs
 }
 
-// deviceID tells the devices, and the shares of devices, of a claim apart.
+// deviceID identifies a device, or a share of a device, in a claim.
 func deviceID[Share ~string](driver, pool, device string, share *Share) string {
 	id := driver + "/" + pool + "/" + device
 	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")
@@ -246,15 +244,15 @@ func reportedNetwork(path *field.Path, n *resourcev1.NetworkDeviceData) field.Er
 	return f.Errs
 }
 
-// mayChangeClaim refuses a change of an allocation, and of the status of allocated devices, by
-// a user who may write the claim's status but not that part of it, see
-// https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/.
-// A driver is permitted in the claim's namespace; a scheduler must be permitted in all of them.
+// mayChangeClaim refuses a change of the allocation or of the devices' status by a user without a permission for that
+// part, even if the user may write the claim's status. See
+// https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/. A driver needs a
+// permission in the claim's namespace. A scheduler needs one in all namespaces.
 func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
 	binds := !apiequality.Semantic.DeepEqual(c.Status.Allocation, old.Status.Allocation) ||
 		!apiequality.Semantic.DeepEqual(c.Status.ReservedFor, old.Status.ReservedFor)
 	var drivers []string
-	if c.Status.Allocation != nil { // a deallocation takes the status of the devices along
+	if c.Status.Allocation != nil { // a deallocation removes the status of the devices too
 		drivers = driversWithChanges(c, old)
 	}
 	if !binds && len(drivers) == 0 {
@@ -291,7 +289,7 @@ func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *res
 	return errs
 }
 
-// driversWithChanges are the drivers of which the update changes the status of a device, sorted.
+// driversWithChanges returns the drivers whose devices get another status in the update, sorted.
 func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
 	type share struct {
 		driverDevice
@@ -316,8 +314,7 @@ func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
 	return sets.List(drivers)
 }
 
-// onAllocatedNode says whether the user is a service account whose token is bound to the one
-// node that the claim's devices are on.
+// onAllocatedNode tells whether the user is a service account whose token is bound to the node of the claim's devices.
 func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
 	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err != nil {
 		return false
@@ -334,8 +331,8 @@ func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
 	return r.Key == metav1.ObjectNameField && r.Operator == corev1.NodeSelectorOpIn && slices.Equal(r.Values, node)
 }
 
-// permitted is nil if the request is allowed with one of the verbs, and else the refusal of
-// the first one.
+// permitted returns nil if the user may make the request with one of the verbs. Otherwise permitted returns the refusal
+// of the first verb.
 func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.AttributesRecord, verbs ...string) error {
 	var refusal error
 	for _, asked.Verb = range verbs {
@@ -364,7 +361,7 @@ var resourceClaimHooks = registry.HooksOf[*resourcev1.ResourceClaim]{
 	ValidateStatusUpdate:   validateResourceClaimStatusUpdate,
 	Authorize: func(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
 		if old != nil {
-			// The spec is immutable.
+			// The spec can't change.
 			return nil
 		}
 		return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
@@ -379,7 +376,7 @@ var resourceClaimHooks = registry.HooksOf[*resourcev1.ResourceClaim]{
 	AuthorizeFirst: true,
 }
 
-// allocatedAdminAccess is where administrative access is given first, or nil.
+// allocatedAdminAccess returns the first path where the allocation gives administrative access, or nil.
 func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
 	if c.Status.Allocation == nil {
 		return nil
@@ -392,8 +389,7 @@ func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
 	return nil
 }
 
-// dropDeallocatedDevices drops the status of devices that were allocated and no
-// longer are (KEP-4817).
+// dropDeallocatedDevices drops the status of devices that the update deallocates (KEP-4817).
 func dropDeallocatedDevices(_ context.Context, c, old *resourcev1.ResourceClaim) {
 	was, is := allocatedDevices(old), allocatedDevices(c)
 	c.Status.Devices = slices.DeleteFunc(c.Status.Devices, func(s resourcev1.AllocatedDeviceStatus) bool {
@@ -405,7 +401,7 @@ func dropDeallocatedDevices(_ context.Context, c, old *resourcev1.ResourceClaim)
 	}
 }
 
-// driverDevice is what names a device in a claim.
+// driverDevice identifies a device in a claim.
 type driverDevice struct{ driver, pool, name string }
 
 func allocatedDevices(c *resourcev1.ResourceClaim) map[driverDevice]bool {

@@ -16,12 +16,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// TestWhoChangesClaims checks that a claim is allocated by schedulers, and that a driver
-// speaks of its own devices alone, on its own node.
+// TestWhoChangesClaims checks that only schedulers allocate a claim, and that a driver reports only its own devices, on
+// its own node.
 func TestWhoChangesClaims(t *testing.T) {
 	t.Parallel()
 	const (
-		binding     = "update resourceclaims/binding" // of all claims in all namespaces
+		binding     = "update resourceclaims/binding" // for all claims in all namespaces
 		local       = "associated-node:update resourceclaims/driver ns/a.example.com"
 		anywhere    = "arbitrary-node:update resourceclaims/driver ns/a.example.com"
 		otherDriver = "arbitrary-node:update resourceclaims/driver ns/b.example.com"

@@ -89,8 +89,8 @@ func validateResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceSliceUpdate checks a slice that replaces another: whose devices they are never
-// changes.
+// validateResourceSliceUpdate checks a slice that replaces another. The driver, the pool and the node of a slice never
+// change.
 func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(sliceSpec(&o.Spec))
@@ -138,13 +138,13 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return f.Errs
 }
 
-// nodeFlag is a way to say which nodes can reach devices that is true or not given.
+// nodeFlag is a boolean field about the nodes that can reach devices. The field is true or missing.
 type nodeFlag struct {
 	name  string
 	value *bool
 }
 
-// sliceNodes checks that a slice says in one way which nodes can reach its devices.
+// sliceNodes checks that a slice gives the nodes that can reach its devices in exactly one way.
 func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	ways, errs := reachingNodes(path, spec.NodeName, spec.NodeSelector,
 		nodeFlag{"allNodes", spec.AllNodes}, nodeFlag{"perDeviceNodeSelection", spec.PerDeviceNodeSelection})
@@ -152,14 +152,14 @@ func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.Erro
 	return append(errs, oneWay(path, ways, need, need+", but multiple fields are set")...)
 }
 
-// deviceNodes checks that a device says in one way which nodes can reach it.
+// deviceNodes checks that a device gives the nodes that can reach it in exactly one way.
 func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
 	ways, errs := reachingNodes(path, d.NodeName, d.NodeSelector, nodeFlag{"allNodes", d.AllNodes})
 	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
 	return append(errs, oneWay(path, ways, need, need)...)
 }
 
-// reachingNodes checks what says which nodes can reach devices, and tells in which ways that is said.
+// reachingNodes checks the fields about the nodes that can reach devices, and returns the names of those that are set.
 func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector, flags ...nodeFlag) (ways []string, errs field.ErrorList) {
 	var f validation.Findings
 	if name != nil {
@@ -274,8 +274,7 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 	return f.Errs
 }
 
-// deviceQualifiedName checks a name that may have a domain. What has more than one slash
-// isn't looked at.
+// deviceQualifiedName checks a name with an optional domain. A name with several slashes gets no error here.
 func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "name required")}

@@ -12,12 +12,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// deviceFeatures are what expressions about devices may use: what is on by default.
+// deviceFeatures are the features that are on by default. Expressions about devices may use them.
 var deviceFeatures = devicecel.Features{EnableConsumableCapacity: true}
 
-// deviceSelectors checks the selectors of a class or a request, and compiles their
-// expressions as the scheduler will (KEP-4381). Stored ones may use what a newer version
-// of the server introduced.
+// deviceSelectors checks the selectors of a class or a request, and compiles their expressions like the scheduler
+// (KEP-4381). Stored expressions may use features of a newer server.
 func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector, stored bool) field.ErrorList {
 	f := validation.Findings{Errs: validation.Few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
 	for i, s := range selectors {

@@ -41,46 +41,46 @@ func TestDeviceSelectors(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "valid", reason: "a device has a driver, attributes and capacities, and says whether it is shared",
+			name: "valid", reason: "an expression can use driver, attributes, capacities and sharing of a device",
 			errs: validateDeviceClass(class(`device.driver == "d.e" && device.attributes["d.e"].model == "a"`,
 				`device.capacity["d.e"].memory.isGreaterThan(quantity("1Gi")) && device.allowMultipleAllocations`)),
 		},
 		{
-			name: "unknown name", reason: "what doesn't compile selects nothing, and its author is told at once",
+			name: "unknown name", reason: "an expression that doesn't compile selects nothing, and its author gets the error at once",
 			errs: validateDeviceClass(class("machine")),
 			want: []string{`spec.selectors[0].cel.expression: Invalid value: "machine": ` + unknown},
 		},
 		{
-			name: "not a decision", reason: "a device is selected or not", errs: validateResourceClaim(exactly("device.driver")),
+			name: "not a decision", reason: "an expression yields a boolean", errs: validateResourceClaim(exactly("device.driver")),
 			want: []string{`spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`},
 		},
 		{
-			name: "alternative that isn't a decision", reason: "so is one that another may stand in for", errs: validateResourceClaim(alternative),
+			name: "alternative that isn't a decision", reason: "an alternative has selectors too", errs: validateResourceClaim(alternative),
 			want: []string{`spec.devices.requests[0].firstAvailable[0].selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string`},
 		},
 		{
-			name: "too long", reason: "it would take long to compile",
+			name: "too long", reason: "compilation of a long expression takes long",
 			errs: validateDeviceClass(class(strings.Repeat("x", resourcev1.CELSelectorExpressionMaxLength+1))),
 			want: []string{"spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes"},
 		},
 		{
-			name: "too expensive", reason: "it is evaluated for each device of a cluster",
+			name: "too expensive", reason: "the scheduler evaluates the expression for each device of a cluster",
 			errs: validateDeviceClass(class(`device.attributes["d.e"].all(a, device.attributes["d.e"].all(b, device.attributes["d.e"].all(c, device.attributes["d.e"].all(d, a < b && c < d))))`)),
 			want: []string{"spec.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"},
 		},
 		{
-			name: "list attribute", reason: "a class may not begin to use what isn't on by default",
+			name: "list attribute", reason: "a new class can't use features that are off by default",
 			errs: validateDeviceClassUpdate(class(`device.attributes["d.e"].models.includes("a")`), class()),
 			want: []string{"spec.selectors[0].cel.expression: Invalid value: \"device.attributes[\\\"d.e\\\"].models.includes(\\\"a\\\")\": " +
 				"compilation failed: ERROR: <input>:1:41: undeclared reference to 'includes' (in container '')\n" +
 				" | device.attributes[\"d.e\"].models.includes(\"a\")\n | ........................................^"},
 		},
 		{
-			name: "stored list attribute", reason: "a class that has it can still be changed",
+			name: "stored list attribute", reason: "a class that already uses the feature can still change",
 			errs: validateDeviceClassUpdate(class(`device.attributes["d.e"].models.includes("a")`), class(`device.attributes["d.e"].models.includes("a")`)),
 		},
 		{
-			name: "stored list attribute of a claim", reason: "so can a claim, whose selectors never change",
+			name: "stored list attribute of a claim", reason: "a claim that already uses the feature can still change, since its selectors can't",
 			errs: validateResourceClaimUpdate(exactly(`device.attributes["d.e"].models.includes("a")`), exactly(`device.attributes["d.e"].models.includes("a")`)),
 		},
 	} {

@@ -1,4 +1,5 @@
-// Package scheduling has the kinds of API group scheduling.k8s.io, which says which pods are scheduled first, and which together.
+// Package scheduling has the kinds of API group scheduling.k8s.io, which determine the order in which pods are
+// scheduled, and the groups that are scheduled together.
 package scheduling
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is which pods go first, and which go together.
+// Group has the priorities and the groups of pods.
 var Group = registry.Group{
 	Name: "scheduling.k8s.io",
 	Versions: []registry.Version{

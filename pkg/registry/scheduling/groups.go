@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// deref is what an old object has in its place, if there is one.
+// deref returns the value of an old object's pointer, or the zero value.
 func deref[T any](old *T) (value T) {
 	if old != nil {
 		value = *old
@@ -23,7 +23,7 @@ func deref[T any](old *T) (value T) {
 	return value
 }
 
-// groupSpec checks what a group and a template of groups have in common.
+// groupSpec checks the fields that a group and a template of groups share.
 func groupSpec(path *field.Path, s, old *schedulingv1beta1.PodGroupSpec) field.ErrorList {
 	var f validation.Findings
 	update, was := old != nil, deref(old)
@@ -90,13 +90,13 @@ func groupClaims(path *field.Path, claims []schedulingv1beta1.PodGroupResourceCl
 	return f.Errs
 }
 
-// option is one of the fields of which exactly one is set.
+// option is a field of a union, in which exactly one field is set.
 type option struct {
 	name string
 	set  bool
 }
 
-// exactlyOne checks that one of two fields is set, in the words of the library's declarative validation.
+// exactlyOne checks that one of two fields is set. The error is that of the library's declarative validation.
 func exactlyOne(path *field.Path, a, b option) field.ErrorList {
 	switch {
 	case !a.set && !b.set:

@@ -30,8 +30,8 @@ var podGroupKind = registry.Kind{
 	},
 }
 
-// defaultPodGroupV1beta1 sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup:
-// its pods are disrupted one by one.
+// defaultPodGroupV1beta1 sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup. By default its pods can be
+// disrupted one by one.
 func defaultPodGroupV1beta1(g *schedulingv1beta1.PodGroup) {
 	defaults.Pointer(&g.Spec.DisruptionMode, schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}})
 }
@@ -43,15 +43,14 @@ func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	return f.Errs
 }
 
-// validatePodGroupUpdate checks a group that replaces another: the size of a gang alone may change.
+// validatePodGroupUpdate checks a group that replaces another. Only the size of a gang can change.
 func validatePodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(podGroupSpec(&o.Spec, &old.Spec))
 	return f.Errs
 }
 
-// validatePodGroupStatusUpdate checks what the scheduler says of a group, and which claims were
-// made for it.
+// validatePodGroupStatusUpdate checks the conditions and the claims in a group's status.
 func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	status := field.NewPath("status")

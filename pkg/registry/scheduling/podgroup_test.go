@@ -39,15 +39,15 @@ func TestWorkload(t *testing.T) {
 		errs         field.ErrorList
 		want         []string
 	}{{
-		name: "two groups", reason: "each has a policy of its own", errs: validateWorkload(workload(template("a", gang(3)), template("b", basic))),
+		name: "two groups", reason: "each template has a policy", errs: validateWorkload(workload(template("a", gang(3)), template("b", basic))),
 	}, {
-		name: "nothing", reason: "there is nothing to schedule", errs: validateWorkload(workload()),
+		name: "nothing", reason: "a workload without templates schedules nothing", errs: validateWorkload(workload()),
 		want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
 	}, {
-		name: "composite", reason: "its feature gate is off", errs: validateWorkload(composite),
+		name: "composite", reason: "the feature gate is off", errs: validateWorkload(composite),
 		want: []string{"spec.compositePodGroupTemplates: Forbidden"},
 	}, {
-		name: "templates", reason: "each has a name, and one policy",
+		name: "templates", reason: "each template has a name and one policy",
 		errs: validateWorkload(workload(
 			template("", schedulingv1beta1.PodGroupSchedulingPolicy{}),
 			template("b", schedulingv1beta1.PodGroupSchedulingPolicy{Basic: basic.Basic, Gang: gang(1).Gang}),
@@ -60,18 +60,18 @@ func TestWorkload(t *testing.T) {
 			"spec.podGroupTemplates[3].schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
 		},
 	}, {
-		name: "controller", reason: "it is found by its names", errs: validateWorkload(owned),
+		name: "controller", reason: "all parts of the reference are required", errs: validateWorkload(owned),
 		want: []string{
 			`spec.controllerRef.kind: Invalid value: "a/b": may not contain '/'`,
 			"spec.controllerRef.name: Required value",
 		},
 	}, {
-		name: "larger gang", reason: "workloads are scaled", errs: validateWorkloadUpdate(workload(template("a", gang(3))), workload(template("a", gang(2)))),
+		name: "larger gang", reason: "the size of a gang can change", errs: validateWorkloadUpdate(workload(template("a", gang(3))), workload(template("a", gang(2)))),
 	}, {
-		name: "another template", reason: "groups are made of the first ones", errs: validateWorkloadUpdate(workload(template("b", gang(2))), workload(template("a", gang(2)))),
+		name: "another template", reason: "groups are made of the old templates", errs: validateWorkloadUpdate(workload(template("b", gang(2))), workload(template("a", gang(2)))),
 		want: []string{"spec.podGroupTemplates[0]: Forbidden: item may not be added", "spec.podGroupTemplates: Forbidden: item may not be removed"},
 	}, {
-		name: "another policy", reason: "groups are scheduled by the first one", errs: validateWorkloadUpdate(workload(template("a", basic)), workload(template("a", gang(2)))),
+		name: "another policy", reason: "the old policy scheduled existing groups", errs: validateWorkloadUpdate(workload(template("a", basic)), workload(template("a", gang(2)))),
 		want: []string{
 			"spec.podGroupTemplates[0].schedulingPolicy.basic: Invalid value: null: field is immutable",
 			"spec.podGroupTemplates[0].schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set",
@@ -93,9 +93,9 @@ func TestPodGroup(t *testing.T) {
 		errs         field.ErrorList
 		want         []string
 	}{{
-		name: "gang", reason: "a policy is enough", errs: validatePodGroup(podGroup(same)),
+		name: "gang", reason: "only the policy is required", errs: validatePodGroup(podGroup(same)),
 	}, {
-		name: "references", reason: "a group is of a template of a workload", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		name: "references", reason: "the reference names a template of a workload", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Spec.WorkloadRef, g.Spec.ParentCompositePodGroupName = &schedulingv1beta1.WorkloadReference{}, ptr.To("parent")
 		})),
 		want: []string{
@@ -103,7 +103,7 @@ func TestPodGroup(t *testing.T) {
 			"spec.workloadRef.workloadName: Required value", "spec.workloadRef.templateName: Required value",
 		},
 	}, {
-		name: "optional fields", reason: "what is there is checked", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		name: "optional fields", reason: "optional fields are checked too", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 2)}
 			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{}
 			g.Spec.Priority, g.Spec.PreemptionPolicy = ptr.To[int32](1_000_000_001), ptr.To(schedulingv1beta1.PreemptionPolicy("Always"))
@@ -116,7 +116,7 @@ func TestPodGroup(t *testing.T) {
 			`spec.preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"`,
 		},
 	}, {
-		name: "claims", reason: "each has a name, and one source", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims })),
+		name: "claims", reason: "each claim has a name and one source", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims })),
 		want: []string{
 			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			`spec.resourceClaims[1]: Duplicate value: {"name":"a","resourceClaimName":"A","resourceClaimTemplateName":"t"}`,
@@ -124,12 +124,12 @@ func TestPodGroup(t *testing.T) {
 			"spec.resourceClaims[1].resourceClaimName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		},
 	}, {
-		name: "larger gang", reason: "workloads are scaled", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), podGroup(same)),
+		name: "larger gang", reason: "the size of a gang can change", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy = gang(3) }), podGroup(same)),
 	}, {
-		name: "another priority", reason: "it has been scheduled by the first one", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), podGroup(same)),
+		name: "another priority", reason: "the old policy has scheduled the group", errs: validatePodGroupUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.Priority = ptr.To[int32](1) }), podGroup(same)),
 		want: []string{"spec.priority: Invalid value: null: field is immutable"},
 	}, {
-		name: "claim of nothing", reason: "only the group's claims are made", errs: validatePodGroupStatusUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) {
+		name: "claim of nothing", reason: "a status names only claims of the group", errs: validatePodGroupStatusUpdate(podGroup(func(g *schedulingv1beta1.PodGroup) {
 			g.Status.ResourceClaimStatuses = []schedulingv1beta1.PodGroupResourceClaimStatus{{Name: "a"}}
 		}), podGroup(same)),
 		want: []string{"status.resourceClaimStatuses[0].name: Invalid value: \"a\": must match the name of an entry in `spec.resourceClaims`"},

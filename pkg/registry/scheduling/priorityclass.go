@@ -33,7 +33,7 @@ var priorityClassKind = registry.Kind{
 	Printer:    &priorityClassColumns,
 	Storage:    newPriorityClassStorage,
 	Hooks: registry.HooksOf[*schedulingv1.PriorityClass]{
-		// A class has no generation but its first.
+		// The generation of a class is always 1.
 		SpecChanged:    func(_, _ *schedulingv1.PriorityClass) bool { return false },
 		Validate:       validatePriorityClass,
 		ValidateUpdate: validatePriorityClassUpdate,
@@ -45,13 +45,13 @@ func defaultPriorityClass(c *schedulingv1.PriorityClass) {
 	defaults.Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
-// systemPriorities are the classes that the system itself has.
+// systemPriorities are the classes of the system.
 var systemPriorities = map[string]int32{
 	"system-cluster-critical": 2 * maxUserPriority,
 	"system-node-critical":    2*maxUserPriority + 1000,
 }
 
-// isSystemPriorityClass says whether name is that of a class that the system itself has.
+// isSystemPriorityClass tells whether name is that of a class of the system.
 func isSystemPriorityClass(name string) bool {
 	_, ok := systemPriorities[name]
 	return ok
@@ -97,9 +97,8 @@ func systemPriority(o *schedulingv1.PriorityClass) string {
 	return ""
 }
 
-// priorityClassStorage keeps the classes of the system's own pods, which every cluster
-// has (KEP-268). A deletion of the collection takes them along: they are made at the
-// next start.
+// priorityClassStorage refuses to delete the classes of the system's pods, which every cluster has (KEP-268). The
+// deletion of a collection deletes them too. The next start of the server makes them again.
 type priorityClassStorage struct{ *registry.Storage }
 
 var _ rest.StandardStorage = &priorityClassStorage{}
@@ -108,7 +107,7 @@ func newPriorityClassStorage(main *registry.Storage, _ registry.Dependencies) (r
 	return &priorityClassStorage{main}, nil
 }
 
-// Delete deletes a class that isn't the system's.
+// Delete deletes a class. It refuses to delete a class of the system.
 func (p *priorityClassStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if isSystemPriorityClass(name) {
 		return nil, false, apierrors.NewForbidden(schedulingv1.Resource("priorityclasses"), name,
@@ -117,7 +116,7 @@ func (p *priorityClassStorage) Delete(ctx context.Context, name string, validate
 	return p.Storage.Delete(ctx, name, validate, options)
 }
 
-// priorityClassColumns is shown by its value.
+// priorityClassColumns shows the value.
 var priorityClassColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -36,8 +36,8 @@ func validateWorkload(o *schedulingv1beta1.Workload) field.ErrorList {
 	return f.Errs
 }
 
-// validateWorkloadUpdate checks a workload that replaces another: it has the same templates, in
-// which the size of a gang alone may change.
+// validateWorkloadUpdate checks a workload that replaces another. The templates can't change, except for the size of a
+// gang.
 func validateWorkloadUpdate(o, old *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(workloadSpec(&o.Spec, &old.Spec))
@@ -83,7 +83,7 @@ func workloadSpec(s, old *schedulingv1beta1.WorkloadSpec) field.ErrorList {
 	return f.Errs
 }
 
-// groupOfTemplate is a group as the template makes it.
+// groupOfTemplate returns the group that the template makes.
 func groupOfTemplate(t *schedulingv1beta1.PodGroupTemplate) *schedulingv1beta1.PodGroupSpec {
 	if t == nil {
 		return nil

@@ -1,13 +1,13 @@
 package storage
 
-// What marks a class as the default one.
+// These annotations mark a class as the default one.
 const (
 	defaultClassAnnotation       = "storageclass.kubernetes.io/is-default-class"
 	betaDefaultStorageClass      = "storageclass.beta.kubernetes.io/is-default-class"
 	defaultVolumeAttributesClass = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 )
 
-// className marks the name of a class that one of the annotations makes the default.
+// className shows the name of a class, with a mark if an annotation makes it the default one.
 func className(name string, annotations map[string]string, marks ...string) string {
 	for _, mark := range marks {
 		if annotations[mark] == "true" {

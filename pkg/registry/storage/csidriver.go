@@ -112,8 +112,8 @@ func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.Er
 	return f.Errs
 }
 
-// countDriverChanges counts, as a driver's generation, the changes that the kubelet goes by.
-// It begins with none.
+// countDriverChanges counts the changes of fields that the kubelet reads in a driver's generation. A new driver has
+// generation 0.
 func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
 	now, was := d.Spec, old.Spec
 	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||
@@ -149,7 +149,7 @@ var csiDriverColumns = printers.Of(
 		}
 	})
 
-// csiDriverWarnings returns the warnings of a driver, where the tokens that it asks for are new.
+// csiDriverWarnings returns the warnings of a driver whose token requests are new.
 func csiDriverWarnings(_ context.Context, d, old *storagev1.CSIDriver) []string {
 	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
 		return nil

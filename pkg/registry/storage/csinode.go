@@ -56,8 +56,8 @@ func validateCSINode(o *storagev1.CSINode) field.ErrorList {
 	return f.Errs
 }
 
-// validateCSINodeUpdate checks a node's drivers that replace others: drivers come and go, but a
-// driver changes nothing but how many volumes it takes.
+// validateCSINodeUpdate checks a node's drivers that replace others. An update can add and remove drivers. Of a driver
+// that stays, only the number of volumes can change.
 func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 	f := validation.Findings{Errs: validateCSINode(o)}
 	for _, was := range old.Spec.Drivers {
@@ -72,7 +72,7 @@ func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 	return f.Errs
 }
 
-// csiNodeHooks let nobody say how drivers' storage is: it is new in 1.37, and off.
+// csiNodeHooks ignore the status that clients send, because the status is new in 1.37 and its feature gate is off.
 var csiNodeHooks = registry.HooksOf[*storagev1.CSINode]{
 	PrepareForCreate: func(_ context.Context, n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} },
 	PrepareForUpdate: func(_ context.Context, n, old *storagev1.CSINode) { n.Status = old.Status },

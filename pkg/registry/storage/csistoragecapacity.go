@@ -34,7 +34,7 @@ func validateCSIStorageCapacity(o *storagev1.CSIStorageCapacity) field.ErrorList
 	return f.Errs
 }
 
-// validateCSIStorageCapacityUpdate checks a capacity that replaces another: only amounts change.
+// validateCSIStorageCapacityUpdate checks a capacity that replaces another. Only the amounts can change.
 func validateCSIStorageCapacityUpdate(o, old *storagev1.CSIStorageCapacity) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{

@@ -1,4 +1,4 @@
-// Package storage has the kinds of API group storage.k8s.io, which says how volumes are provided.
+// Package storage has the kinds of API group storage.k8s.io, which provide volumes.
 package storage
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is how volumes are provided.
+// Group has the kinds that provide volumes.
 var Group = registry.Group{
 	Name: "storage.k8s.io",
 	Versions: []registry.Version{

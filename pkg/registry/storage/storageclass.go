@@ -59,8 +59,7 @@ func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateStorageClassUpdate checks a class that replaces another: how volumes are made never
-// changes.
+// validateStorageClassUpdate checks a class that replaces another. The provisioner and its parameters never change.
 func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList {
 	f := validation.Findings{Errs: validateStorageClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)

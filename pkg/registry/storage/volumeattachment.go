@@ -38,7 +38,7 @@ var volumeAttachmentKind = registry.Kind{
 	Hooks: registry.HooksOf[*storagev1.VolumeAttachment]{
 		Validate:       validateVolumeAttachment,
 		ValidateUpdate: validateVolumeAttachmentUpdate,
-		// What a driver reports is checked wherever it is written.
+		// The check of spec and status is the same on both endpoints.
 		ValidateStatusUpdate: validateVolumeAttachmentUpdate,
 	},
 	Gated: []registry.Gate{registry.GateOf[storagev1.VolumeAttachment]("1.35", "MutableCSINodeAllocatableCount",
@@ -89,7 +89,7 @@ func attachmentSource(s *storagev1.VolumeAttachmentSource, path *field.Path) fie
 	}
 }
 
-// The sizes of what a volume's driver reports.
+// These are the limits of the status that a volume's driver writes.
 const (
 	maxAttachedMetadata   = 256 * 1024
 	maxVolumeErrorMessage = 1024

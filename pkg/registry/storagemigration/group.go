@@ -1,4 +1,5 @@
-// Package storagemigration has the kinds of API group storagemigration.k8s.io, which rewrites what is stored in the version that is stored today.
+// Package storagemigration has the kinds of API group storagemigration.k8s.io, which rewrites stored objects in the
+// present storage version.
 package storagemigration
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is rewriting what is stored in the version that is stored today.
+// Group rewrites stored objects in the present storage version.
 var Group = registry.Group{
 	Name: "storagemigration.k8s.io",
 	Versions: []registry.Version{

@@ -31,15 +31,15 @@ func validateStorageVersionMigration(o *storagemigrationv1.StorageVersionMigrati
 	return f.Errs
 }
 
-// validateStorageVersionMigrationUpdate checks a migration that replaces another: it goes on with
-// what it has begun with.
+// validateStorageVersionMigrationUpdate checks a migration that replaces another. The resource of a migration never
+// changes.
 func validateStorageVersionMigrationUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec", "resource"), o.Spec.Resource, old.Spec.Resource))
 	return f.Errs
 }
 
-// validateStorageVersionMigrationStatusUpdate checks how far a migration is: its end is one, and for good.
+// validateStorageVersionMigrationStatusUpdate checks the progress of a migration. A migration ends only once.
 func validateStorageVersionMigrationStatusUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	status := field.NewPath("status")

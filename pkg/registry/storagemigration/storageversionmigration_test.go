@@ -28,16 +28,16 @@ func TestStorageVersionMigration(t *testing.T) {
 	}{{
 		name: "core", reason: "the group may be empty", errs: validateStorageVersionMigration(migration("pods", "")),
 	}, {
-		name: "nothing", reason: "something is migrated", errs: validateStorageVersionMigration(migration("", "")),
+		name: "nothing", reason: "a migration needs a resource", errs: validateStorageVersionMigration(migration("", "")),
 		want: []string{"spec.resource.resource: Required value: resource is required"},
 	}, {
-		name: "something else", reason: "it goes on with what it has begun with", errs: validateStorageVersionMigrationUpdate(migration("pods", ""), migration("secrets", "")),
+		name: "something else", reason: "a migration keeps its resource", errs: validateStorageVersionMigrationUpdate(migration("pods", ""), migration("secrets", "")),
 		want: []string{`spec.resource: Invalid value: {"group":"","resource":"pods"}: field is immutable`},
 	}, {
-		name: "another version", reason: "what came later is stored as it should be", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "1")),
+		name: "another version", reason: "later writes are already in the storage version", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "1")),
 		want: []string{`status.resourceVersion: Invalid value: "2": field is immutable`},
 	}, {
-		name: "begun", reason: "the version is found then", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "")),
+		name: "begun", reason: "the controller sets the version when the migration begins", errs: validateStorageVersionMigrationStatusUpdate(migration("pods", "2"), migration("pods", "")),
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

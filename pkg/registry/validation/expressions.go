@@ -14,14 +14,14 @@ import (
 type Expression struct {
 	plugincel.ExpressionAccessor
 	Uses plugincel.OptionalVariableDeclarations
-	// Stored expressions are those of the old object: they may use what a newer
-	// version of the server introduced.
+	// Stored are the expressions of the old object. A stored expression may use features of a newer server.
 	Stored sets.Set[string]
-	// Written is the expression as its field has it.
+	// Written returns the expression in the form of its field.
 	Written string
 }
 
-// Environment is that of new expressions, unless the old object has the same one.
+// Environment returns the environment of stored expressions if the old object has the expression, or else that of new
+// ones.
 func (e Expression) Environment() environment.Type {
 	if e.Stored.Has(e.Written) {
 		return environment.StoredExpressions

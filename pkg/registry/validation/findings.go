@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Findings are the errors found so far, in the order in which they are reported.
+// Findings has the errors found so far, in the order of the report.
 type Findings struct{ Errs field.ErrorList }
 
 // Add adds errors.
 func (f *Findings) Add(errs ...*field.Error) { f.Errs = append(f.Errs, errs...) }
 
-// AddIf adds an error if something is bad.
+// AddIf adds an error if bad is true.
 func (f *Findings) AddIf(bad bool, err *field.Error) {
 	if bad {
 		f.Errs = append(f.Errs, err)
@@ -36,8 +36,7 @@ func (f *Findings) Merge(lists ...field.ErrorList) {
 	}
 }
 
-// Rule says what is wrong with a string, as the functions of
-// k8s.io/apimachinery/pkg/util/validation do.
+// Rule returns the messages about an invalid string, like the functions of k8s.io/apimachinery/pkg/util/validation.
 type Rule func(string) []string
 
 // Follows checks a string by a rule.
@@ -49,7 +48,7 @@ func Follows(r Rule, path *field.Path, value string) field.ErrorList {
 	return f.Errs
 }
 
-// Required checks a string by a rule, and that it is there at all.
+// Required checks that a string isn't empty, and checks it by a rule.
 func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -57,7 +56,7 @@ func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	return Follows(r, path, value)
 }
 
-// Joined is a rule with its messages in one, separated by sep.
+// Joined returns a rule whose messages are joined to one by sep.
 func Joined(r Rule, sep string) Rule {
 	return func(s string) []string {
 		if msgs := r(s); len(msgs) > 0 {
@@ -67,7 +66,7 @@ func Joined(r Rule, sep string) Rule {
 	}
 }
 
-// Named is the rule of names that are not prefixes of generated ones.
+// Named returns the rule of complete names, as opposed to prefixes for generated names.
 func Named(f apivalidation.ValidateNameFunc) Rule {
 	return func(s string) []string { return f(s, false) }
 }
@@ -77,7 +76,7 @@ func Qualified(path *field.Path, value string) field.ErrorList {
 	return Follows(utilvalidation.IsQualifiedName, path, value)
 }
 
-// OneOf checks an enumerated value; allowed is in the order of the message.
+// OneOf checks an enumerated value. The message lists allowed in the given order.
 func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -85,7 +84,7 @@ func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
-// RequiredOneOf is oneOf for a value that has to be there.
+// RequiredOneOf does the same as OneOf for a required value.
 func RequiredOneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -93,7 +92,7 @@ func RequiredOneOf[T ~string](path *field.Path, value T, allowed ...T) field.Err
 	return OneOf(path, value, allowed...)
 }
 
-// OptionalOneOf is oneOf for a value that may be left out.
+// OptionalOneOf does the same as OneOf for an optional value.
 func OptionalOneOf[T ~string](path *field.Path, value *T, allowed ...T) field.ErrorList {
 	if value == nil {
 		return nil
@@ -109,7 +108,7 @@ func Unchanged(path *field.Path, value, old any) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, Unversioned(value), apivalidation.FieldImmutableErrorMsg)}
 }
 
-// GatedOff refuses what is behind a feature gate that is off, unless the old object has it as it is.
+// GatedOff refuses a field whose feature gate is off, unless the old object has the same value.
 func GatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
 	if value == nil || apiequality.Semantic.DeepEqual(value, old) {
 		return nil
@@ -117,12 +116,12 @@ func GatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, "")}
 }
 
-// Nonnegative checks an integer of any size.
+// Nonnegative checks that an integer isn't negative.
 func Nonnegative[T ~int | ~int32 | ~int64](path *field.Path, value T) field.ErrorList {
 	return apivalidation.ValidateNonnegativeField(int64(value), path)
 }
 
-// Sorted are the entries of a map by key, so that errors come in a stable order.
+// Sorted yields the entries of a map by key, so that errors have a stable order.
 func Sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -133,16 +132,16 @@ func Sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	}
 }
 
-// Scope says whether a kind's objects live in namespaces.
+// Scope tells whether a kind's objects are in namespaces.
 type Scope bool
 
-// The scopes of kinds.
+// These are the scopes of kinds.
 const (
 	ClusterScoped Scope = false
 	Namespaced    Scope = true
 )
 
-// MetadataPath is where objects have their metadata.
+// MetadataPath is the path of an object's metadata.
 var MetadataPath = field.NewPath("metadata")
 
 // Created checks the metadata of a new object.
@@ -167,8 +166,7 @@ func knownFinalizers(meta *metav1.ObjectMeta) field.ErrorList {
 	return f.Errs
 }
 
-// KnownFinalizer checks that a finalizer is one of the three without a domain, or has
-// a domain.
+// KnownFinalizer checks a finalizer: it is one of the three without a domain, or has a domain.
 func KnownFinalizer(path *field.Path, name string) field.ErrorList {
 	switch name {
 	case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
@@ -180,7 +178,7 @@ func KnownFinalizer(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
-// PathSegmentName is the rule for names that need only fit into a URL's path.
+// PathSegmentName is the rule for names that only have to fit into a URL's path.
 func PathSegmentName(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
@@ -188,8 +186,8 @@ func PathSegmentName(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// Fixed reports a field that an update changes and may not: on create there is no old one. It says
-// whether the field has to be looked at further.
+// Fixed reports a field that the update must not change. On create there is no old value. Fixed returns whether the
+// caller has to check the field further.
 func (f *Findings) Fixed(path *field.Path, update bool, value, old any) bool {
 	if !update {
 		return true
@@ -198,7 +196,7 @@ func (f *Findings) Fixed(path *field.Path, update bool, value, old any) bool {
 	return false
 }
 
-// Few checks that a list isn't too long.
+// Few checks the length of a list.
 func Few(path *field.Path, n, most int) field.ErrorList {
 	if n <= most {
 		return nil
@@ -209,7 +207,7 @@ func Few(path *field.Path, n, most int) field.ErrorList {
 // ObjectName is the rule of names of objects of most kinds.
 var ObjectName = Named(apivalidation.NameIsDNSSubdomain)
 
-// Present checks that fields are there, given as names and values in turn.
+// Present checks that fields are set. The arguments are names and values by turns.
 func Present(path *field.Path, namesAndValues ...string) field.ErrorList {
 	var f Findings
 	for i := 0; i < len(namesAndValues); i += 2 {

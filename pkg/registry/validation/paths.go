@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// SpecPath is where objects have their spec.
+// SpecPath is the path of an object's spec.
 var SpecPath = field.NewPath("spec")
 
-// StatusPath is where objects have their status.
+// StatusPath is the path of an object's status.
 var StatusPath = field.NewPath("status")

@@ -25,7 +25,7 @@ func ReplicaCounts(replicas, labeled, ready, available int32, terminating *int32
 	return f.Errs
 }
 
-// IntOrPercent checks a number that can be a share of the replicas.
+// IntOrPercent checks a number or a percentage of the replicas.
 func IntOrPercent(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	if v.Type == intstr.Int {
 		return Nonnegative(path, v.IntVal)
@@ -37,7 +37,7 @@ func IntOrPercent(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	return f.Errs
 }
 
-// AtMostAll checks that a share is not more than everything.
+// AtMostAll checks that a percentage is at most 100%.
 func AtMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	if n, isPercent := Percent(v); !isPercent || n <= 100 {
 		return nil
@@ -45,7 +45,7 @@ func AtMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must not be greater than 100%")}
 }
 
-// Percent is the number of a percentage.
+// Percent returns the number of a percentage.
 func Percent(v intstr.IntOrString) (int, bool) {
 	if v.Type != intstr.String || len(utilvalidation.IsValidPercent(v.StrVal)) > 0 {
 		return 0, false
@@ -60,7 +60,7 @@ type Count struct {
 	n    int64
 }
 
-// CountOf is the number of a field.
+// CountOf returns the value of a field.
 func CountOf(name string, n int64) Count { return Count{name, n} }
 
 // Counts checks that numbers are not negative.
@@ -72,7 +72,7 @@ func Counts(path *field.Path, cs ...Count) field.ErrorList {
 	return f.Errs
 }
 
-// AtMost checks that numbers are not greater than another, which msg names.
+// AtMost checks that numbers are not greater than another number, which msg names.
 func AtMost(path *field.Path, most int32, msg string, cs ...Count) field.ErrorList {
 	var f Findings
 	for _, c := range cs {
@@ -81,5 +81,5 @@ func AtMost(path *field.Path, most int32, msg string, cs ...Count) field.ErrorLi
 	return f.Errs
 }
 
-// MoreThanReplicas says that a count of replicas is more than there are.
+// MoreThanReplicas is the message about a count that exceeds the replicas.
 const MoreThanReplicas = "cannot be greater than status.replicas"

@@ -18,7 +18,7 @@ import (
 var (
 	// ComputeResources are the resources of every node.
 	ComputeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory)
-	// containerResources are those of unqualified names that a container can ask for.
+	// containerResources are the resources with unqualified names that a container can request.
 	containerResources = ComputeResources.Clone().Insert(corev1.ResourceEphemeralStorage)
 	// CountedResources are objects that a quota counts: whole numbers.
 	CountedResources = sets.New(
@@ -26,19 +26,19 @@ var (
 		corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceConfigMaps,
 		corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts,
 		corev1.ResourceServicesLoadBalancers)
-	// standardResources are all unqualified names.
+	// standardResources are all resources with unqualified names.
 	standardResources = containerResources.Union(CountedResources).Insert(
 		corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceRequestsEphemeralStorage,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage,
 		corev1.ResourceStorage, corev1.ResourceRequestsStorage)
 )
 
-// IsHugePages says whether a resource is huge pages of some size.
+// IsHugePages tells whether a resource is huge pages of some size.
 func IsHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// IsQualifiedResource is whether the name has a domain.
+// IsQualifiedResource tells whether the name has a domain.
 func IsQualifiedResource(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func isStandardResource(name corev1.ResourceName) bool {
@@ -46,7 +46,7 @@ func isStandardResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// IsOvercommittable is whether limits may exceed requests.
+// IsOvercommittable tells whether limits may exceed requests.
 func IsOvercommittable(name corev1.ResourceName) bool {
 	return podspec.IsNativeResource(name) && !IsHugePages(name)
 }
@@ -62,7 +62,7 @@ func ResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	return nil
 }
 
-// ContainerResourceName checks the name of a resource that a container asks for.
+// ContainerResourceName checks the name of a resource that a container requests.
 func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	errs := ResourceName(path, name)
 	switch {
@@ -76,7 +76,7 @@ func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 	return errs
 }
 
-// PodResourceName checks the name of a resource that a whole pod asks for (KEP-2837).
+// PodResourceName checks the name of a resource that a whole pod requests (KEP-2837).
 func PodResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	if errs := ResourceName(path, name); len(errs) > 0 {
 		return errs
@@ -96,7 +96,7 @@ func ResourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Qua
 	return f.Errs
 }
 
-// hugePages checks that the amount is made of whole pages.
+// hugePages checks that the amount is a multiple of the page size.
 func hugePages(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
 	page, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
 	if err == nil && page.Sign() > 0 && page.MilliValue()%1000 == 0 && q.Value()%page.Value() == 0 {
@@ -108,8 +108,7 @@ func hugePages(path *field.Path, name corev1.ResourceName, q resource.Quantity) 
 
 type resourceNameRule func(*field.Path, corev1.ResourceName) field.ErrorList
 
-// ResourceRequirements checks requests and limits, alone and against each other, and
-// that claims are among those of the pod.
+// ResourceRequirements checks requests and limits, and that the claims are among those of the pod.
 func ResourceRequirements(path *field.Path, r *corev1.ResourceRequirements, name resourceNameRule, podClaims sets.Set[string]) field.ErrorList {
 	var f Findings
 	limits, requests := path.Child("limits"), path.Child("requests")
@@ -155,8 +154,8 @@ func requestWithinLimit(requests, limits *field.Path, name corev1.ResourceName, 
 	return field.ErrorList{field.Invalid(requests, request.String(), msg)}
 }
 
-// usedClaims checks the resource claims that a container uses. A claim is used as a
-// whole, once, or by its requests, each once.
+// usedClaims checks the resource claims that a container uses. A container uses a claim once as a whole, or some of its
+// requests, each once.
 func usedClaims(path *field.Path, claims []corev1.ResourceClaim, podClaims sets.Set[string]) field.ErrorList {
 	var f Findings
 	whole, parts, inParts := sets.New[string](), sets.New[string](), map[string]int{}

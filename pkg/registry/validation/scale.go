@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Scale checks what a scale subresource is given.
+// Scale checks an update through a scale subresource.
 func Scale(o *autoscalingv1.Scale) field.ErrorList {
 	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.AddIf(o.Spec.Replicas < 0, field.Invalid(field.NewPath("spec", "replicas"), o.Spec.Replicas, apivalidation.IsNegativeErrorMsg))

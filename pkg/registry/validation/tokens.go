@@ -4,13 +4,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The limits of the lifetime of a token, in seconds.
+// These are the limits of a token's lifetime, in seconds.
 const (
 	leastTokenLifetime = 10 * 60
 	mostTokenLifetime  = 1 << 32
 )
 
-// TokenLifetime checks for how long a token is asked for.
+// TokenLifetime checks the requested lifetime of a token.
 func TokenLifetime(path *field.Path, seconds int64) field.ErrorList {
 	var f Findings
 	f.AddIf(seconds < leastTokenLifetime, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))

@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// Unversioned makes a rejected value read as in kube-apiserver's messages.
-// kube-apiserver validates internal types, which have no JSON names: a struct of
-// k8s.io/api is written with its Go field names, nothing left out. Types of
-// k8s.io/apimachinery, which have JSON names there too, are written as usual.
+// Unversioned wraps a rejected value, so that a message shows the value like kube-apiserver. kube-apiserver validates
+// internal types, which have no JSON names. Therefore structs of k8s.io/api are written with Go field names, including
+// empty fields. Types of k8s.io/apimachinery have JSON names in kube-apiserver too, and are written with them.
 func Unversioned(value any) any {
 	if !hasAPIStruct(reflect.TypeOf(value)) {
 		return value
@@ -21,7 +20,7 @@ func Unversioned(value any) any {
 	return internalValue{value}
 }
 
-// Difference shows what is changed from one value to the next, as kube-apiserver's messages do.
+// Difference shows the changes from one value to another, in the form of kube-apiserver's messages.
 func Difference(was, now any) string { return diff.Diff(Unversioned(was), Unversioned(now)) }
 
 type internalValue struct{ value any }
@@ -80,8 +79,8 @@ func writeInternal(b *bytes.Buffer, v reflect.Value) error {
 	}
 }
 
-// writeFields writes a struct. The fields of embedded structs become its own, as
-// encoding/json has it for structs without JSON names.
+// writeFields writes a struct. Like encoding/json, it lists the fields of embedded structs without JSON names among
+// those of the struct.
 func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteByte('{')
 	first := true
@@ -113,7 +112,7 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// WriteMember writes a member of a JSON object, whose value is written as an internal type's.
+// WriteMember writes a member of a JSON object. The value has the form of an internal type's.
 func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	key, err := json.Marshal(name)
 	if err != nil {
@@ -124,7 +123,7 @@ func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	return writeInternal(b, v)
 }
 
-// WriteList writes a JSON array of n items, or in other brackets an object of n members.
+// WriteList writes n items in brackets, as a JSON array or as the members of an object.
 func WriteList(b *bytes.Buffer, open, end byte, n int, write func(int) error) error {
 	b.WriteByte(open)
 	for i := range n {

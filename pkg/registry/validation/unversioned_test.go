@@ -18,23 +18,23 @@ func TestUnversioned(t *testing.T) {
 		want         string
 	}{
 		{
-			name: "struct", reason: "fields have their Go names, and none is left out",
+			name: "struct", reason: "fields have Go names, and empty ones are written too",
 			value: corev1.TypedLocalObjectReference{APIGroup: ptr.To("g"), Kind: "K"},
 			want:  `{"APIGroup":"g","Kind":"K","Name":""}`,
 		},
 		{
-			name: "nested", reason: "lists, maps and pointers are gone into; quantities stay as they are",
+			name: "nested", reason: "items of lists, maps and pointers are converted; quantities keep their form",
 			value: []*corev1.VolumeResourceRequirements{{Limits: corev1.ResourceList{}}},
 			want:  `[{"Limits":{},"Requests":null}]`,
 		},
 		{
-			name: "embedded", reason: "an embedded struct's members are its owner's, and metadata has JSON names everywhere",
+			name: "embedded", reason: "the fields of an embedded struct are those of its owner, and metadata has JSON names",
 			value: corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 			want: `{"name":"n","Spec":{"AccessModes":null,"Selector":null,"Resources":{"Limits":null,"Requests":null},` +
 				`"VolumeName":"","StorageClassName":null,"VolumeMode":null,"DataSource":null,"DataSourceRef":null,"VolumeAttributesClassName":null}}`,
 		},
 		{name: "nothing", reason: "nil is null", value: (*corev1.NodeSelector)(nil), want: "null"},
-		{name: "plain", reason: "what has no struct of an API is written as usual", value: []string{"a"}, want: `["a"]`},
+		{name: "plain", reason: "a value without a struct of k8s.io/api is written as usual", value: []string{"a"}, want: `["a"]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -16,32 +16,32 @@ func (l *List) At(path *field.Path, format string, args ...any) {
 	*l = append(*l, path.String()+": "+fmt.Sprintf(format, args...))
 }
 
-// Add adds warnings as they are.
+// Add adds warnings unchanged.
 func (l *List) Add(warnings ...string) { *l = append(*l, warnings...) }
 
-// IP adds what is wrong with the way that an address is written.
+// IP warns of an address that isn't written in the canonical form.
 func (l *List) IP(path *field.Path, address string) {
 	l.Add(validation.GetWarningsForIP(path, address)...)
 }
 
-// CIDR adds what is wrong with the way that a range of addresses is written.
+// CIDR warns of a range of addresses that isn't written in the canonical form.
 func (l *List) CIDR(path *field.Path, cidr string) {
 	l.Add(validation.GetWarningsForCIDR(path, cidr)...)
 }
 
-// wholeBytes warns of amounts such as 1500m, which is one byte and a half.
+// wholeBytes warns of amounts with a fraction of a byte, such as 1500m.
 func (l *List) wholeBytes(path *field.Path, q resource.Quantity) {
 	if q.MilliValue()%1000 != 0 {
 		l.At(path, "fractional byte value %q is invalid, must be an integer", q.String())
 	}
 }
 
-// PodName warns of a name that pods' names are made of, if it can't be in a hostname.
+// PodName warns of a name that can't be a hostname. Names of pods are made from it.
 func (l *List) PodName(name string) {
 	l.Hostname("this is used in Pod names and hostnames", name)
 }
 
-// Hostname warns of a name that can't be a hostname; use says what the name is used for.
+// Hostname warns of a name that can't be a hostname. Use describes the purpose of the name.
 func (l *List) Hostname(use, name string) {
 	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
 		l.At(field.NewPath("metadata", "name"),

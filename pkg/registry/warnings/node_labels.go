@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deprecatedNodeLabels are labels of nodes that have another name by now.
+// deprecatedNodeLabels are labels of nodes that have been renamed.
 var deprecatedNodeLabels = map[string]string{
 	corev1.LabelFailureDomainBetaRegion: `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
 	corev1.LabelFailureDomainBetaZone:   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
@@ -19,8 +19,7 @@ var deprecatedNodeLabels = map[string]string{
 	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
 }
 
-// NodeLabel warns of a deprecated label. What named it is repeated where the path
-// doesn't end with it.
+// NodeLabel warns of a deprecated label. With repeat, the text names the label, for paths that don't end with it.
 func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	message, deprecated := deprecatedNodeLabels[label]
 	switch {
@@ -39,7 +38,7 @@ func (l *List) NodeSelector(selector map[string]string, at func(label string) *f
 	}
 }
 
-// NodeLabelSelector warns of deprecated labels in a label selector on nodes.
+// NodeLabelSelector warns of deprecated labels in a label selector for nodes.
 func (l *List) NodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
 	if s == nil {
 		return
@@ -50,8 +49,7 @@ func (l *List) NodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
 	l.NodeSelector(s.MatchLabels, func(label string) *field.Path { return path.Child("matchLabels").Child(label) })
 }
 
-// NodeSelectorTerm warns of deprecated labels, and with values set of values that no
-// label can have.
+// NodeSelectorTerm warns of deprecated labels. If values is set, it also warns of values that no label can have.
 func (l *List) NodeSelectorTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
 	for i, requirement := range term.MatchExpressions {
 		at := path.Child("matchExpressions").Index(i)

@@ -5,15 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// LoadBalancerPath is where services and ingresses have the addresses of their load balancers.
+// LoadBalancerPath is the path of load balancers' addresses in services and ingresses.
 var LoadBalancerPath = field.NewPath("status", "loadBalancer", "ingress")
 
-// Where workloads have their spec and their template of pods.
+// These are the paths of a workload's spec and pod template.
 var (
 	SpecPath     = field.NewPath("spec")
 	TemplatePath = SpecPath.Child("template")
 )
 
-// Changed says whether there is anything new to warn of in a template: metadata and
-// status change often, and don't count into the generation.
+// Changed tells whether the spec of a template may have changed, by the generation. Frequent changes of metadata and
+// status don't change the generation.
 func Changed(obj, old metav1.Object) bool { return obj.GetGeneration() != old.GetGeneration() }

@@ -26,7 +26,7 @@ func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec
 		hasProfile := PodAppArmorProfile(&t.Spec) != nil ||
 			c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
-		// Pods, which have no path, have a rule of their own.
+		// Pods have a separate rule for these annotations.
 		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
 			l.At(annotations.Key(key), AppArmorMessage)
 		}
@@ -44,8 +44,8 @@ func (l templateWarnings) seccomp(path *field.Path, meta *metav1.ObjectMeta, key
 	}
 }
 
-// environment warns of variables that hide one of the same name, unless their value is
-// made of the hidden one's.
+// environment warns of variables that hide another one of the same name, unless the value refers to the hidden
+// variable.
 func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, v := range env {
@@ -58,7 +58,7 @@ func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	}
 }
 
-// ports warns of ports that are defined more than once, or not as they seem to be.
+// ports warns of duplicate and ambiguous ports.
 func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	type definition struct {
 		path *field.Path
@@ -82,8 +82,8 @@ func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	}
 }
 
-// portRelation is how a definition of a port relates to another one of the same port.
-// On the host, both bind an address where only one of them names it.
+// portRelation describes the relation of two definitions of the same port. On the host, a definition without an address
+// conflicts with one that has an address.
 func portRelation(a, b corev1.ContainerPort) string {
 	switch {
 	case a.HostIP == b.HostIP && a.HostPort == b.HostPort:
@@ -96,7 +96,7 @@ func portRelation(a, b corev1.ContainerPort) string {
 	return ""
 }
 
-// portNames warns of names that mean the first of several ports.
+// portNames warns of names that several ports have. Such a name means the first of them.
 func (l templateWarnings) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 	named := map[string]*field.Path{}
 	for at, c := range all {

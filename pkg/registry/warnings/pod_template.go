@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deprecatedPodAnnotations are annotations that a field has replaced.
+// deprecatedPodAnnotations are annotations that fields have replaced.
 var deprecatedPodAnnotations = []struct{ key, message string }{
 	{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
 	{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
@@ -91,14 +91,12 @@ func (l templateWarnings) podAffinity(path *field.Path, affinity *corev1.Affinit
 	}
 }
 
-// noSelector warns that a selector that is missing selects nothing, where an empty one
-// would select everything.
+// noSelector warns of a missing selector, which selects nothing. An empty selector would select everything.
 func (l templateWarnings) noSelector(path *field.Path) {
 	l.At(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
 }
 
-// duplicates warns of list items whose key another item has: an apply can't tell them
-// apart.
+// duplicates warns of list items with the same key. Server-side apply can't tell them apart.
 func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	ips := map[string]bool{}
 	for i, alias := range spec.HostAliases {

@@ -40,8 +40,8 @@ func (l templateWarnings) volumes(path *field.Path, volumes []corev1.Volume) {
 	}
 }
 
-// overlaps warns of files of a volume that hide each other: the same path twice, or the
-// path of one as the folder of another.
+// overlaps warns of files of a volume that hide each other: two files with the same path, or a file with the path of
+// another one's folder.
 func (l templateWarnings) overlaps(v *corev1.Volume) {
 	var files []volumeFile
 	kind := ""
@@ -71,7 +71,7 @@ func (l templateWarnings) overlaps(v *corev1.Volume) {
 	}
 }
 
-// volumeFile is a file in a volume. The source, if any, is what the file is made of.
+// volumeFile is a file in a volume. The source is the origin of the file, or "".
 type volumeFile struct{ path, source string }
 
 func newVolumeFile(path, source string) volumeFile {
@@ -109,8 +109,7 @@ func downwardFiles(items []corev1.DownwardAPIVolumeFile, source string) []volume
 	return files
 }
 
-// projectedFiles are the files of one source of a projected volume, as far as it names
-// them.
+// projectedFiles returns the files that one source of a projected volume names.
 func projectedFiles(p *corev1.VolumeProjection) []volumeFile {
 	switch {
 	case p.ConfigMap != nil && p.ConfigMap.Items != nil:
@@ -125,7 +124,7 @@ func projectedFiles(p *corev1.VolumeProjection) []volumeFile {
 		name := ptr.Deref(p.ClusterTrustBundle.Name, ptr.Deref(p.ClusterTrustBundle.SignerName, ""))
 		return []volumeFile{newVolumeFile(p.ClusterTrustBundle.Path, fmt.Sprintf("ClusterTrustBundle %q", name))}
 	case p.PodCertificate != nil:
-		// Those that aren't asked for have an empty path, which overlaps nothing.
+		// Optional files without a path overlap nothing.
 		return []volumeFile{
 			newVolumeFile(p.PodCertificate.CertificateChainPath, "PodCertificate chain"),
 			newVolumeFile(p.PodCertificate.KeyPath, "PodCertificate key"),

@@ -4,12 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ServedResource is a resource that requests can be made for, or a subresource of one.
+// ServedResource is a resource or a subresource that the server serves.
 type ServedResource struct {
 	schema.GroupVersion
-	// Name is as rules have it: pods, or pods/status. AnyResource stands for resources that aren't known.
+	// Name is in the form of webhook rules: pods or pods/status. For unknown resources, Name is AnyResource.
 	Name string
 }
 
-// AnyResource is the name of all that another server has.
+// AnyResource stands for all resources of another server.
 const AnyResource = "*"
