@@ -8,8 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// answer serves a kind that is never stored: a create is a question, and what it
-// returns is the answer.
+// answer serves a kind that is never stored. A client creates a question, and the response is the answer.
 type answer struct {
 	kind *Kind
 	to   AnswerFunc
@@ -31,7 +30,7 @@ func (a *answer) GetSingularName() string { return a.kind.SingularName() }
 // Destroy does nothing: nothing is stored.
 func (a *answer) Destroy() {}
 
-// Create answers. Admission is asked first, so that it sees who asks what.
+// Create answers the question. Admission comes first, so that it sees the user and the question.
 func (a *answer) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	if validate != nil {
 		if err := validate(ctx, obj.DeepCopyObject()); err != nil {

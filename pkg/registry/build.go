@@ -9,17 +9,16 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
-// APIGroup is what a server installs: the storages of a group's enabled versions.
+// APIGroup has the storages of a group's enabled versions, for a server to install.
 type APIGroup struct {
 	Name string
-	// Versions that serve something, in order of preference.
+	// Versions are the versions that serve a resource, in order of preference.
 	Versions []schema.GroupVersion
-	// Storage by version and by resource, subresources as "resource/subresource".
+	// Storage has the storages by version and by resource. Subresources have the form "resource/subresource".
 	Storage map[string]map[string]rest.Storage
 }
 
-// Build opens the storage of every enabled resource of the table, once for all the
-// versions that serve it.
+// Build opens the storage of every enabled resource of the table. All versions that serve a resource share its storage.
 func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]APIGroup, error) {
 	stores := t.Stores(deps)
 	var groups []APIGroup
@@ -35,8 +34,7 @@ func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Depend
 	return groups, nil
 }
 
-// Stores are the storages of a table's rows. Each is opened when it is first asked for,
-// by the server or by another row.
+// Stores are the storages of a table's rows. The server or another row opens each storage at the first use.
 type Stores struct {
 	table  *Table
 	deps   Dependencies
@@ -44,14 +42,14 @@ type Stores struct {
 	served map[*Kind]map[string]rest.Storage
 }
 
-// Stores returns the storages of the table's rows, none of them open.
+// Stores returns the storages of the table's rows. None of them is open yet.
 func (t *Table) Stores(deps Dependencies) *Stores {
 	s := &Stores{table: t, deps: deps, opened: map[*Kind]*Storage{}, served: map[*Kind]map[string]rest.Storage{}}
 	s.deps.StoreOf, s.deps.ResourceOf = s.Of, s.resourceOf
 	return s
 }
 
-// Of is the one store of a row, served or not.
+// Of returns the only store of a row, even if the row isn't served.
 func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
 	k := s.table.Row(resource)
 	if k == nil {
@@ -60,8 +58,7 @@ func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
 	return s.open(k)
 }
 
-// Served are the storages that a server installs for a row: its own and those of its
-// subresources, by path.
+// Served returns the storages of a row and of its subresources by path, for a server to install.
 func (s *Stores) Served(resource schema.GroupResource) (map[string]rest.Storage, error) {
 	k := s.table.Row(resource)
 	if k == nil {
@@ -140,7 +137,7 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 		storages[k.Resource] = main
 	}
 	if k.Storage != nil {
-		// It comes before the subresources: these copy what it sets in the store.
+		// The row's own storage comes first, because subresources copy the store that it sets up.
 		own, err := k.Storage(main, s.deps)
 		if err != nil {
 			return nil, fmt.Errorf("storage of %s: %w", k.Resource, err)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addQuery makes options of a subresource, if they aren't nil, decodable from query parameters.
+// addQuery makes the options of a subresource, if there are any, decodable from query parameters.
 func addQuery(s *runtime.Scheme, options runtime.Object) error {
 	if options == nil {
 		return nil
@@ -22,8 +22,8 @@ func addQuery(s *runtime.Scheme, options runtime.Object) error {
 	})
 }
 
-// DecodeQuery sets the fields of a struct from the query parameters of their JSON
-// names. Parameters that the struct doesn't have are ignored, as the reference does.
+// DecodeQuery sets the fields of a struct from the query parameters with their JSON names. As in the reference, other
+// parameters are ignored.
 func DecodeQuery(query url.Values, out any) error {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
@@ -39,7 +39,7 @@ func DecodeQuery(query url.Values, out any) error {
 	return nil
 }
 
-// decodeValues reads the values of a parameter into a field. Its errors are what clients see.
+// decodeValues reads the values of a parameter into a field. Clients see its errors.
 func decodeValues(values []string, field any) error {
 	switch field := field.(type) {
 	case *string:

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Default fills what a client left out of an object of one Go type. DefaultOf and DefaultLike
-// make one. Each version of a kind has its own.
+// Default sets the defaults of one Go type. Each version of a kind has a separate Default. DefaultOf and DefaultLike
+// make one.
 type Default struct {
 	Object runtime.Object
 	set    func(any)
-	// like is the Go type whose defaults they are, if it isn't that of Object.
+	// like is the Go type whose defaults are set, if it isn't the type of Object.
 	like reflect.Type
 }
 
-// DefaultOf are the defaults of type T, where *T is an Object. Setting them twice changes
-// nothing. Lists have their items defaulted where they are decoded.
+// DefaultOf returns the defaults of type T, where *T is an Object. Setting them twice must not change anything. The
+// decoder sets the defaults of a list's items.
 func DefaultOf[T any](set func(*T)) Default {
 	return Default{
 		Object: any(new(T)).(runtime.Object),
@@ -26,8 +26,8 @@ func DefaultOf[T any](set func(*T)) Default {
 	}
 }
 
-// DefaultLike are the defaults of a version's type T that are those of another version's type H. The two
-// types have the same fields in the same places, all the way down, which NewTable checks.
+// DefaultLike returns the defaults of type T, which are those of another version's type H. Both types must have the
+// same fields in the same order at every depth. NewTable checks that.
 func DefaultLike[T, H any](set func(*H)) Default {
 	return Default{
 		Object: any(new(T)).(runtime.Object),
@@ -36,7 +36,7 @@ func DefaultLike[T, H any](set func(*H)) Default {
 	}
 }
 
-// check reports defaults that are taken from a type of another shape.
+// check reports defaults from a type with other fields.
 func (d Default) check() error {
 	if d.like == nil {
 		return nil
@@ -48,7 +48,7 @@ func (d Default) check() error {
 	return nil
 }
 
-// sameShape compares types field by field. Types that are compared already are in seen.
+// sameShape compares types field by field. Seen has the types that have been compared already.
 func sameShape(a, b reflect.Type, seen map[[2]reflect.Type]bool) error {
 	pair := [2]reflect.Type{a, b}
 	if a == b || seen[pair] {

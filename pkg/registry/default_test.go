@@ -19,8 +19,8 @@ type (
 	treeToo  struct{ Children []treeToo }
 )
 
-// TestSameShape checks which types may have the defaults of another: a function for the one writes the fields of the
-// other, wherever they are.
+// TestSameShape checks which types may share defaults. A function for one of the types writes the fields of the other
+// by their offsets.
 func TestSameShape(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -23,30 +23,29 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// Dependencies are what the storages need of the server around them.
+// Dependencies are the parts of the server that storages need.
 type Dependencies struct {
-	// RESTOptions says how each resource is stored. Required.
+	// RESTOptions has the storage options of each resource. Required.
 	RESTOptions generic.RESTOptionsGetter
 
-	// Written is called after each write that was stored, before its answer, with
-	// the object as stored (or, for a deletion, as last stored).
+	// Written is called after each stored write, before the response. Its argument is the stored object or, for a
+	// deletion, the last stored one.
 	Written func(schema.GroupResource, runtime.Object)
 
-	// Kubernetes is the version of Kubernetes that is emulated. Fields that are newer are dropped from what is written.
-	// Nil stands for the newest version.
+	// Kubernetes is the emulated version of Kubernetes. Writes drop fields that are newer. Nil stands for the newest
+	// version.
 	Kubernetes *version.Version
 
-	// EventTTL is how long events are kept (--event-ttl).
+	// EventTTL is the time after which events expire (--event-ttl).
 	EventTTL time.Duration
 
-	// Authenticator judges tokens for TokenReviews, Audiences are this server's own.
+	// Authenticator checks the tokens of TokenReviews. Audiences are those of this server.
 	Authenticator authenticator.Request
 	Audiences     authenticator.Audiences
 	// Authorizer and RuleResolver answer access reviews.
 	Authorizer   authorizer.Authorizer
 	RuleResolver authorizer.RuleResolver
-	// Escalation refuses roles and bindings that grant more than their author has;
-	// nil allows them.
+	// Escalation refuses roles and bindings that grant more than their author has. Nil allows all.
 	Escalation Escalation
 
 	// Tokens signs service account tokens.
@@ -55,33 +54,34 @@ type Dependencies struct {
 	// AllowPrivileged lets containers be privileged (--allow-privileged).
 	AllowPrivileged bool
 
-	// ServiceNets are the ranges of cluster IPs, one for each IP family, the
-	// preferred one first. NodePorts is the range of node ports.
+	// ServiceNets are the ranges of cluster IPs, one for each IP family, with the preferred family first. NodePorts is
+	// the range of node ports.
 	ServiceNets []*net.IPNet
 	NodePorts   utilnet.PortRange
-	// IPAddresses writes the addresses that services hold, as a client of this server
-	// does, so that admission sees them. Without it they are written past admission.
+	// IPAddresses writes the IPAddress objects of services through the API of this server, so that admission sees them.
+	// If IPAddresses is nil, the writes bypass admission.
 	IPAddresses IPAddressWriter
 
-	// Kubelet is how kubelets are reached.
+	// Kubelet has the connection to kubelets.
 	Kubelet Kubelet
 
-	// CustomResource is the resource of a kind that the table doesn't have, if one is
-	// served. Without it none is.
+	// CustomResource returns the resource of a kind that isn't in the table, if a definition serves it. If
+	// CustomResource is nil, there are no custom resources.
 	CustomResource func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 
-	// ServedResources are what requests can be made for now, and ServiceWarning says why webhooks of a service can't be
-	// called, "" if they may be. Webhook configurations are warned about by them; without them they aren't.
+	// ServedResources returns the resources that are served now. ServiceWarning returns the reason why webhooks of a
+	// service can't be called, or "". Both are for warnings about webhook configurations. If they are nil, there are no
+	// such warnings.
 	ServedResources iter.Seq[warnings.ServedResource]
 	ServiceWarning  func(namespace, name string, port int32) string
 
-	// StoreOf finds the storage of another row. The table sets it.
+	// StoreOf returns the storage of another row. The table sets it.
 	StoreOf func(schema.GroupResource) (*Storage, error)
-	// ResourceOf is the resource of a kind, if it is known. The table sets it.
+	// ResourceOf returns the resource of a kind, if the kind is known. The table sets it.
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 }
 
-// Get reads an object of another row, of a cluster-scoped kind.
+// Get reads an object of another row. The row's kind must be cluster-scoped.
 func (d Dependencies) Get(ctx context.Context, resource schema.GroupResource, name string) (runtime.Object, error) {
 	store, err := d.StoreOf(resource)
 	if err != nil {
@@ -90,29 +90,29 @@ func (d Dependencies) Get(ctx context.Context, resource schema.GroupResource, na
 	return store.Get(genericapirequest.WithNamespace(ctx, ""), name, &metav1.GetOptions{})
 }
 
-// Kubelet is how kubelets are reached.
+// Kubelet has the connection to kubelets.
 type Kubelet struct {
 	// Transport authenticates this server to kubelets.
 	Transport http.RoundTripper
-	// AddressTypes is the order in which a node's addresses are preferred.
+	// AddressTypes are the types of node addresses in order of preference.
 	AddressTypes []string
 }
 
-// Escalation checks that a user may grant what a role or a binding grants.
+// Escalation checks that a user may grant the permissions of a role or a binding.
 type Escalation interface {
-	// Check returns an error for an object of rbac.authorization.k8s.io that the
-	// user of ctx may not write. The old object is nil on create.
+	// Check returns an error for an object of rbac.authorization.k8s.io that the user of ctx must not write. The old
+	// object is nil on create.
 	Check(ctx context.Context, obj, old runtime.Object) error
 }
 
 // TokenIssuer signs service account tokens.
 type TokenIssuer interface {
-	// IssueToken fills in what the request's spec leaves out, and its status. Bound
-	// are the objects that the token ends with.
+	// IssueToken sets the defaults of the request's spec, and its status. The token is invalid when one of the bound
+	// objects is deleted.
 	IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error
 }
 
-// IPAddressWriter creates and deletes IPAddresses, as a client does.
+// IPAddressWriter creates and deletes IPAddresses through the API.
 type IPAddressWriter interface {
 	Create(ctx context.Context, address *networkingv1.IPAddress, options metav1.CreateOptions) (*networkingv1.IPAddress, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error

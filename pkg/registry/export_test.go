@@ -11,10 +11,10 @@ var PodGates = podGates
 // Name is the gate's name.
 func (g Gate) Name() string { return g.name }
 
-// Since is the version of Kubernetes since which the gate is on.
+// Since is the first version of Kubernetes with the gate on.
 func (g Gate) Since() *version.Version { return g.since }
 
-// Used says whether a value uses the gate.
+// Used tells whether a value uses the gate.
 func (g Gate) Used(value any) bool { return g.used(value) }
 
 // Fields are the paths of the fields behind the gate.
@@ -26,5 +26,5 @@ func (g Gate) Fields() [][]int {
 	return paths
 }
 
-// In is the spec of an object.
+// In returns the spec of a pod in an object.
 func (p *PodSpec) In(obj runtime.Object) any { return p.in(obj) }

@@ -12,31 +12,28 @@ import (
 
 // Fields are the selectable fields of a kind. FieldsOf implements it.
 type Fields interface {
-	// name is what the values call the field that a selector of the group version
-	// calls label.
+	// name returns the name among the values of a label in a selector. Labels can differ between group versions.
 	name(version schema.GroupVersion, label string) (string, bool)
 	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set
 }
 
-// FieldsOf are the selectable fields of kind T besides metadata.name and
-// metadata.namespace.
+// FieldsOf are the selectable fields of kind T, except metadata.name and metadata.namespace.
 type FieldsOf[T runtime.Object] struct {
-	// Values gives the fields' values.
+	// Values returns the fields' values by name.
 	Values func(T) fields.Set
-	// Names are the labels that selectors may use.
+	// Names are the labels in selectors that are also names of values.
 	Names []string
-	// Aliases are further labels, each with the name that its value goes by.
+	// Aliases are further labels in selectors, with the names of their values.
 	Aliases map[string]string
-	// Through has, for requests through group versions that differ in it, all the
-	// labels that selectors may use, each with the name that its value goes by.
+	// Through replaces Names and Aliases for requests through certain group versions. It has all labels in selectors,
+	// with the names of their values.
 	Through map[schema.GroupVersion]map[string]string
-	// Unsupported is the answer to any other label, which it shows as %[1]s, the kind
-	// being %[2]s.
+	// Unsupported is the error about any other label. In its format, %[1]s is the label and %[2]s is the kind.
 	Unsupported string
 }
 
-// unsupportedField is what most kinds answer to a label that they don't have.
+// unsupportedField is the error of most kinds about an unknown label.
 const unsupportedField = "field label not supported: %[1]s"
 
 func (f FieldsOf[T]) name(version schema.GroupVersion, label string) (string, bool) {
@@ -63,8 +60,8 @@ func (f FieldsOf[T]) unsupported(gvk schema.GroupVersionKind, label string) erro
 
 func (f FieldsOf[T]) set(obj runtime.Object) fields.Set { return f.Values(obj.(T)) }
 
-// fieldLabelConversion is how selectors of a group version name the row's fields. It
-// is nil for rows without fields of their own.
+// fieldLabelConversion returns the function that converts a group version's labels to names of values. For rows without
+// Fields it returns nil.
 func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLabelConversionFunc {
 	if k.Fields == nil {
 		return nil
@@ -81,7 +78,7 @@ func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLa
 	}
 }
 
-// Attributes is the row's storage.AttrFunc: what selectors are matched with.
+// Attributes is the row's storage.AttrFunc: it returns the labels and fields that selectors match.
 func (k *Kind) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	set := fields.Set{}
 	if k.Fields != nil {

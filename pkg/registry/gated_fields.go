@@ -11,25 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Gate is a feature gate of kube-apiserver and the fields of a kind that are behind the gate. Where the gate is off, a
-// write can't begin to use the fields, and an object that uses them keeps them. GateOf makes one.
+// Gate is a feature gate of kube-apiserver with the fields of a kind that depend on it. If the gate is off, a write
+// can't set the fields, unless the old object uses them. GateOf makes a Gate.
 type Gate struct {
 	name string
-	// since is the version of Kubernetes in which the gate is on by default for the first time. It is nil where the
-	// gate is off by default in every version.
+	// since is the first version of Kubernetes with the gate on by default. It is nil if no version has the gate on by
+	// default.
 	since *version.Version
-	// used says whether a value uses the gate, and drop drops what is behind the gate from it. Both take a pointer.
+	// used tells whether a value uses the gate. The function drop removes the fields of the gate from a value. Both
+	// take a pointer.
 	used func(value any) bool
 	drop func(value any)
-	// fields are those of GateOf.
+	// fields are the paths that GateOf parsed.
 	fields []fieldPath
 }
 
-// fieldPath leads from a struct to a field, through pointers, the items of lists and embedded structs: which field of
-// its struct each on the way is.
+// fieldPath is the path from a struct to a field, as the index of the field in each struct on the way. The path leads
+// through pointers, items of lists and embedded structs.
 type fieldPath []int
 
-// podGates are the gates of a pod's spec.
+// podGates are the gates of fields in a pod's spec.
 var podGates = []Gate{
 	GateOf[corev1.PodSpec](OffByDefault, "AtomicWriteVolumeUserFields",
 		"Volumes.Secret.DefaultUser", "Volumes.Secret.Items.User",
@@ -58,11 +59,11 @@ var podGates = []Gate{
 	GateOf[corev1.PodSpec]("1.37", "PodCertificateRequest", "Volumes.Projected.Sources.PodCertificate"),
 }
 
-// OffByDefault is the version since which a gate is on that is off by default in every version.
+// OffByDefault stands for the version in GateOf if no version has the gate on by default.
 const OffByDefault = ""
 
-// GateOf has fields of a T by their Go names, as dotted paths. The gate is on by default since a version of Kubernetes,
-// such as "1.36", or off.
+// GateOf returns a gate of type T with fields given as dotted paths of Go names. Since is the first version of
+// Kubernetes with the gate on by default, such as "1.36", or OffByDefault.
 func GateOf[T any](since, name string, paths ...string) Gate {
 	g := Gate{name: name, since: parseSince(since)}
 	for _, path := range paths {
@@ -77,7 +78,7 @@ func GateOf[T any](since, name string, paths ...string) Gate {
 	return g
 }
 
-// gateBy has more than fields that are set to zero.
+// gateBy returns a gate for which setting fields to zero isn't enough.
 func gateBy[T any](since, name string, used func(*T) bool, drop func(*T)) Gate {
 	return Gate{
 		name: name, since: parseSince(since),
@@ -109,7 +110,7 @@ func fieldPathOf[T any](path string) fieldPath {
 	return fields
 }
 
-// ofContainers are fields of a pod's containers of every type.
+// ofContainers returns the paths of fields in a pod's containers of every type.
 func ofContainers(paths ...string) []string {
 	var fields []string
 	for _, list := range []string{"InitContainers", "Containers", "EphemeralContainers"} {
@@ -120,14 +121,15 @@ func ofContainers(paths ...string) []string {
 	return fields
 }
 
-// gatesOff are those of the gates that are off in a version of Kubernetes, nil being today's.
+// gatesOff returns the gates that are off in a version of Kubernetes. Nil stands for the newest version.
 func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	return slices.DeleteFunc(slices.Clone(gates), func(g Gate) bool {
 		return g.since != nil && (kubernetes == nil || kubernetes.AtLeast(g.since))
 	})
 }
 
-// dropGated drops what is behind gates that are off, unless the old value uses the same gate. The old value may be nil.
+// dropGated removes the fields of gates that are off, unless the old value uses the same gate. The old value may be
+// nil.
 func dropGated[T any](now, was *T, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {
@@ -136,7 +138,7 @@ func dropGated[T any](now, was *T, off []Gate) {
 	}
 }
 
-// each calls f with every field of the gate that a value has.
+// each calls f with every field of the gate in a value.
 func (g Gate) each(value any, f func(reflect.Value)) {
 	for _, path := range g.fields {
 		path.each(reflect.ValueOf(value), f)
@@ -159,7 +161,7 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			item := reflect.New(v.Type().Elem()).Elem() // what is in a map can't be changed in place
+			item := reflect.New(v.Type().Elem()).Elem() // a value in a map can't be changed in place
 			item.Set(v.MapIndex(key))
 			p.each(item, f)
 			v.SetMapIndex(key, item)
@@ -169,8 +171,8 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 	}
 }
 
-// restartRules are how containers restart by themselves (KEP-5307). Init containers that always restart are sidecars, and
-// older.
+// restartRules is the gate of the restart policies of containers (KEP-5307). Init containers that always restart are
+// sidecars. They are older than the gate, so the gate doesn't drop them.
 var restartRules = gateBy("1.35", "ContainerRestartRules",
 	func(spec *corev1.PodSpec) bool {
 		return slices.ContainsFunc(spec.InitContainers, restartsByRule) || slices.ContainsFunc(spec.Containers, restartsByRule)
@@ -195,7 +197,7 @@ func restartsByRule(c corev1.Container) bool {
 	return len(c.RestartPolicyRules) > 0 || c.RestartPolicy != nil && *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
 }
 
-// imageVolumes are volumes from images (KEP-4639). They go with their mounts.
+// imageVolumes is the gate of volumes from images (KEP-4639). Dropping a volume drops its mounts too.
 var imageVolumes = gateBy("1.35", "ImageVolume",
 	func(spec *corev1.PodSpec) bool { return slices.ContainsFunc(spec.Volumes, isImageVolume) },
 	func(spec *corev1.PodSpec) {

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestGatedFieldsOnUpdate checks that a field whose gate is off can't be begun to be used,
-// and that objects which use it keep it.
+// TestGatedFieldsOnUpdate checks that an update can't set a field of a gate that is off, but keeps the field if the old
+// object has it.
 func TestGatedFieldsOnUpdate(t *testing.T) {
 	t.Parallel()
 	lease := func(holder *string, strategy *coordinationv1.CoordinatedLeaseStrategy) *coordinationv1.Lease {
@@ -80,8 +80,8 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	}
 }
 
-// TestGatedFields checks for each gate of each kind that the fields behind the gate are dropped where the emulated
-// version of Kubernetes has the gate off, and kept where it is on.
+// TestGatedFields checks each gate of each kind. If the emulated version of Kubernetes has the gate off, its fields are
+// dropped. Otherwise they stay.
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
 	for _, g := range builtin.Table().Groups() {
@@ -99,7 +99,7 @@ func TestGatedFields(t *testing.T) {
 	}
 }
 
-// testGate sends each field behind a gate, of the part of an object that the gate is about.
+// testGate writes each field of a gate. The type is the one that the gate belongs to.
 func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
 	t.Helper()
 	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
@@ -123,17 +123,17 @@ func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runt
 	}
 }
 
-// withField is an object that has a field.
+// withField returns an object with a field set.
 func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runtime.Object {
 	obj := registry.NewOf(k.Object)()
 	if rc, ok := obj.(*corev1.ReplicationController); ok {
-		rc.Spec.Template = &corev1.PodTemplateSpec{} // a pointer here alone
+		rc.Spec.Template = &corev1.PodTemplateSpec{} // only this kind has a pointer here
 	}
 	fill(reflect.ValueOf(part(obj)), path)
 	return obj
 }
 
-// TestGatedPods checks the gates of a pod's spec that are more than fields.
+// TestGatedPods checks the gates of a pod's spec that have functions of their own.
 func TestGatedPods(t *testing.T) {
 	t.Parallel()
 	always, never := ptr.To(corev1.ContainerRestartPolicyAlways), ptr.To(corev1.ContainerRestartPolicyNever)
@@ -155,7 +155,7 @@ func TestGatedPods(t *testing.T) {
 		spec, in1_34 corev1.PodSpec
 	}{
 		{
-			name: "rules for restarts", reason: "a kubelet of 1.34 doesn't know them",
+			name: "rules for restarts", reason: "a kubelet of 1.34 ignores the rules",
 			spec: corev1.PodSpec{
 				InitContainers:      []corev1.Container{{Name: "sidecar", RestartPolicy: always}, {Name: "init", RestartPolicy: never, RestartPolicyRules: rules}},
 				Containers:          []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}},
@@ -168,7 +168,7 @@ func TestGatedPods(t *testing.T) {
 			},
 		},
 		{
-			name: "rules that were there", reason: "the pod is from a later version",
+			name: "rules that were there", reason: "a newer server stored the pod",
 			old:    &corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: never}}},
 			spec:   corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
 			in1_34: corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
@@ -180,7 +180,7 @@ func TestGatedPods(t *testing.T) {
 			in1_34: corev1.PodSpec{InitContainers: []corev1.Container{{}}},
 		},
 		{
-			name: "volumes from images", reason: "a mount without its volume would be refused",
+			name: "volumes from images", reason: "validation would refuse a mount without its volume",
 			spec: corev1.PodSpec{
 				Volumes:             []corev1.Volume{image, empty},
 				InitContainers:      []corev1.Container{{VolumeMounts: mounts("image", "empty")}},
@@ -195,7 +195,7 @@ func TestGatedPods(t *testing.T) {
 			},
 		},
 		{
-			name: "volumes from images that were there", reason: "the pod is from a later version",
+			name: "volumes from images that were there", reason: "a newer server stored the pod",
 			old:    &corev1.PodSpec{Volumes: []corev1.Volume{image}},
 			spec:   corev1.PodSpec{Volumes: []corev1.Volume{image}},
 			in1_34: corev1.PodSpec{Volumes: []corev1.Volume{image}},
@@ -219,7 +219,7 @@ func TestGatedPods(t *testing.T) {
 	}
 }
 
-// fill makes a value at the end of a path, and what is on the way there.
+// fill sets a value at the end of a path, and the values on the way.
 func fill(v reflect.Value, path []int) {
 	switch {
 	case v.Kind() == reflect.Pointer:

@@ -10,7 +10,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Hooks are what a kind adds to the one strategy. HooksOf implements it.
+// Hooks are a kind's additions to the strategy of all kinds. HooksOf implements Hooks.
 type Hooks interface {
 	prepareForCreate(ctx context.Context, obj runtime.Object)
 	prepareForUpdate(ctx context.Context, obj, old runtime.Object)
@@ -29,52 +29,49 @@ type Hooks interface {
 	gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool
 }
 
-// HooksOf are the hooks of kind T, each of them optional. Defaults are not among them:
-// they belong to each version, and the row has them. The methods are those of Hooks, one for each function.
+// HooksOf are the hooks of kind T. All are optional. The methods are those of Hooks, one for each function. Defaults
+// aren't hooks, because each version has its own: see Kind.Defaults.
 type HooksOf[T runtime.Object] struct {
-	// PrepareForCreate runs before validation, after the shared preparation
-	// (an empty status, a generation of 1).
+	// PrepareForCreate runs before validation. The strategy has already cleared the status and set the generation to 1.
 	PrepareForCreate func(context.Context, T)
-	// PrepareForUpdate runs before validation, after the shared preparation (the
-	// old status) and before the generation is counted.
+	// PrepareForUpdate runs before validation. The strategy has already restored the old status, and counts the
+	// generation afterwards.
 	PrepareForUpdate func(ctx context.Context, obj, old T)
-	// PrepareForStatusUpdate is the same for the status subresource.
+	// PrepareForStatusUpdate does the same for the status subresource.
 	PrepareForStatusUpdate func(ctx context.Context, obj, old T)
-	// Canonicalize runs after validation, when a generated name is known.
+	// Canonicalize runs after validation. A generated name is known by then.
 	Canonicalize func(T)
 
 	Validate             func(T) field.ErrorList
 	ValidateUpdate       func(obj, old T) field.ErrorList
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
-	// Through has the validation of requests through group versions that differ in it.
+	// Through has the validation of requests through certain group versions, instead of the one above.
 	Through map[schema.GroupVersion]Validation[T]
 
-	// Authorize checks a valid object against others, or against the request's user; old
-	// is nil on create.
+	// Authorize checks a valid object against other objects or the request's user. The old object is nil on create.
 	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
-	// AuthorizeStatus is the same for the status subresource.
+	// AuthorizeStatus does the same for the status subresource.
 	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
-	// AuthorizeFirst makes both run before validation, whose findings follow theirs. They
-	// see objects that may be invalid.
+	// AuthorizeFirst makes Authorize and AuthorizeStatus run before validation. The error then has the findings of
+	// both. The two functions may see invalid objects.
 	AuthorizeFirst bool
 
-	// Warnings are returned to the client with the answer; old is nil on create.
+	// Warnings returns the warnings for the response. The old object is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
-	// WarningsOfOthers are warnings about what the object names and isn't there.
+	// WarningsOfOthers returns warnings about missing objects that the object refers to.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
-	// StatusWarnings are the same for the status subresource.
+	// StatusWarnings does the same as Warnings for the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string
 
-	// SpecChanged says whether an update is one that generation counts. Its default
-	// compares everything but metadata and status.
+	// SpecChanged tells whether an update increases the generation. Its default compares everything but metadata and
+	// status.
 	SpecChanged func(obj, old T) bool
 
-	// GracefulDelete says whether a deletion waits for a grace period, and sets it in
-	// the options.
+	// GracefulDelete tells whether a deletion has a grace period, and sets the period in the options.
 	GracefulDelete func(ctx context.Context, obj T, options *metav1.DeleteOptions) bool
 }
 
-// Validation is how objects of kind T are checked on create and on update.
+// Validation checks objects of kind T on create and on update.
 type Validation[T runtime.Object] struct {
 	Create func(T) field.ErrorList
 	Update func(obj, old T) field.ErrorList
@@ -106,7 +103,7 @@ func (h HooksOf[T]) canonicalize(obj runtime.Object) {
 	}
 }
 
-// validation is that of requests through the group version of ctx.
+// validation returns the validation of requests through the group version of ctx.
 func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
 	if v, ok := h.Through[RequestVersion(ctx)]; ok {
 		return v
@@ -187,7 +184,7 @@ func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, opti
 	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
 }
 
-// RequestVersion is the group version that a request was made through.
+// RequestVersion returns the group version of a request's path.
 func RequestVersion(ctx context.Context) schema.GroupVersion {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {

@@ -7,22 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Serializer returns the serializers of Codecs for a server and its storage. Its decoders give an object of
-// the hub neither group nor version nor kind: an internal type has no place for them, and a conversion to the
-// hub clears them. Without that, the same object, decoded and converted, would differ from itself, and a
-// request that changes nothing would be written.
+// Serializer returns the serializers of Codecs for a server and its storage. Objects of the hub that they decode have
+// no group, version or kind. A conversion to the hub clears these too. Otherwise a decoded object and a converted one
+// would differ, and the server would store updates that change nothing.
 func (t *Table) Serializer() runtime.StorageSerializer { return hubSerializer{t.Codecs()} }
 
 type hubSerializer struct{ runtime.StorageSerializer }
 
-// DecoderToVersion implements runtime.StorageSerializer and runtime.NegotiatedSerializer. The version is
-// always the hub: a server and its storage decode to no other.
+// DecoderToVersion implements runtime.StorageSerializer and runtime.NegotiatedSerializer. The version is always the
+// hub, because a server and its storage decode to no other version.
 func (s hubSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
 	return hubDecoder{s.StorageSerializer.DecoderToVersion(decoder, gv)}
 }
 
-// hubDecoder clears the kind of what the library's decoder returns. That one leaves it where it converts
-// nothing: where the data are of the Go type that they are decoded into.
+// hubDecoder clears the kind of decoded objects. The library's decoder leaves the kind if the data already have the
+// requested Go type, because that needs no conversion.
 type hubDecoder struct{ runtime.Decoder }
 
 func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -33,9 +32,9 @@ func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	return obj, gvk, err
 }
 
-// UnsafeConvertor returns a convertor of Scheme whose results may share memory with their originals.
-// Originals stay as they are. runtime.UnsafeObjectConvertor would set the kind of an original that has the
-// Go type of the result already, and so of an object of the hub.
+// UnsafeConvertor returns a convertor of Scheme. Its results may share memory with the originals, but it doesn't change
+// the originals. runtime.UnsafeObjectConvertor would set the kind of an original that already has the requested Go
+// type, and so change objects of the hub.
 func (t *Table) UnsafeConvertor() runtime.ObjectConvertor { return unsafeConvertor{t.scheme} }
 
 type unsafeConvertor struct{ *runtime.Scheme }

@@ -14,23 +14,22 @@ import (
 
 // Group is an API group: its versions in order of preference, and its kinds.
 type Group struct {
-	// Name is the full name; the core group's is "".
+	// Name is the full name. The core group's name is "".
 	Name string
-	// Versions, the preferred one first.
+	// Versions has the preferred version first.
 	Versions []Version
-	// Kinds are the group's rows. Their Go types are the hub that every version converts
-	// through: those of the preferred version, unless it doesn't have the kind, or not all of it.
+	// Kinds are the group's rows. The Go types in rows are the hub, through which all versions convert. They are those
+	// of the preferred version, unless that lacks the kind or some of its fields.
 	Kinds []Kind
-	// Types are further types of the hub, which no row is made of.
+	// Types are further types of the hub that no row has.
 	Types []runtime.Object
-	// Conversions are those between versions and the hub that JSON can't bridge.
+	// Conversions are the conversions between versions and the hub for types with different JSON.
 	Conversions []conversion.Function
-	// Priority is the group's place among all groups, the highest first. Clients that look for a
-	// resource by its name alone take that of the first group. Groups of custom resources have 1000.
+	// Priority orders all groups, the highest first. If a client asks for a resource without a group, the first group
+	// that has the resource counts. Groups of custom resources have priority 1000.
 	Priority int32
-	// Borrowed are resources whose rows another group owns: every version of this
-	// group that has the kind serves it too, from the same store, as
-	// extensions/v1beta1 serves the deployments of apps.
+	// Borrowed are resources of other groups' rows. Every version of this group that has the kind serves the row's
+	// store too. For example, extensions/v1beta1 serves the deployments of apps.
 	Borrowed []schema.GroupResource
 }
 
@@ -39,98 +38,94 @@ type Version struct {
 	Name string
 	// AddToScheme registers the version's Go types.
 	AddToScheme func(*runtime.Scheme) error
-	// OnDemand versions are served when --runtime-config asks for them.
+	// OnDemand makes the version available only if --runtime-config enables it.
 	OnDemand bool
 }
 
-// Kind is one row of the table: a kind, and all that makes it differ from others.
+// Kind is one row of the table. It describes a kind completely.
 type Kind struct {
 	// Resource is the plural name, in lower case.
 	Resource string
-	// Singular defaults to the kind's name in lower case.
+	// Singular is the singular name. Its default is the kind's name in lower case.
 	Singular   string
 	ShortNames []string
 	Categories []string
 	Namespaced bool
 
-	// Object and List are prototypes of the hub's Go types. A List of nil says that
-	// objects of this kind are never stored.
+	// Object and List are prototypes of the hub's Go types. List is nil for kinds that are never stored.
 	Object, List runtime.Object
 
-	// Defaults are what clients may leave out, for each version that has defaults, and for the
-	// objects that subresources take.
+	// Defaults are the functions that set defaults, for versions of the kind and for the objects that subresources
+	// take.
 	Defaults []Default
-	// PodSpec is where the kind has a pod's spec, if it has one.
+	// PodSpec locates the pod's spec in the kind, if there is one.
 	PodSpec *PodSpec
 
-	// StoragePrefix is where objects are kept below the etcd prefix. Its default is
-	// the resource's name.
+	// StoragePrefix is the path of objects below the etcd prefix. Its default is the resource's name.
 	StoragePrefix string
 
 	// Hooks are the kind's own preparation, validation and warnings.
 	Hooks Hooks
-	// Fields are the field selectors that the kind supports besides metadata.name
-	// and metadata.namespace.
+	// Fields are the field selectors of the kind. All kinds have metadata.name and metadata.namespace too.
 	Fields Fields
-	// Printer shows the kind as a table. Its default is Name and Age.
+	// Printer shows the kind as a table. By default a table shows the name and the age.
 	Printer *printers.Printer
 
-	// Status gives the kind a status subresource: the main endpoint then ignores
-	// status, and the status endpoint everything else.
+	// Status gives the kind a status subresource. The main endpoint then ignores status, and the status endpoint
+	// ignores everything else.
 	Status bool
-	// StatusKeepsMetadata makes the status endpoint leave metadata as it was, too.
+	// StatusKeepsMetadata makes the status endpoint ignore metadata too.
 	StatusKeepsMetadata bool
-	// StatusOnCreate lets objects be created with a status, as nodes register with theirs.
+	// StatusOnCreate keeps the status of new objects. For example, a node registers with its status.
 	StatusOnCreate bool
-	// Resets are fields besides status that the main endpoint leaves as they were and
-	// an apply on it never owns, as dotted paths; StatusResets are the same for the
-	// status endpoint, besides spec and what StatusKeepsMetadata says.
+	// Resets are dotted paths of fields besides status that the main endpoint doesn't change. An apply on it never owns
+	// them. StatusResets are the same for the status endpoint, besides spec and the fields of StatusKeepsMetadata.
 	Resets, StatusResets []string
-	// Generation counts changes of the object's desired state in metadata.generation.
+	// Generation makes metadata.generation count the changes of the object's desired state.
 	Generation bool
-	// CreateOnUpdate lets an update create what is not there.
+	// CreateOnUpdate makes an update of a missing object create it.
 	CreateOnUpdate bool
 	// ConditionalUpdate refuses updates without a resourceVersion.
 	ConditionalUpdate bool
-	// OrphanThrough are the group versions through which a deletion that names no
-	// propagation policy orphans dependents; through others it deletes them.
+	// OrphanThrough are group versions with another default for deletions without a propagation policy: they orphan
+	// dependents. Other group versions delete dependents.
 	OrphanThrough []schema.GroupVersion
-	// NoDependents makes deletions take no propagation policy at all.
+	// NoDependents makes deletions ignore the propagation policy.
 	NoDependents bool
-	// ReturnDeleted makes a deletion answer with the object instead of a Status.
+	// ReturnDeleted makes a deletion return the object instead of a Status.
 	ReturnDeleted bool
 
-	// Gated are the kind's fields behind feature gates of kube-apiserver, besides those of PodSpec.
+	// Gated are the kind's fields behind feature gates of kube-apiserver. Those of PodSpec are gated for all kinds.
 	Gated []Gate
 
-	// TTL, if set, is how many seconds an object is kept.
+	// TTL, if set, returns the seconds after which an object expires.
 	TTL func(Dependencies) uint64
 
-	// Subresources other than status.
+	// Subresources are the subresources besides status.
 	Subresources []Subresource
-	// Answer, for a kind that is never stored, makes an object of it a question.
+	// Answer, for a kind that is never stored, answers objects of the kind.
 	Answer func(Dependencies) AnswerFunc
-	// Storage, where the kind needs more than the one storage, builds it. What it sets in the
-	// given storage holds for the status subresource, and for Subresources, as well.
+	// Storage makes the storage of a kind that needs more than the usual one. The status subresource and Subresources
+	// use the given storage with the changes that the function makes to it.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
 // Subresource is a named subresource of a row.
 type Subresource struct {
 	Name string
-	// Options are the query parameters that it takes, or nil.
+	// Options is the type of the subresource's query parameters, or nil.
 	Options runtime.Object
-	// Update, for a part of the object, is how an update of the part changes the object, given the
-	// strategy of the row.
+	// Update returns the strategy for updates of a part of the object, given the strategy of the row.
 	Update func(Strategy) UpdateStrategy
-	// Storage builds what serves it, on the row's own storage. Without it the part can be read and updated.
+	// Storage makes the subresource's storage from the row's. If Storage is nil, the subresource supports reading and
+	// updating the part.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
-// KindName is the name of the kind, which is that of its hub's Go type.
+// KindName returns the name of the kind, which is that of the hub's Go type.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
 
-// SingularName is the resource's name in the singular.
+// SingularName returns the resource's name in the singular.
 func (k *Kind) SingularName() string {
 	if k.Singular != "" {
 		return k.Singular
@@ -152,7 +147,7 @@ func (k *Kind) printer() printers.Printer {
 	return printers.Default
 }
 
-// hooks returns the row's hooks, or ones that do nothing.
+// hooks returns the row's hooks, or empty hooks.
 func (k *Kind) hooks() Hooks {
 	if k.Hooks != nil {
 		return k.Hooks

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// PodSpec is where objects of a kind have a pod's spec: their own, or that of the pods that
-// are made from them. PodSpecOf makes one. The rules that hold for every pod's spec find it by this.
+// PodSpec locates the pod's spec in objects of a kind. The spec is the object's own or that of a pod template. Rules
+// for every pod's spec use it. PodSpecOf makes one.
 type PodSpec struct {
 	path *field.Path
 	in   func(runtime.Object) *corev1.PodSpec
 }
 
-// PodSpecOf is where kind T has a pod's spec: the dotted path is for messages, and in returns the
-// spec, or nil if the object has none.
+// PodSpecOf locates the pod's spec in kind T. The dotted path is for messages. The function in returns the spec, or nil
+// if the object has none.
 func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSpec {
 	names := strings.Split(path, ".")
 	return &PodSpec{
@@ -27,7 +27,7 @@ func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSp
 	}
 }
 
-// privileged refuses privileged containers where the server doesn't allow them.
+// privileged refuses privileged containers on a server that doesn't allow them.
 func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	p := s.Kind.PodSpec
 	if s.deps.AllowPrivileged || p == nil {
@@ -40,8 +40,8 @@ func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	return podvalidation.Privileged(p.path, spec)
 }
 
-// DropGated drops from an object what is behind a gate that is off. An old object that is not nil
-// may have such fields from a server where the gate was on: they stay, and can change.
+// DropGated removes the fields of gates that are off from an object. If the old object isn't nil and uses a gate,
+// because an older server had the gate on, its fields stay and can change.
 func (s Strategy) DropGated(obj, old runtime.Object) {
 	for _, gate := range s.gates {
 		if old == nil || !gate.used(old) {

@@ -18,14 +18,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// Scaled is what a Scale shows of an object, and where it is set.
+// Scaled has the parts of an object that its Scale shows and sets.
 type Scaled struct {
 	Replicas **int32
 	Current  int32
 	Selector *metav1.LabelSelector
 }
 
-// ScaleSubresource serves the scale of kind T.
+// ScaleSubresource returns the scale subresource of kind T.
 func ScaleSubresource[T runtime.Object](of func(T) Scaled) Subresource {
 	return Subresource{Name: "scale", Storage: func(main *Storage, _ Dependencies) (rest.Storage, error) {
 		return &scaleREST{
@@ -55,7 +55,7 @@ func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy does nothing: the store is the main endpoint's.
 func (r *scaleREST) Destroy() {}
 
-// GroupVersionKind gives versions that have a Scale of their own that one.
+// GroupVersionKind returns the Scale of the given version, or that of autoscaling/v1 if the version has none.
 func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
 	if own := containing.WithKind("Scale"); r.typer.Recognizes(own) {
 		return own
@@ -99,7 +99,7 @@ func (r *scaleREST) Update(ctx context.Context, name string, objInfo rest.Update
 	return scale, false, err
 }
 
-// scale is what the object looks like through its scale subresource.
+// scale returns the Scale of the object.
 func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	s, m := r.of(obj), MetaOf(obj)
 	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
@@ -119,7 +119,7 @@ func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	return scale, nil
 }
 
-// managedFields translates the managers of the number of replicas to a scale and back.
+// managedFields translates the managers of the number of replicas between the object and its Scale.
 func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managedfields.ScaleHandler {
 	paths := managedfields.ResourcePathMappings{}
 	for _, gv := range r.versions {
@@ -128,7 +128,7 @@ func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managed
 	return managedfields.NewScaleHandler(m.GetManagedFields(), RequestVersion(ctx), paths)
 }
 
-// scaleObjectInfo applies an updated Scale to the object that it scales.
+// scaleObjectInfo applies an updated Scale to its object.
 type scaleObjectInfo struct {
 	rest  *scaleREST
 	scale rest.UpdatedObjectInfo
@@ -142,7 +142,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if err != nil {
 		return nil, err
 	}
-	// Managed fields are needed to update them here; a scale that is read has none.
+	// Updates of the managed fields need them in the Scale. A Scale that is only read has none.
 	m := MetaOf(obj)
 	handler := i.rest.managedFields(ctx, m)
 	if oldScale.ManagedFields, err = handler.ToSubresource(); err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// Scheme knows every version of every row, with the hub's types as "__internal".
-// It must not be changed.
+// Scheme returns the scheme with every version of every row. The hub's types are "__internal". Callers must not change
+// the scheme.
 func (t *Table) Scheme() *runtime.Scheme { return t.scheme }
 
-// Codecs are the serializers of Scheme: JSON, YAML, protobuf and, while the feature gate CBORServingAndStorage is on,
-// CBOR. It is called after the flags are parsed: the gate may be among them.
+// Codecs returns the serializers of Scheme: JSON, YAML, protobuf and, if the feature gate CBORServingAndStorage is on,
+// CBOR. Call it only after parsing the flags, which set the gate.
 func (t *Table) Codecs() serializer.CodecFactory {
 	if utilfeature.DefaultFeatureGate.Enabled(features.CBORServingAndStorage) {
 		return t.cborCodecs()
@@ -28,12 +28,11 @@ func (t *Table) Codecs() serializer.CodecFactory {
 	return t.codecs()
 }
 
-// ParameterCodec decodes query parameters into options, those of connect
-// subresources included.
+// ParameterCodec returns the codec that decodes query parameters into options, including those of connect subresources.
 func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(t.scheme) }
 
-// codecOptions are those that k8s.io/apiserver gives its own groups: long lists are
-// encoded item by item.
+// codecOptions are the options that k8s.io/apiserver uses for its own groups. They make the server encode long lists
+// item by item.
 func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	return []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),
@@ -41,8 +40,8 @@ func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	}
 }
 
-// fillScheme registers what the groups and their rows say of types. The hub of a group may be
-// made of another group's types, so the versions of all groups come first.
+// fillScheme registers the types of the groups and their rows. It begins with the versions of all groups, because the
+// hub of a group may use types of another group.
 func (t *Table) fillScheme() error {
 	metav1.AddToGroupVersion(t.scheme, schema.GroupVersion{Version: "v1"})
 	for i := range t.groups {
@@ -75,8 +74,8 @@ func (t *Table) addVersions(g *Group) error {
 	return t.scheme.SetVersionPriority(priority...)
 }
 
-// addHub registers the hub's types as "__internal": those of the rows, those that the group
-// names besides, and for all other kinds the preferred version's.
+// addHub registers the hub's types as "__internal": those of the rows, further types of the group, and those of the
+// preferred version for all other kinds.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
 	for _, k := range t.Rows(g) {
@@ -127,7 +126,7 @@ func (t *Table) addRows(g *Group) error {
 	return nil
 }
 
-// pairs are the kinds that the group has in a version whose Go types aren't the hub's.
+// pairs returns the kinds of the group whose Go types in a version differ from the hub's.
 func (t *Table) pairs(g *Group) []conversion.Pair {
 	var pairs []conversion.Pair
 	hub := t.scheme.KnownTypes(g.hub())
@@ -141,12 +140,12 @@ func (t *Table) pairs(g *Group) []conversion.Pair {
 	return pairs
 }
 
-// hub is the version whose types are the hub's.
+// hub returns the version with the hub's types.
 func (g *Group) hub() schema.GroupVersion {
 	return schema.GroupVersion{Group: g.Name, Version: runtime.APIVersionInternal}
 }
 
-// ofEveryVersion says that a type is one of those, as ListOptions, that every group version has.
+// ofEveryVersion tells whether a type is registered in every group version, such as ListOptions.
 func ofEveryVersion(typ reflect.Type) bool {
 	return strings.HasPrefix(typ.PkgPath(), "k8s.io/apimachinery/")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// Storage is the one storage of every row.
+// Storage is the storage of every row.
 type Storage struct {
 	*genericregistry.Store
 	Kind     *Kind
@@ -28,7 +28,7 @@ var (
 	_ rest.CategoriesProvider = &Storage{}
 )
 
-// newStorage opens the store of a row, which every version that has it shares.
+// newStorage opens the store of a row. All versions of the row share it.
 func newStorage(group string, s Strategy) (*Storage, error) {
 	kind, deps := s.Kind, s.deps
 	resource := schema.GroupResource{Group: group, Resource: kind.Resource}
@@ -68,15 +68,13 @@ func (s *Storage) ShortNames() []string { return s.Kind.ShortNames }
 // Categories implements rest.CategoriesProvider.
 func (s *Storage) Categories() []string { return s.Kind.Categories }
 
-// UpdateStrategy is how a subresource updates its object, and which of the object's fields an
-// apply on it never owns.
+// UpdateStrategy determines how a subresource updates its object, and the fields that an apply on it never owns.
 type UpdateStrategy interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy
 }
 
-// With returns the store as it is but with another update strategy, as subresources
-// have it. It shares the underlying storage.
+// With returns the store with another update strategy, for subresources. Both share the underlying storage.
 func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 	store := *s.Store
 	store.UpdateStrategy = strategy
@@ -84,11 +82,11 @@ func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 	return &store
 }
 
-// ObjectPart serves get and update of an object through a store with an update
-// strategy of its own: status, and whatever else is a part of the object.
+// ObjectPart serves get and update of a part of an object, such as status, through a store with a separate update
+// strategy.
 type ObjectPart struct{ store *genericregistry.Store }
 
-// Part is the storage of a subresource that updates objects in a way of its own.
+// Part is the storage of a subresource with a separate update strategy.
 func (s *Storage) Part(strategy UpdateStrategy) ObjectPart { return ObjectPart{s.With(strategy)} }
 
 var (
@@ -97,7 +95,7 @@ var (
 	_ rest.TableConvertor      = ObjectPart{}
 )
 
-// newStatus is the storage of a row's status subresource.
+// newStatus returns the storage of a row's status subresource.
 func newStatus(s *Storage) rest.Storage { return s.Part(StatusStrategy{s.Strategy}) }
 
 // New implements rest.Storage.

@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Strategy is how every row's objects are created, updated and deleted. What a row
-// does differently comes from its fields and Hooks. Most methods are those of the library's interfaces of strategies.
+// Strategy creates, updates and deletes the objects of all rows. The fields and the Hooks of a row determine the
+// differences. Most methods implement the library's interfaces of strategies.
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
 	Kind     *Kind
 	Versions []schema.GroupVersion
-	// deps are what hooks may ask.
+	// deps are the dependencies of hooks.
 	deps Dependencies
-	// gates and podGates are the gates of the kind and of its PodSpec that are off.
+	// gates are the gates of the kind that are off, and podGates are those of its PodSpec.
 	gates, podGates []Gate
 }
 
@@ -79,7 +79,7 @@ func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	MetaOf(obj).SetGeneration(generation)
 }
 
-// SpecChanged says whether an update is one that generation counts.
+// SpecChanged tells whether an update increases the generation.
 func (s Strategy) SpecChanged(obj, old runtime.Object) bool {
 	return s.Kind.hooks().specChanged(obj, old)
 }
@@ -100,7 +100,7 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, old) })
 }
 
-// judge is what validation and authorization find, in the order that the row says.
+// judge returns the findings of validation and authorization. The row determines their order.
 func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
 	if s.Kind.hooks().authorizesFirst() {
 		return append(authorize(), validate()...)
@@ -137,7 +137,7 @@ func (s Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garba
 	return rest.DeleteDependents
 }
 
-// GetResetFields names the fields that an apply on the main endpoint never owns.
+// GetResetFields returns the fields that an apply on the main endpoint never owns.
 func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := slices.Clone(s.Kind.Resets)
 	if s.Kind.Status {
@@ -149,7 +149,7 @@ func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.ResetFields(fields)
 }
 
-// ResetFields is the set of fields at the dotted paths, for every version.
+// ResetFields returns the set of fields with the dotted paths, for every version.
 func (s Strategy) ResetFields(paths []string) map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, path := range paths {
@@ -166,8 +166,8 @@ func (s Strategy) ResetFields(paths []string) map[fieldpath.APIVersion]*fieldpat
 	return fields
 }
 
-// StatusStrategy is the strategy of the status subresource, on which only status
-// (and, unless the row says otherwise, metadata) can change.
+// StatusStrategy is the strategy of the status subresource. An update through it changes only status and, unless the
+// row has StatusKeepsMetadata, metadata.
 type StatusStrategy struct{ Strategy }
 
 // PrepareForUpdate implements rest.RESTUpdateStrategy.
@@ -176,7 +176,7 @@ func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	m, oldMeta := MetaOf(obj), MetaOf(old)
 	m.SetGeneration(oldMeta.GetGeneration())
 	if s.Kind.StatusKeepsMetadata {
-		metav1.ResetObjectMetaForStatus(m, oldMeta) // another name or uid is refused later
+		metav1.ResetObjectMetaForStatus(m, oldMeta) // the store refuses another name or uid later
 	}
 	s.DropGated(obj, old)
 	s.Kind.hooks().prepareForStatusUpdate(ctx, obj, old)
@@ -194,7 +194,7 @@ func (s StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.O
 	return s.Kind.hooks().statusWarnings(ctx, obj, old)
 }
 
-// GetResetFields names the fields that an apply on the status endpoint never owns.
+// GetResetFields returns the fields that an apply on the status endpoint never owns.
 func (s StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := append([]string{"spec"}, s.Kind.StatusResets...)
 	if s.Kind.StatusKeepsMetadata {
@@ -203,14 +203,14 @@ func (s StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set
 	return s.ResetFields(fields)
 }
 
-// The fields that every kind of k8s.io/api has under the same Go names.
+// Every kind of k8s.io/api has these fields under the same Go names.
 const (
 	typeField   = "TypeMeta"
 	metaField   = "ObjectMeta"
 	statusField = "Status"
 )
 
-// MetaOf is the metadata of an object of a row's type.
+// MetaOf returns the metadata of an object of a row's type.
 func MetaOf(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -226,7 +226,7 @@ func clearField(obj runtime.Object, name string) {
 	}
 }
 
-// CopyStatus gives an object the status of another of its kind.
+// CopyStatus copies the status of another object of the same kind.
 func CopyStatus(obj, from runtime.Object) { copyField(obj, from, statusField) }
 
 func copyField(obj, old runtime.Object, name string) {
@@ -235,14 +235,14 @@ func copyField(obj, old runtime.Object, name string) {
 	}
 }
 
-// copyAllBut makes every field of obj that of old, except those named.
+// copyAllBut copies all fields of old to obj, except the named ones.
 func copyAllBut(obj, old runtime.Object, except ...string) {
 	for _, name := range fieldsBut(obj, except...) {
 		copyField(obj, old, name)
 	}
 }
 
-// DesiredStateDiffers compares all but type, metadata and status.
+// DesiredStateDiffers compares everything but type, metadata and status.
 func DesiredStateDiffers(obj, old runtime.Object) bool {
 	a, b := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
 	for _, name := range fieldsBut(obj, metaField, typeField, statusField) {

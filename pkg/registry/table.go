@@ -13,19 +13,18 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 )
 
-// Table is all that a server serves besides custom resources: groups of kinds, and the
-// scheme that is made of them. A table doesn't change, and any number of servers share one. Each of its methods answers
-// one question of a server about the rows, most of them in a line.
+// Table has all groups of kinds that a server serves besides custom resources, and their scheme. A table doesn't
+// change, so several servers can share it. Each of its many methods answers one question of a server about the rows.
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme
-	// codecs and cborCodecs are those without and with the feature gate CBORServingAndStorage, each made at its first
-	// use. Servers of a process that don't run at the same time may have different gates.
+	// codecs and cborCodecs are those without and with the feature gate CBORServingAndStorage. Each is made at its
+	// first use. Servers that run one after the other in a process can have different gates.
 	codecs, cborCodecs func() serializer.CodecFactory
 }
 
-// NewTable makes a table of groups. It reports types that are registered twice and
-// versions that have no order.
+// NewTable makes a table of groups. It returns an error for types that are registered twice and for versions without an
+// order.
 func NewTable(groups ...Group) (*Table, error) {
 	t := &Table{groups: groups, scheme: runtime.NewScheme()}
 	t.codecs = sync.OnceValue(func() serializer.CodecFactory {
@@ -40,12 +39,10 @@ func NewTable(groups ...Group) (*Table, error) {
 	return t, nil
 }
 
-// Groups are the table's groups, in the order in which it was given them. They must not
-// be changed.
+// Groups returns the table's groups in the order of NewTable. Callers must not change them.
 func (t *Table) Groups() []Group { return t.groups }
 
-// DefaultAPIs are the group versions that are served unless --runtime-config says
-// otherwise.
+// DefaultAPIs returns the group versions that are served by default. --runtime-config changes them.
 func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 	config := serverstorage.NewResourceConfig()
 	for _, g := range t.groups {
@@ -61,8 +58,8 @@ func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 	return config
 }
 
-// LegacyAPIs are the resources that "api/legacy" stands for, in each version that
-// k8s.io/api has them in and a kube-apiserver of that version of Kubernetes doesn't.
+// LegacyAPIs returns the resources of the key "api/legacy". It has each resource in the versions of k8s.io/api that a
+// kube-apiserver of the emulated version of Kubernetes no longer serves.
 func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 	var legacy []schema.GroupVersionResource
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -73,8 +70,8 @@ func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionRes
 	return legacy
 }
 
-// Prototypes are objects of the kinds that are enabled and that a version of Kubernetes hasn't removed, by resource.
-// Their Go types are those of the hub.
+// Prototypes returns objects of the enabled kinds that a version of Kubernetes hasn't removed, by resource. Their Go
+// types are those of the hub.
 func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
 	prototypes := map[schema.GroupVersionResource]runtime.Object{}
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -86,7 +83,7 @@ func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubern
 	return prototypes
 }
 
-// HasResource says whether the table has a resource in a version, served or not.
+// HasResource tells whether the table has a resource in a version, even if it isn't served.
 func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	g := t.group(gvr.Group)
 	if g == nil {
@@ -100,8 +97,7 @@ func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	return false
 }
 
-// Priority is the place of a group among the groups of a server (see Group.Priority). It
-// is 0 for a group that the table doesn't have.
+// Priority returns the priority of a group (see Group.Priority), or 0 for a group that isn't in the table.
 func (t *Table) Priority(group string) int32 {
 	if g := t.group(group); g != nil {
 		return g.Priority
@@ -109,7 +105,7 @@ func (t *Table) Priority(group string) int32 {
 	return 0
 }
 
-// StoragePrefixes are the places below the etcd prefix where resources are kept.
+// StoragePrefixes returns the paths of resources below the etcd prefix.
 func (t *Table) StoragePrefixes() map[schema.GroupResource]string {
 	prefixes := map[schema.GroupResource]string{}
 	for i := range t.groups {
@@ -121,8 +117,7 @@ func (t *Table) StoragePrefixes() map[schema.GroupResource]string {
 	return prefixes
 }
 
-// Cohabiting are the resources that several groups serve from one store, the group
-// that owns it first.
+// Cohabiting returns the resources that several groups serve from one store. The owning group comes first.
 func (t *Table) Cohabiting() [][]schema.GroupResource {
 	var out [][]schema.GroupResource
 	for _, g := range t.groups {
@@ -133,7 +128,7 @@ func (t *Table) Cohabiting() [][]schema.GroupResource {
 	return out
 }
 
-// group is the group of a name, or nil.
+// group returns the group of a name, or nil.
 func (t *Table) group(name string) *Group {
 	for i := range t.groups {
 		if t.groups[i].Name == name {
@@ -143,7 +138,7 @@ func (t *Table) group(name string) *Group {
 	return nil
 }
 
-// Row is the row of a resource in the group that owns it, or nil.
+// Row returns the row of a resource in the group that owns it, or nil.
 func (t *Table) Row(resource schema.GroupResource) *Kind {
 	g := t.group(resource.Group)
 	if g == nil {
@@ -157,7 +152,7 @@ func (t *Table) Row(resource schema.GroupResource) *Kind {
 	return nil
 }
 
-// Rows are a group's own kinds and the borrowed ones.
+// Rows returns a group's own kinds and the borrowed ones.
 func (t *Table) Rows(g *Group) []*Kind {
 	var kinds []*Kind
 	for i := range g.Kinds {
@@ -171,7 +166,7 @@ func (t *Table) Rows(g *Group) []*Kind {
 	return kinds
 }
 
-// Versions are the group versions that serve a row.
+// Versions returns the group versions that serve a row.
 func (t *Table) Versions(k *Kind) []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	t.each(func(gv schema.GroupVersion, row *Kind) {
@@ -182,7 +177,7 @@ func (t *Table) Versions(k *Kind) []schema.GroupVersion {
 	return versions
 }
 
-// Strategy is the strategy of a row in this table.
+// Strategy returns the strategy of a row in this table.
 func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	var versions []schema.GroupVersion
 	t.each(func(gv schema.GroupVersion, row *Kind) {
@@ -196,7 +191,7 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	}
 }
 
-// owner is the group whose row it is.
+// owner returns the group that owns a row.
 func (t *Table) owner(k *Kind) string {
 	for i := range t.groups {
 		for j := range t.groups[i].Kinds {
@@ -208,7 +203,7 @@ func (t *Table) owner(k *Kind) string {
 	return ""
 }
 
-// each calls f with each row of each version of the table, whether the version has the kind or not.
+// each calls f with each row of each version of the table, even if the version lacks the kind.
 func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	for i := range t.groups {
 		g := &t.groups[i]
@@ -220,8 +215,8 @@ func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	}
 }
 
-// removed says whether a version of Kubernetes serves a kind no longer, going by the Go type's
-// own word for when that was to be.
+// removed tells whether a version of Kubernetes no longer serves a kind. The Go type of the kind has the version of its
+// removal.
 func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
 	obj, err := t.scheme.New(gvk)
 	if err != nil {
@@ -231,7 +226,7 @@ func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version
 		APILifecycleRemoved() (major, minor int)
 	})
 	if !ends {
-		return strings.Contains(gvk.Version, "alpha") // the first ones, that had v1beta1 before there was the word
+		return strings.Contains(gvk.Version, "alpha") // the first kinds with a v1beta1 don't declare the removal of their alpha versions
 	}
 	major, minor := life.APILifecycleRemoved()
 	return kubernetes.AtLeast(version.MajorMinor(uint(major), uint(minor)))
