@@ -22,8 +22,8 @@ var componentStatusKind = registry.Kind{
 	Storage:    newComponentStatuses,
 }
 
-// componentStatuses lists the control plane's other components, of which there are
-// none. The API is deprecated since v1.19.
+// componentStatuses lists the other components of the control plane. miniapi has none. The API is deprecated since
+// v1.19.
 type componentStatuses struct{ rest.TableConvertor }
 
 var (
@@ -57,7 +57,7 @@ func (componentStatuses) Get(_ context.Context, name string, _ *metav1.GetOption
 	return nil, apierrors.NewNotFound(corev1.Resource("componentstatus"), name)
 }
 
-// componentStatusColumns is shown by its one condition.
+// componentStatusColumns shows the only condition.
 var componentStatusColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -39,7 +39,7 @@ func validateConfigMap(o *corev1.ConfigMap) field.ErrorList {
 		f.Merge(validation.Follows(utilvalidation.IsConfigMapKey, field.NewPath("binaryData").Key(key), key))
 		size += len(value)
 	}
-	// The whole object is too long, so the path is empty.
+	// The path is empty because the limit is for the object as a whole.
 	f.AddIf(size > corev1.MaxSecretSize, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
 	return f.Errs
 }

@@ -107,7 +107,7 @@ func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []strin
 	return f.Errs
 }
 
-// endpointsColumns are shown by the first of the addresses that are ready.
+// endpointsColumns shows the first ready addresses.
 var endpointsColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("Endpoints", printers.Doc(corev1.Endpoints{}, "subsets")), printers.AgeColumn},
 	func(e *corev1.Endpoints) []any {
@@ -118,8 +118,7 @@ var endpointsColumns = printers.Of(
 		return []any{e.Name, addresses, printers.Since(e.CreationTimestamp)}
 	})
 
-// endpointAddresses are the ready addresses with each of their ports. A headless
-// service may have no port.
+// endpointAddresses returns the ready addresses, each with all its ports. A headless service may have no port.
 func endpointAddresses(subsets []corev1.EndpointSubset) []string {
 	var addresses []string
 	for _, subset := range subsets {
@@ -137,8 +136,8 @@ func endpointAddresses(subsets []corev1.EndpointSubset) []string {
 	return addresses
 }
 
-// endpointsWarnings returns the warnings of endpoints. Those that the endpoints controller
-// writes are known to be well-formed.
+// endpointsWarnings returns the warnings of endpoints. Those of the endpoints controller aren't checked, because their
+// addresses are well-formed.
 func endpointsWarnings(_ context.Context, e, _ *corev1.Endpoints) []string {
 	if e.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
 		return nil

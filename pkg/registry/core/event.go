@@ -34,7 +34,7 @@ var eventKind = registry.Kind{
 	Fields:         eventFields,
 }
 
-// The lengths of an event's fields.
+// These are the limits of an event's fields, in characters.
 const (
 	maxEventField = 128
 	maxEventNote  = 1024
@@ -67,8 +67,8 @@ func validateEventsEvent(o *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// validateEventsEventUpdate checks an event, sent as events.k8s.io/v1, that replaces another:
-// only its series changes.
+// validateEventsEventUpdate checks an event, sent as events.k8s.io/v1, that replaces another. Only the series can
+// change.
 func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 	f := validation.Findings{Errs: event(o, "reportingController")}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, eventSeries(o))
@@ -95,14 +95,14 @@ func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// event checks what holds in every version; controller is the version's name for
+// event checks the rules of every version. The argument controller is the version's name of the field
 // reportingController.
 func event(o *corev1.Event, controller string) field.ErrorList {
 	var f validation.Findings
 	about := o.InvolvedObject.Namespace
 	mismatch := field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")
 	if o.EventTime.IsZero() {
-		// An event about something in no namespace is in none or in the default one.
+		// An event about an object without namespace has no namespace, or the default one.
 		f.AddIf(about == "" && o.Namespace != metav1.NamespaceNone && o.Namespace != metav1.NamespaceDefault, mismatch)
 		f.AddIf(about != "" && about != o.Namespace, mismatch)
 	} else {
@@ -146,7 +146,7 @@ var eventHooks = registry.HooksOf[*corev1.Event]{
 	},
 }
 
-// eventColumns is shown as what happened to what, the last time first.
+// eventColumns shows the object, the reason and the message, the latest event first.
 var eventColumns = printers.Of(
 	[]printers.Column{
 		printers.Text("Last Seen", printers.Doc(corev1.Event{}, "lastTimestamp")),
@@ -176,8 +176,8 @@ var eventColumns = printers.Of(
 		}
 	})
 
-// occurrences says when an event was first and last seen and how often. Events of
-// events.k8s.io say it in other fields than those of the core group.
+// occurrences returns the first time, the last time and the count of an event. The fields of events.k8s.io differ from
+// those of the core group.
 func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
 	microsSince := func(t metav1.MicroTime) string { return printers.Since(metav1.Time(t)) }
 
@@ -192,12 +192,12 @@ func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
 	if !e.LastTimestamp.IsZero() {
 		lastSeen = printers.Since(e.LastTimestamp)
 	}
-	// One that happened once has no count in events.k8s.io.
+	// In events.k8s.io, an event that happened once has no count.
 	return firstSeen, lastSeen, cmp.Or(int64(e.Count), 1)
 }
 
-// eventFields go by the names of core v1, as events are stored; events.k8s.io has
-// names of its own for them (KEP-383).
+// eventFields use the names of core v1, in which events are stored. In events.k8s.io the fields have other names
+// (KEP-383).
 var eventFields = registry.FieldsOf[*corev1.Event]{
 	Values: func(e *corev1.Event) fields.Set {
 		source := e.Source.Component

@@ -29,8 +29,8 @@ var limitRangeKind = registry.Kind{
 	Hooks:          limitRangeHooks,
 }
 
-// defaultLimitRange sets the defaults of a LimitRange. For containers, the default limit
-// is the maximum, and the default request the default limit or else the minimum.
+// defaultLimitRange sets the defaults of a LimitRange. For containers, the default limit is the maximum. The default
+// request is the default limit, or else the minimum.
 func defaultLimitRange(l *corev1.LimitRange) {
 	all := func(corev1.ResourceName) bool { return true }
 	for i := range l.Spec.Limits {
@@ -115,8 +115,8 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	}
 	check("maxLimitRequestRatio", item.MaxLimitRequestRatio)
 
-	// ordered checks that one amount is no greater than another, where both are given;
-	// the error is on the list of the given name, and shows the given amount.
+	// ordered checks that one amount isn't greater than another, if both are given. The error is about the list of the
+	// given name, and shows the given amount.
 	ordered := func(resource corev1.ResourceName, less, more corev1.ResourceList, what, than, name string, shown corev1.ResourceList) {
 		a, hasA := less[resource]
 		b, hasB := more[resource]
@@ -141,7 +141,7 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	return f.Errs
 }
 
-// limitRatio checks that limits may exceed requests by a possible factor.
+// limitRatio checks that the limits allow the ratio of limits to requests.
 func limitRatio(path *field.Path, name corev1.ResourceName, item *corev1.LimitRangeItem) field.ErrorList {
 	ratio, ok := item.MaxLimitRequestRatio[name]
 	if !ok {

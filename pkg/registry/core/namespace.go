@@ -38,8 +38,8 @@ var namespaceKind = registry.Kind{
 	Fields:        namespaceFields,
 }
 
-// defaultNamespace sets the defaults of a Namespace. One whose name is still to be
-// generated gets its label when it has a name.
+// defaultNamespace sets the defaults of a Namespace. If the name is still to be generated, Canonicalize sets the label
+// later.
 func defaultNamespace(n *corev1.Namespace) {
 	defaults.Zero(&n.Status.Phase, corev1.NamespaceActive)
 	if n.Name == "" {
@@ -65,8 +65,7 @@ func validateNamespaceUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return append(validateNamespace(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }
 
-// validateNamespaceStatusUpdate checks that a namespace is terminating when, and only when, it
-// is being deleted.
+// validateNamespaceStatusUpdate checks that a namespace is terminating if, and only if, it is being deleted.
 func validateNamespaceStatusUpdate(o, old *corev1.Namespace) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	phase, msg := corev1.NamespaceActive, "may only be 'Active' if `deletionTimestamp` is empty"
@@ -77,7 +76,7 @@ func validateNamespaceStatusUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// validateNamespaceFinalizeUpdate checks what the finalize subresource of a namespace is given.
+// validateNamespaceFinalizeUpdate checks an update through the finalize subresource of a namespace.
 func validateNamespaceFinalizeUpdate(o, old *corev1.Namespace) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	for i, name := range o.Spec.Finalizers {
@@ -86,14 +85,13 @@ func validateNamespaceFinalizeUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// finalizer checks a finalizer's name as a string, and that it is a known one.
+// finalizer checks that a finalizer's name is well-formed and known.
 func finalizer(path *field.Path, name string) field.ErrorList {
 	return append(validation.Qualified(path, name), validation.KnownFinalizer(path, name)...)
 }
 
-// namespaceStorage deletes in two steps: a deletion marks the namespace terminating,
-// and it goes when its content, and with that its spec.finalizers, are gone. It has
-// no deletecollection.
+// namespaceStorage deletes in two steps. A deletion marks the namespace as terminating. The namespace is removed once
+// its content and then its spec.finalizers are gone. Namespaces have no deletecollection.
 type namespaceStorage struct {
 	namespaceVerbs
 	store *genericregistry.Store
@@ -124,10 +122,10 @@ func newNamespaceStorage(main *registry.Storage, _ registry.Dependencies) (rest.
 	return &namespaceStorage{main, main.Store}, nil
 }
 
-// DeleteReturnsDeletedObject says what a successful deletion answers with.
+// DeleteReturnsDeletedObject makes a successful deletion return the namespace.
 func (r *namespaceStorage) DeleteReturnsDeletedObject() bool { return true }
 
-// Delete marks the namespace as terminating, or removes it if nothing holds it.
+// Delete marks the namespace as terminating. Without finalizers it removes the namespace.
 func (r *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -141,7 +139,7 @@ func (r *namespaceStorage) Delete(ctx context.Context, name string, validate res
 		options.Preconditions = &metav1.Preconditions{}
 	}
 	if options.Preconditions.UID == nil {
-		// It is this namespace that terminates, not another of its name.
+		// The precondition keeps a new namespace of the same name from being deleted.
 		options.Preconditions.UID = &namespace.UID
 	}
 	preconditions := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
@@ -158,8 +156,8 @@ func (r *namespaceStorage) Delete(ctx context.Context, name string, validate res
 	return r.store.Delete(ctx, name, validate, options)
 }
 
-// terminate sets the deletion timestamp, the phase, and what the deletion asks of
-// the garbage collector.
+// terminate sets the deletion timestamp, the phase, and the finalizers of the garbage collector that the options ask
+// for.
 func (r *namespaceStorage) terminate(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, preconditions *storage.Preconditions) (runtime.Object, error) {
 	key, err := r.store.KeyFunc(ctx, name)
 	if err != nil {
@@ -210,16 +208,15 @@ func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Precond
 	return nil
 }
 
-// propagationFinalizers is what a deletion makes of an object's finalizers: those of
-// the garbage collector follow the options, which may be the deprecated
-// orphanDependents or propagationPolicy. For a namespace, not to orphan is to delete in
-// the foreground.
+// propagationFinalizers returns the finalizers of an object that is deleted. The options determine those of the garbage
+// collector, by propagationPolicy or by the deprecated orphanDependents. A namespace whose dependents aren't orphaned
+// is deleted in the foreground.
 func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	want := map[string]bool{}
 	for _, f := range finalizers {
 		want[f] = true
 	}
-	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // clients of old still send it
+	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // old clients still send the field
 		want[metav1.FinalizerOrphanDependents], want[metav1.FinalizerDeleteDependents] = *orphan, !*orphan
 	} else if policy := options.PropagationPolicy; policy != nil {
 		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan
@@ -240,8 +237,7 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 	return kept
 }
 
-// finalizeStrategy is the strategy of namespaces/finalize, which changes
-// spec.finalizers and nothing else.
+// finalizeStrategy is the strategy of namespaces/finalize. An update through it changes only spec.finalizers.
 type finalizeStrategy struct{ registry.Strategy }
 
 func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
@@ -254,12 +250,12 @@ func (s finalizeStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Obj
 
 func updateFinalizers(s registry.Strategy) registry.UpdateStrategy { return finalizeStrategy{s} }
 
-// newFinalize is the storage of namespaces/finalize, which takes updates alone.
+// newFinalize returns the storage of namespaces/finalize, which supports only updates.
 func newFinalize(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
 	return onlyUpdate{main.Part(updateFinalizers(main.Strategy))}, nil
 }
 
-// onlyUpdate hides everything of a subresource but update.
+// onlyUpdate hides all operations of a subresource but update.
 type onlyUpdate struct{ s registry.ObjectPart }
 
 var _ rest.Updater = onlyUpdate{}
@@ -285,7 +281,7 @@ var namespaceHooks = registry.HooksOf[*corev1.Namespace]{
 		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
 	},
 	PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
-	// Defaulting sets the label too, but comes before a name is generated.
+	// Defaulting sets the label too, but runs before a name is generated.
 	Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
 	Validate:             validateNamespace,
 	ValidateUpdate:       validateNamespaceUpdate,

@@ -48,7 +48,7 @@ var nodeKind = registry.Kind{
 	},
 }
 
-// defaultNode sets the defaults of a Node: what isn't said to be reserved is allocatable.
+// defaultNode sets the defaults of a Node. By default the whole capacity is allocatable.
 func defaultNode(n *corev1.Node) {
 	if n.Status.Allocatable == nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
@@ -56,7 +56,7 @@ func defaultNode(n *corev1.Node) {
 	defaults.ResourceList(n.Status.Capacity)
 	defaults.ResourceList(n.Status.Allocatable)
 
-	// podCIDR is the first of podCIDRs; a client that knows podCIDR alone decides.
+	// podCIDR is the first of podCIDRs. If a client changes only podCIDR, podCIDRs follows.
 	switch s := &n.Spec; {
 	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
 		s.PodCIDRs = []string{s.PodCIDR}
@@ -103,7 +103,7 @@ func validateNodeUpdate(o, old *corev1.Node) field.ErrorList {
 	return append(node(o, old), nodeChange(o, old)...)
 }
 
-// validateNodeStatusUpdate checks what a kubelet reports.
+// validateNodeStatusUpdate checks the status that a kubelet writes.
 func validateNodeStatusUpdate(o, old *corev1.Node) field.ErrorList { return nodeChange(o, old) }
 
 func nodeChange(o, old *corev1.Node) field.ErrorList {
@@ -124,8 +124,8 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// avoidedPods checks the annotation that names controllers whose pods should keep away. No
-// scheduler has read it since 1.24.
+// avoidedPods checks the annotation that lists controllers whose pods should avoid the node. Schedulers ignore the
+// annotation since 1.24.
 func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorList {
 	avoid, err := schedulinghelper.GetAvoidPodsFromNodeAnnotations(annotations)
 	if err != nil {
@@ -141,7 +141,7 @@ func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorLis
 	return f.Errs
 }
 
-// podCIDRs are a node's networks: podCIDR is the first of podCIDRs.
+// podCIDRs returns a node's networks. podCIDR is the first of podCIDRs.
 func podCIDRs(o *corev1.Node) []string {
 	if len(o.Spec.PodCIDRs) == 0 && o.Spec.PodCIDR != "" {
 		return []string{o.Spec.PodCIDR}
@@ -162,7 +162,7 @@ func nodeResources(o *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// taints checks that there is one taint for a key and an effect.
+// taints checks that no two taints have the same key and effect.
 func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
 	var f validation.Findings
 	type unique struct {
@@ -197,22 +197,22 @@ var nodeHooks = registry.HooksOf[*corev1.Node]{
 	Warnings:               nodeWarnings,
 }
 
-// dropConfigSource drops where a node's kubelet has its configuration from, unless the old
-// node has that already: kubelets no longer look there (KEP-281).
+// dropConfigSource drops the source of the kubelet's configuration, unless the old node has one. Kubelets no longer
+// read the field (KEP-281).
 func dropConfigSource(n, old *corev1.Node) {
 	if old.Spec.ConfigSource == nil {
 		n.Spec.ConfigSource = nil
 	}
 }
 
-// dropConfigStatus does the same with what came of it.
+// dropConfigStatus does the same for the status of that configuration.
 func dropConfigStatus(n, old *corev1.Node) {
 	if old.Status.Config == nil {
 		n.Status.Config = nil
 	}
 }
 
-// nodeColumns is shown by its readiness, its roles and, if wide, its system.
+// nodeColumns shows the readiness, the roles and, if wide, the system.
 var nodeColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -253,8 +253,8 @@ func nodeStatus(n *corev1.Node) string {
 	return status
 }
 
-// nodeRoles are the roles that a node's labels give it: node-role.kubernetes.io/ROLE
-// with any value, or kubernetes.io/role with the role as the value.
+// nodeRoles returns the roles in a node's labels: node-role.kubernetes.io/ROLE with any value, or kubernetes.io/role
+// with the role as the value.
 func nodeRoles(n *corev1.Node) []string {
 	var roles []string
 	for key, value := range n.Labels {
@@ -270,7 +270,7 @@ func nodeRoles(n *corev1.Node) []string {
 	return slices.Compact(roles)
 }
 
-// nodeAddress is the node's first address of a type.
+// nodeAddress returns the node's first address of a type.
 func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
 	for _, address := range n.Status.Addresses {
 		if address.Type == t {

@@ -51,15 +51,14 @@ func validatePersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
 	return f.Errs
 }
 
-// validatePersistentVolumeUpdate checks a volume that replaces another: where its data is never
-// changes.
+// validatePersistentVolumeUpdate checks a volume that replaces another. The source of a volume never changes.
 func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolume(o)}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
 		podvalidation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
 	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
 	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
-		// The secret for growing may be added later.
+		// An update may add the secret for expansion.
 		now.CSI = now.CSI.DeepCopy()
 		now.CSI.ControllerExpandSecretRef = nil
 	}
@@ -76,14 +75,14 @@ func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.Error
 	return f.Errs
 }
 
-// validatePersistentVolumeStatusUpdate checks what a volume controller reports.
+// validatePersistentVolumeStatusUpdate checks the status that a volume controller writes.
 func validatePersistentVolumeStatusUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
 	return f.Errs
 }
 
-// newLabels are what beta labels of nodes became.
+// newLabels are the present names of beta labels of nodes.
 var newLabels = map[string]string{
 	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
 	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
@@ -92,7 +91,7 @@ var newLabels = map[string]string{
 	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
 }
 
-// sameAffinity compares what nodes can use a volume, taking new labels for old ones.
+// sameAffinity compares node affinities. Old and new names of a label are equal.
 func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
 	if now == nil || now.Required == nil || was.Required == nil ||
 		len(now.Required.NodeSelectorTerms) != len(was.Required.NodeSelectorTerms) {
@@ -110,7 +109,7 @@ func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
 	return apiequality.Semantic.DeepEqual(now, was)
 }
 
-// mountOptions checks that the annotation is for a source that takes it.
+// mountOptions checks that the source supports the annotation with mount options, if there is one.
 func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
 	if _, ok := o.Annotations[corev1.MountOptionAnnotation]; !ok {
 		return nil
@@ -146,7 +145,7 @@ var persistentVolumeHooks = registry.HooksOf[*corev1.PersistentVolume]{
 	Warnings:             persistentVolumeWarnings,
 }
 
-// persistentVolumeColumns is shown by what it offers and which claim has it.
+// persistentVolumeColumns shows the properties of a volume and its claim.
 var persistentVolumeColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

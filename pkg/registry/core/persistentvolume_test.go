@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPhaseTransitionTime checks when the phase of a volume is said to have changed (KEP-3762).
+// TestPhaseTransitionTime checks the time of the last change of a volume's phase (KEP-3762).
 func TestPhaseTransitionTime(t *testing.T) {
 	t.Parallel()
 	before, given := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
@@ -18,7 +18,7 @@ func TestPhaseTransitionTime(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		v            *corev1.PersistentVolume
-		want         *metav1.Time // nil for now
+		want         *metav1.Time // nil stands for the present time
 	}{
 		{"same phase, no time", "a controller of old doesn't know of the time", status(corev1.VolumePending, nil), &before},
 		{"same phase, another time", "the controller knows", status(corev1.VolumePending, &given), &given},

@@ -45,8 +45,8 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 	return f.Errs
 }
 
-// validatePersistentVolumeClaimUpdate checks a claim that replaces another: a claim's spec
-// changes when it is bound, grows, or takes another class of volume attributes.
+// validatePersistentVolumeClaimUpdate checks a claim that replaces another. The spec changes only when the claim is
+// bound, is expanded, or gets another class of volume attributes.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
@@ -80,7 +80,7 @@ func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) f
 	return f.Errs
 }
 
-// validatePersistentVolumeClaimStatusUpdate checks what a volume controller reports.
+// validatePersistentVolumeClaimStatusUpdate checks the status that a volume controller writes.
 func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
@@ -106,14 +106,14 @@ func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeCl
 	return f.Errs
 }
 
-// resizeStatuses are how the growth of a volume can stand (KEP-1790).
+// resizeStatuses are the states of a volume's expansion (KEP-1790).
 var resizeStatuses = []corev1.ClaimResourceStatus{
 	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizePending,
 }
 
-// claimResource checks a resource that a claim allocates: storage or one of a driver's.
+// claimResource checks a resource in a claim's status: storage or a driver's resource.
 func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	if errs := validation.Qualified(path, string(name)); len(errs) > 0 {
 		return errs
@@ -124,8 +124,8 @@ func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	return nil
 }
 
-// takesOverClass is whether a claim without a class gets one (KEP-3333), which is that
-// of its annotation, if it has one.
+// takesOverClass tells whether the update gives a class to a claim without one (KEP-3333). If the claim has the old
+// annotation, the class must be that of the annotation.
 func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	class := o.Spec.StorageClassName
 	if class == nil || old.Spec.StorageClassName != nil {
@@ -149,7 +149,7 @@ var persistentVolumeClaimHooks = registry.HooksOf[*corev1.PersistentVolumeClaim]
 			dropOtherNamespace(&c.Spec)
 		}
 		sameDataSources(&c.Spec)
-		// The old claim may be from before there was a dataSourceRef.
+		// The old claim may be older than dataSourceRef.
 		sameDataSources(&old.Spec)
 	},
 	Validate:             validatePersistentVolumeClaim,
@@ -158,8 +158,8 @@ var persistentVolumeClaimHooks = registry.HooksOf[*corev1.PersistentVolumeClaim]
 	Warnings:             persistentVolumeClaimWarnings,
 }
 
-// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot.
-// Such ones were always ignored, and only dataSourceRef takes them (KEP-1495).
+// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot. Other sources have no effect in
+// dataSource, only in dataSourceRef (KEP-1495).
 func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	source := spec.DataSource
 	if source == nil || spec.DataSourceRef != nil {
@@ -176,16 +176,15 @@ func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// dropOtherNamespace drops a dataSourceRef that names a namespace, which is alpha and off
-// (KEP-3294).
+// dropOtherNamespace drops a dataSourceRef with a namespace, because the feature is alpha and off (KEP-3294).
 func dropOtherNamespace(spec *corev1.PersistentVolumeClaimSpec) {
 	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" {
 		spec.DataSourceRef = nil
 	}
 }
 
-// sameDataSources copies dataSource and dataSourceRef to each other, unless the latter
-// is in another namespace, which the former has no words for.
+// sameDataSources copies dataSource and dataSourceRef to each other. If dataSourceRef has a namespace, it copies
+// nothing, because dataSource has no field for that.
 func sameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	source, ref := spec.DataSource, spec.DataSourceRef
 	switch {
@@ -196,7 +195,7 @@ func sameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// persistentVolumeClaimColumns is shown by the volume that it is bound to.
+// persistentVolumeClaimColumns shows the volume that the claim is bound to.
 var persistentVolumeClaimColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -54,7 +54,7 @@ func validatePodTemplateUpdate(o, old *corev1.PodTemplate) field.ErrorList {
 	return f.Errs
 }
 
-// podTemplateColumns is shown by its containers.
+// podTemplateColumns shows the containers.
 var podTemplateColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -55,8 +55,8 @@ var replicationControllerKind = registry.Kind{
 	Fields: replicationControllerFields,
 }
 
-// defaultReplicationController sets the defaults of a ReplicationController: selector and
-// labels are those of its template.
+// defaultReplicationController sets the defaults of a ReplicationController. The defaults of selector and labels are
+// the labels of the template.
 func defaultReplicationController(rc *corev1.ReplicationController) {
 	defaults.Pointer(&rc.Spec.Replicas, 1)
 	if t := rc.Spec.Template; t != nil {
@@ -106,7 +106,7 @@ func replicationControllerSpec(path *field.Path, s *corev1.ReplicationController
 	return f.Errs
 }
 
-// selectorOf is the label selector that a plain set of labels stands for.
+// selectorOf converts a set of labels to a label selector.
 func selectorOf(set labels.Set) *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: set} }
 
 var replicationControllerColumns = printers.Of(

@@ -57,7 +57,7 @@ func validateResourceQuotaUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceQuotaStatusUpdate checks what a quota says is used.
+// validateResourceQuotaStatusUpdate checks the usage in a quota's status.
 func validateResourceQuotaStatusUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
@@ -86,7 +86,7 @@ var (
 	quotaOfCompute = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory)
 	quotaOfClaims = sets.New(corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage)
-	// quotaOfOthers are the rest of what a quota can limit under an unqualified name.
+	// quotaOfOthers are the other resources with unqualified names that a quota can limit.
 	quotaOfOthers = validation.CountedResources.Union(sets.New(corev1.ResourceEphemeralStorage, corev1.ResourceRequestsStorage,
 		corev1.ResourceRequestsEphemeralStorage, corev1.ResourceLimitsEphemeralStorage))
 )
@@ -96,7 +96,7 @@ func isQuotaResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// quotaScopes are the scopes, with what each can limit.
+// quotaScopes are the scopes, with the resources that each can limit.
 var quotaScopes = map[corev1.ResourceQuotaScope]sets.Set[corev1.ResourceName]{
 	corev1.ResourceQuotaScopeTerminating:               quotaOfPods.Union(quotaOfCompute),
 	corev1.ResourceQuotaScopeNotTerminating:            quotaOfPods.Union(quotaOfCompute),
@@ -171,8 +171,7 @@ func quotaRequirement(at *field.Path, r *corev1.ScopedResourceSelectorRequiremen
 	return f.Errs
 }
 
-// resourceQuotaColumns is shown as what is used of what is allowed; what is allowed as limits
-// has a column of its own.
+// resourceQuotaColumns shows the usage and the allowed amounts. Limits have a separate column.
 var resourceQuotaColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

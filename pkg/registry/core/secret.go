@@ -32,8 +32,8 @@ var secretKind = registry.Kind{
 	Fields: secretFields,
 }
 
-// defaultSecret sets the defaults of a Secret; stringData, which is never stored, goes
-// over data.
+// defaultSecret sets the defaults of a Secret. It moves stringData, which is never stored, to data. On equal keys,
+// stringData wins.
 func defaultSecret(s *corev1.Secret) {
 	defaults.Zero(&s.Type, corev1.SecretTypeOpaque)
 	if len(s.StringData) > 0 && s.Data == nil {
@@ -45,7 +45,7 @@ func defaultSecret(s *corev1.Secret) {
 	s.StringData = nil
 }
 
-// validateSecret checks a new Secret, and that it holds what its type promises.
+// validateSecret checks a new Secret, and that the Secret has the keys that its type requires.
 func validateSecret(o *corev1.Secret) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	data := field.NewPath("data")
@@ -110,7 +110,7 @@ var secretColumns = printers.Of(
 		return []any{s.Name, string(s.Type), int64(len(s.Data)), printers.Since(s.CreationTimestamp)}
 	})
 
-// secretWarnings returns the warnings of a secret: what is wrong with a TLS certificate or key.
+// secretWarnings warns of invalid TLS certificates and keys of a secret.
 func secretWarnings(_ context.Context, s, _ *corev1.Secret) []string {
 	if s.Type != corev1.SecretTypeTLS {
 		return nil

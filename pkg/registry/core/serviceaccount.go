@@ -51,7 +51,7 @@ func validateServiceAccountUpdate(o, old *corev1.ServiceAccount) field.ErrorList
 	return append(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validateServiceAccount(o)...)
 }
 
-// tokenRequest checks how long a service account's token is asked to live (KEP-1205).
+// tokenRequest checks the requested lifetime of a service account's token (KEP-1205).
 func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 	if o.Spec.ExpirationSeconds == nil {
 		return nil
@@ -72,7 +72,7 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &tokenREST{}
 )
 
-// tokenRequestKind is the kind of what is created, whose group isn't that of the account.
+// tokenRequestKind is the kind that clients create. Its group isn't that of the account.
 var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
@@ -92,13 +92,13 @@ func (r *tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest
 // Destroy does nothing: the stores are those of their rows.
 func (r *tokenREST) Destroy() {}
 
-// GroupVersionKind is the TokenRequest's.
+// GroupVersionKind returns the TokenRequest's, whatever the version.
 func (r *tokenREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return tokenRequestKind
 }
 
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid by which a request
-// may say which account it means.
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid of a request. The uid is a precondition on the
+// account.
 func (r *tokenREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // Create issues a token for the service account of the given name.
@@ -121,7 +121,7 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	if len(request.Spec.Audiences) == 0 {
 		request.Spec.Audiences = slices.Clone(r.audiences)
 	}
-	// What the caller says of the outcome counts for nothing, nor for admission.
+	// The status in the request is ignored, and admission doesn't see it.
 	request.Status = authenticationv1.TokenRequestStatus{}
 	if errs := tokenRequest(request); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), "", errs)
@@ -141,7 +141,7 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	return request, nil
 }
 
-// validateTokenMeta checks what a request says of the account that its path names.
+// validateTokenMeta checks that the metadata of a request is that of the account in its path.
 func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenRequest, name string) field.ErrorList {
 	path, namespace := field.NewPath("metadata"), genericapirequest.NamespaceValue(ctx)
 	if request.Name != "" && request.Name != name {
@@ -153,7 +153,7 @@ func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenReque
 	return nil
 }
 
-// bound finds the object that the token is to end with, and for a pod its node.
+// bound returns the object that the token is bound to, and for a pod its node.
 func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
 	if ref == nil {
 		return nil, nil
@@ -195,7 +195,7 @@ func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount
 	}
 	node, err := getOther(ctx, r.nodes, "nodes", "", pod.Spec.NodeName)
 	if apierrors.IsNotFound(err) {
-		// The token names the node, with or without its uid.
+		// The token has the node's name, and the uid if the node exists.
 		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func one(obj runtime.Object, err error) ([]runtime.Object, error) {
 	return []runtime.Object{obj}, err
 }
 
-// getOther reads an object of another resource than the request's, which errors then name.
+// getOther reads an object of another resource. Errors name that resource instead of the request's.
 func getOther(ctx context.Context, from rest.Getter, resource, namespace, name string) (runtime.Object, error) {
 	ctx = genericapirequest.WithRequestInfo(genericapirequest.WithNamespace(ctx, namespace), &genericapirequest.RequestInfo{
 		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name, Parts: []string{resource, name},
@@ -224,15 +224,14 @@ var serviceAccountHooks = registry.HooksOf[*corev1.ServiceAccount]{
 	Warnings:         serviceAccountWarnings,
 }
 
-// nameSecretsOnly drops all but the names of an account's secrets, which are in its
-// own namespace whatever the references say.
+// nameSecretsOnly drops everything but the names of an account's secrets. All of them are in the account's namespace.
 func nameSecretsOnly(a *corev1.ServiceAccount) {
 	for i, ref := range a.Secrets {
 		a.Secrets[i] = corev1.ObjectReference{Name: ref.Name}
 	}
 }
 
-// ServiceAccount counts no secrets: tokens haven't been listed there since 1.24.
+// serviceAccountColumns don't count secrets, because accounts don't list tokens since 1.24.
 var serviceAccountColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.AgeColumn},
 	func(s *corev1.ServiceAccount) []any { return []any{s.Name, printers.Since(s.CreationTimestamp)} })

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// plainIssuer issues a token that says nothing.
+// plainIssuer issues tokens without content.
 type plainIssuer struct{}
 
 func (plainIssuer) IssueToken(_ context.Context, _ *corev1.ServiceAccount, request *authenticationv1.TokenRequest, _ ...runtime.Object) error {
@@ -82,7 +82,7 @@ func TestTokenRequest(t *testing.T) {
 		{"no account", "sb", authenticationv1.TokenRequest{}, `serviceaccounts "sb" not found`, "the account is looked for first"},
 		{
 			"no secret", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Secret", "s")}},
-			`secrets "s" not found`, "the error names the resource of what is missing, not that of the request",
+			`secrets "s" not found`, "the error names the resource of the missing object, not that of the request",
 		},
 		{
 			"no node", "sa", authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound("Node", "n")}},

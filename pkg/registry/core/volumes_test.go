@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestPersistentVolumeClaimDifference checks that a refusal shows what is changed by the names of
-// kube-apiserver's own types, line by line.
+// TestPersistentVolumeClaimDifference checks that an error shows the changed lines by the names of kube-apiserver's
+// internal types.
 func TestPersistentVolumeClaimDifference(t *testing.T) {
 	t.Parallel()
 	claim := func(mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
@@ -34,7 +34,7 @@ func TestPersistentVolumeClaimDifference(t *testing.T) {
 `)
 }
 
-// TestPersistentVolumeDifference checks the same for where a volume's data is.
+// TestPersistentVolumeDifference checks the same for the source of a volume.
 func TestPersistentVolumeDifference(t *testing.T) {
 	t.Parallel()
 	volume := func(handle string) *corev1.PersistentVolume {

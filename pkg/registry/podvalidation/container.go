@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// containerScope is what a container's checks need to know of its pod.
+// containerScope has the properties of a pod that the checks of its containers need.
 type containerScope struct {
 	spec    *corev1.PodSpec
 	volumes map[string]*corev1.VolumeSource
@@ -41,8 +41,8 @@ func (s *containerScope) containers(path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// initContainers checks the init containers. Those that always restart are sidecars
-// (KEP-753) and have what a regular container has.
+// initContainers checks the init containers. An init container that always restarts is a sidecar (KEP-753), and can
+// have all fields of a regular container.
 func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 	var f validation.Findings
 	names := ContainerNames(s.spec.Containers)
@@ -53,7 +53,7 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 		if c.Name != "" {
 			names.Insert(c.Name)
 		}
-		// They run one by one, so ports need to differ only within one.
+		// Init containers run one after the other, so ports can repeat in different ones.
 		f.Merge(hostPortConflicts(path, s.spec.InitContainers[i:i+1]))
 		if isSidecar(c) {
 			f.Merge(s.running(idx, c))
@@ -64,8 +64,7 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// runsToCompletion checks that an ordinary init container has nothing that only a
-// container which keeps running can have.
+// runsToCompletion checks that an ordinary init container has none of the fields for containers that keep running.
 func runsToCompletion(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	for _, set := range []struct {
@@ -90,7 +89,7 @@ func isSidecar(c *corev1.Container) bool {
 	return ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
-// ephemeralFields are the fields that an ephemeral container can have (KEP-277).
+// ephemeralFields are the allowed fields of an ephemeral container (KEP-277).
 var ephemeralFields = sets.New("Name", "Image", "Command", "Args", "WorkingDir", "EnvFrom", "Env", "VolumeMounts",
 	"VolumeDevices", "TerminationMessagePath", "TerminationMessagePolicy", "ImagePullPolicy", "SecurityContext",
 	"Stdin", "StdinOnce", "TTY")
@@ -120,7 +119,7 @@ func (s *containerScope) ephemeralContainers(path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// ContainerNames is the set of the names of containers.
+// ContainerNames returns the names of containers.
 func ContainerNames(containers []corev1.Container) sets.Set[string] {
 	names := sets.New[string]()
 	for i := range containers {
@@ -129,7 +128,7 @@ func ContainerNames(containers []corev1.Container) sets.Set[string] {
 	return names
 }
 
-// container checks what containers of all types have in common.
+// container checks the fields that containers of all types have.
 func (s *containerScope) container(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
@@ -149,7 +148,7 @@ func (s *containerScope) container(path *field.Path, c *corev1.Container) field.
 	return f.Errs
 }
 
-// running checks what only a container that keeps running has.
+// running checks the fields that only a container that keeps running has.
 func (s *containerScope) running(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	grace := s.spec.TerminationGracePeriodSeconds
@@ -163,7 +162,7 @@ func (s *containerScope) running(path *field.Path, c *corev1.Container) field.Er
 	return f.Errs
 }
 
-// TrimmedImage is checked in pods, not in templates.
+// TrimmedImage checks that an image has no blanks around it. The rule is for pods, not for templates.
 func TrimmedImage(path *field.Path, c *corev1.Container) field.ErrorList {
 	if strings.TrimSpace(c.Image) == c.Image {
 		return nil
@@ -201,7 +200,7 @@ func containerPorts(path *field.Path, ports []corev1.ContainerPort) field.ErrorL
 	return f.Errs
 }
 
-// hostPortConflicts checks that no port of the host is taken twice.
+// hostPortConflicts checks that no two ports use the same port of the host.
 func hostPortConflicts(path *field.Path, containers []corev1.Container) field.ErrorList {
 	var f validation.Findings
 	taken := sets.New[string]()
@@ -218,7 +217,7 @@ func hostPortConflicts(path *field.Path, containers []corev1.Container) field.Er
 	return f.Errs
 }
 
-// resizePolicies checks what a change of resources does to the container (KEP-1287).
+// resizePolicies checks the restart policy for changes of resources (KEP-1287).
 func resizePolicies(path *field.Path, policies []corev1.ContainerResizePolicy, restart corev1.RestartPolicy) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[corev1.ResourceName]()
@@ -239,7 +238,7 @@ const (
 	maxRestartExitCodes = 255
 )
 
-// restartRules checks the container's own restart policy (KEP-5307).
+// restartRules checks the restart policy and rules of a container (KEP-5307).
 func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	policy, rules := path.Child("restartPolicy"), path.Child("restartPolicyRules")

@@ -60,7 +60,7 @@ func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.Err
 }
 
 func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
-	// A name that generates others may end in a dash.
+	// The prefix of generated names may end in a dash.
 	prefix := func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }
 	var f validation.Findings
 	for i, s := range sources {
@@ -95,7 +95,7 @@ func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
 	return f.Errs
 }
 
-// fileKeyVolumes checks that such files are in volumes that init containers can write.
+// fileKeyVolumes checks that init containers can write the volumes of such files.
 func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	volumes := map[string]bool{}
 	for i := range spec.Volumes {
@@ -120,12 +120,12 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 
 var (
 	metadataFields = sets.New("metadata.name", "metadata.namespace", "metadata.uid")
-	// envFields are the fields of a pod that a variable can show.
+	// envFields are the fields of a pod that a variable can refer to.
 	envFields = metadataFields.Union(sets.New("spec.nodeName", "spec.serviceAccountName",
 		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"))
-	// volumeFields are those that a file of a volume can show.
+	// volumeFields are the fields of a pod that a file of a volume can refer to.
 	volumeFields = metadataFields.Union(sets.New("metadata.labels", "metadata.annotations"))
-	// podFields are those that have a name at all.
+	// podFields are the fields of a pod that have a name.
 	podFields = envFields.Union(volumeFields).Union(sets.New("spec.restartPolicy", "spec.schedulerName", "status.phase"))
 )
 
@@ -146,7 +146,7 @@ func fieldRef(path *field.Path, r *corev1.ObjectFieldSelector, allowed sets.Set[
 		return validation.Qualified(path, strings.ToLower(key))
 	case hasKey:
 		return validation.Qualified(path, key)
-	case name == "spec.host": // the name of spec.nodeName in old clients
+	case name == "spec.host": // old clients use this name for spec.nodeName
 		name = "spec.nodeName"
 	}
 	if !allowed.Has(name) {
@@ -167,7 +167,7 @@ func knownPodField(apiVersion, whole, name string, hasKey bool) error {
 	return nil
 }
 
-// splitFieldPath takes the key from a path such as metadata.labels['key'].
+// splitFieldPath splits off the key of a path such as metadata.labels['key'].
 func splitFieldPath(path string) (name, key string, hasKey bool) {
 	inner, closed := strings.CutSuffix(path, "']")
 	name, key, hasKey = strings.Cut(inner, "['")
@@ -184,8 +184,8 @@ var (
 
 const sizes = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 
-// downwardResources are the resources of a container that its pod's variables and
-// files can show, each as a request and as a limit, and the units for it.
+// downwardResources are the resources of a container that variables and files can refer to, each as a request and as a
+// limit, with the allowed units.
 var downwardResources = []struct {
 	name, described string
 	divisors        sets.Set[string]

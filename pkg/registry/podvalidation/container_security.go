@@ -41,12 +41,12 @@ func containerSecurity(path *field.Path, sc *corev1.SecurityContext, hostUsers b
 	return f.Errs
 }
 
-// UserID checks the number of a user.
+// UserID checks the ID of a user.
 func UserID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidUserID)
 }
 
-// GroupID checks the number of a group.
+// GroupID checks the ID of a group.
 func GroupID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidGroupID)
 }
@@ -61,7 +61,7 @@ func checkID(path *field.Path, id *int64, valid func(int64) []string) field.Erro
 	return f.Errs
 }
 
-// seccompProfile checks a profile for system calls (KEP-135).
+// seccompProfile checks a seccomp profile (KEP-135).
 func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList {
 	if p == nil {
 		return nil
@@ -85,7 +85,7 @@ func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList 
 	return f.Errs
 }
 
-// maxAppArmorProfile is PATH_MAX - 1.
+// maxAppArmorProfile is PATH_MAX - 1, the longest name of a profile.
 const maxAppArmorProfile = 4095
 
 // appArmorProfile checks an AppArmor profile (KEP-24).
@@ -126,7 +126,7 @@ const (
 	maxWindowsUser           = 104
 )
 
-// Windows' own rules for the names of domains and users.
+// These are Windows' rules for the names of domains and users.
 var (
 	windowsControl     = regexp.MustCompile(`[[:cntrl:]]`)
 	netBIOSDomain      = regexp.MustCompile(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)

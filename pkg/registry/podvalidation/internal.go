@@ -10,16 +10,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// InternalPodSpec is written as kube-apiserver's internal pod spec, where some fields
-// have another place than in v1: whatever is shared with the host is in the security
-// context, which is always there.
+// InternalPodSpec is written like kube-apiserver's internal pod spec, in which some fields have another place than in
+// v1. The fields about sharing with the host are in the security context, which is always there.
 type InternalPodSpec struct{ spec *corev1.PodSpec }
 
-// InternalPodSpecOf is a pod's spec as the internal one.
+// InternalPodSpecOf converts a pod's spec to the internal form.
 func InternalPodSpecOf(spec *corev1.PodSpec) InternalPodSpec { return InternalPodSpec{spec} }
 
-// internalPodFields are the names of the internal type, in its order. SecurityContext
-// is written apart.
+// internalPodFields are the names of the internal type's fields, in order. SecurityContext is written separately.
 var internalPodFields = []string{
 	"Volumes", "InitContainers", "Containers", "EphemeralContainers", "RestartPolicy", "TerminationGracePeriodSeconds",
 	"ActiveDeadlineSeconds", "DNSPolicy", "NodeSelector", "ServiceAccountName", "AutomountServiceAccountToken", "NodeName",
@@ -29,7 +27,7 @@ var internalPodFields = []string{
 	"ResourceClaims", "Resources", "HostnameOverride", "SchedulingGroup",
 }
 
-// internalSecurityFields are those of the security context, from the pod's spec first.
+// These are the fields of the internal security context. Those from the pod's spec come first.
 var (
 	internalHostFields     = []string{"HostNetwork", "HostPID", "HostIPC", "ShareProcessNamespace", "HostUsers"}
 	internalSecurityFields = []string{
@@ -61,8 +59,8 @@ func (s internalSecurityContext) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// writeNamed writes fields of a struct under their Go names; where has one of its own
-// for a name, that is written.
+// writeNamed writes fields of a struct under their Go names. If own has a value for a name, that value is written
+// instead.
 func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, where func(string) (reflect.Value, bool)) error {
 	return validation.WriteList(b, '{', '}', len(names), func(i int) error {
 		value, own := where(names[i])

@@ -19,7 +19,7 @@ var (
 	volumeModes = []corev1.PersistentVolumeMode{corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem}
 )
 
-// PersistentVolumeClaimSpec checks a claim, or what a template makes claims from.
+// PersistentVolumeClaimSpec checks the spec of a claim or of a claim template.
 func PersistentVolumeClaimSpec(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(spec.AccessModes) == 0, field.Required(path.Child("accessModes"), "at least 1 access mode is required"))
@@ -61,7 +61,7 @@ func optionalClass(path *field.Path, class *string) field.ErrorList {
 	return validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path, *class)
 }
 
-// claimSources checks what a volume is to be filled from (KEP-1495, KEP-3294).
+// claimSources checks the data sources of a volume (KEP-1495, KEP-3294).
 func claimSources(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 	var f validation.Findings
 	source, ref := spec.DataSource, spec.DataSourceRef

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// RequiredTerms is the field of the terms of an affinity that must hold.
+	// RequiredTerms is the name of an affinity's field with the required terms.
 	RequiredTerms  = "requiredDuringSchedulingIgnoredDuringExecution"
 	preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution"
 )
@@ -33,7 +33,7 @@ func affinity(path *field.Path, a *corev1.Affinity) field.ErrorList {
 		}
 		for i, term := range n.PreferredDuringSchedulingIgnoredDuringExecution {
 			path := path.Child(preferredTerms).Index(i)
-			// A preference for a label that no node can have does no harm.
+			// A preference may have values that no label can have, because it does no harm.
 			f.Merge(weight(path, term.Weight), nodeSelectorTerm(path.Child("preference"), &term.Preference, false))
 		}
 	}
@@ -53,7 +53,7 @@ func weight(path *field.Path, w int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Child("weight"), w, "must be in the range 1-100")}
 }
 
-// NodeSelector checks what a node has to be.
+// NodeSelector checks a selector of nodes.
 func NodeSelector(path *field.Path, s *corev1.NodeSelector) field.ErrorList {
 	terms := path.Child("nodeSelectorTerms")
 	if len(s.NodeSelectorTerms) == 0 {
@@ -66,8 +66,7 @@ func NodeSelector(path *field.Path, s *corev1.NodeSelector) field.ErrorList {
 	return f.Errs
 }
 
-// nodeSelectorTerm checks a term, and where values says so, that its values can be
-// those of a label.
+// nodeSelectorTerm checks a term. If values is set, its values must be valid label values.
 func nodeSelectorTerm(path *field.Path, t *corev1.NodeSelectorTerm, values bool) field.ErrorList {
 	var f validation.Findings
 	for i := range t.MatchExpressions {
@@ -146,8 +145,8 @@ func podTerm(path *field.Path, t *corev1.PodAffinityTerm) field.ErrorList {
 	return f.Errs
 }
 
-// matchLabelKeys checks the keys of labels whose values a pod's selector takes from the
-// pod itself (KEP-3633, KEP-3243). By now they are in the selector, too.
+// matchLabelKeys checks keys of the pod's own labels whose values become part of a selector (KEP-3633, KEP-3243). The
+// selector has these requirements already.
 func matchLabelKeys(path *field.Path, match, mismatch []string, s *metav1.LabelSelector) field.ErrorList {
 	var f validation.Findings
 	f.Merge(labelKeys(path.Child("matchLabelKeys"), match, s), labelKeys(path.Child("mismatchLabelKeys"), mismatch, s))
@@ -235,7 +234,7 @@ func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 		case corev1.TolerationOpExists:
 			f.AddIf(t.Value != "", field.Invalid(operator, t.Value, "value must be empty when `operator` is 'Exists'"))
 		case corev1.TolerationOpLt, corev1.TolerationOpGt:
-			// They wait for the feature gate TaintTolerationComparisonOperators, which is off.
+			// These operators need the feature gate TaintTolerationComparisonOperators, which is off.
 			f.Add(field.NotSupported(operator, t.Operator, []corev1.TolerationOperator{
 				corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt}))
 		default:
@@ -252,7 +251,7 @@ func taintEffect(path *field.Path, effect corev1.TaintEffect) field.ErrorList {
 	return validation.OneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
-// schedulingGates checks what keeps the pod from being scheduled (KEP-3521).
+// schedulingGates checks the gates that hold back the scheduling of a pod (KEP-3521).
 func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[string]()
@@ -264,13 +263,13 @@ func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.E
 	return f.Errs
 }
 
-// IsMirror is whether the kubelet made the pod for a static one.
+// IsMirror tells whether the kubelet made the pod from a static one.
 func IsMirror(meta *metav1.ObjectMeta) bool {
 	_, is := meta.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
 }
 
-// NodeAffinity is the node affinity of a pod, or nil.
+// NodeAffinity returns the node affinity of a pod, or nil.
 func NodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
 	return ptr.Deref(spec.Affinity, corev1.Affinity{}).NodeAffinity
 }

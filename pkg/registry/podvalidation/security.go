@@ -43,8 +43,8 @@ const maxSysctl = 253
 
 var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
 
-// sysctls checks kernel parameters, see sysctl.d(5). One that belongs to a namespace
-// can't be set where the pod shares that namespace with its host.
+// sysctls checks kernel parameters, see sysctl.d(5). A pod that shares a namespace with its host can't set the
+// parameters of that namespace.
 func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[string]()
@@ -69,8 +69,8 @@ func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec)
 	return f.Errs
 }
 
-// Privileged is what a server that does not allow privileged containers
-// (--allow-privileged=false) has against the spec of a pod at path.
+// Privileged returns the errors of a pod spec at path on a server that doesn't allow privileged containers
+// (--allow-privileged=false).
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	for path, c := range podspec.Containers(spec, path) {
@@ -81,8 +81,8 @@ func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// hostProcess checks containers of Windows that run as processes of the host (KEP-1981):
-// all of a pod or none.
+// hostProcess checks Windows containers that run as processes of the host (KEP-1981). All containers of a pod are such
+// processes, or none.
 func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	n, all, errs := hostProcesses(path, spec)
@@ -92,7 +92,7 @@ func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// hostProcesses counts the containers that are processes of the host, and all.
+// hostProcesses counts the containers that are processes of the host, and all containers.
 func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs field.ErrorList) {
 	var f validation.Findings
 	var pod *bool
@@ -116,8 +116,8 @@ func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs fie
 	return n, all, f.Errs
 }
 
-// userNamespace checks a pod with users of its own (KEP-127): what it shares with the
-// host would not know them.
+// userNamespace checks a pod with a separate user namespace (KEP-127). Such a pod can't share other namespaces with the
+// host.
 func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if ptr.Deref(spec.HostUsers, true) {
 		return nil
@@ -133,10 +133,10 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// IsWindows says whether a pod is for Windows.
+// IsWindows tells whether a pod is for Windows.
 func IsWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
 
-// podOS checks the operating system, and that nothing is set that it has no use for.
+// podOS checks the operating system, and refuses fields for other systems.
 func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	switch {
 	case spec.OS == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// PodTemplateSpec checks what pods are created from.
+// PodTemplateSpec checks a pod template.
 func PodTemplateSpec(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
 	var f validation.Findings
 	f.Merge(
@@ -23,13 +23,13 @@ func PodTemplateSpec(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorLis
 	return f.Errs
 }
 
-// LongRunningTemplate is podTemplate for a controller, named in messages, whose pods
-// run until they are deleted.
+// LongRunningTemplate checks the template of a controller's pods, which run until they are deleted. Messages name the
+// controller.
 func LongRunningTemplate(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
 	return append(PodTemplateSpec(path, t), RunsOn(path, t, controller)...)
 }
 
-// RunsOn checks that the pods of a template restart as long as their controller runs.
+// RunsOn checks that the pods of a template always restart.
 func RunsOn(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.OneOf(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, corev1.RestartPolicyAlways))

@@ -21,8 +21,7 @@ func downwardVolume(path *field.Path, s *corev1.DownwardAPIVolumeSource) field.E
 	return errs
 }
 
-// downwardFile checks a file that shows a field of the pod, or a resource of one of its
-// containers.
+// downwardFile checks a file with a field of the pod, or with a resource of a container.
 func downwardFile(path *field.Path, file *corev1.DownwardAPIVolumeFile) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Present(path, "path", file.Path), filePath(path.Child("path"), file.Path))
@@ -48,14 +47,14 @@ func projectedVolume(path *field.Path, s *corev1.ProjectedVolumeSource) field.Er
 	return p.Errs
 }
 
-// projection is a check of a projected volume: all sources write into one folder.
+// projection checks a projected volume. All sources write into the same folder.
 type projection struct {
 	validation.Findings
 	volume *field.Path
 	files  sets.Set[string]
 }
 
-// file checks that no other source writes the file; value is what the error shows.
+// file checks that no other source writes the same file. The error shows value.
 func (p *projection) file(name, value string) {
 	p.AddIf(p.files.Has(name), field.Invalid(p.volume, value, "conflicting duplicate paths"))
 	p.files.Insert(name)
@@ -142,13 +141,13 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	p.file(b.Path, b.Path)
 }
 
-// The limits of how long a pod's certificate is valid, in seconds.
+// These are the limits of the validity of a pod's certificate, in seconds.
 const (
 	MinCertificateSeconds = 60 * 60
 	MaxCertificateSeconds = 91 * 24 * 60 * 60
 )
 
-// certificate checks a certificate of the pod's own (KEP-4317).
+// certificate checks the source of a pod certificate (KEP-4317).
 func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 	c := s.PodCertificate
 	p.Merge(
@@ -177,7 +176,7 @@ func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 	p.Merge(UserAnnotations(path.Child("userAnnotations"), c.UserAnnotations))
 }
 
-// SignerName checks the name of who signs certificates: a domain, and a path in it.
+// SignerName checks the name of a signer of certificates: a domain and a path.
 func SignerName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -187,7 +186,7 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
 	var f validation.Findings
-	// One bad segment is told: the messages of others would not differ.
+	// Only one bad segment is reported, because the messages would be the same.
 	segments := func(value string, r validation.Rule) {
 		for segment := range strings.SplitSeq(value, ".") {
 			if msgs := r(segment); len(msgs) > 0 {
@@ -203,14 +202,13 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 	segments(domain, utilvalidation.IsDNS1123Label)
 	f.AddIf(!strings.Contains(domain, "."), field.Invalid(path, domain, "should be a domain with at least two segments separated by dots"))
 	segments(inside, utilvalidation.IsDNS1123Subdomain)
-	// The path holds the namespace and the name of a resource, and a dot between them.
+	// The path has the namespace and the name of a resource, with a dot between them.
 	const longestName = longest + 1 + longest + 1 + utilvalidation.DNS1123LabelMaxLength
 	f.AddIf(len(name) > longestName, field.TooLong(path, name, longestName))
 	return f.Errs
 }
 
-// UserAnnotations checks what a pod tells its signer: annotations whose keys all have a
-// domain.
+// UserAnnotations checks the annotations that a pod passes to its signer. Each key needs a domain.
 func UserAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
 	var f validation.Findings
 	for key := range validation.Sorted(annotations) {

@@ -17,11 +17,10 @@ import (
 
 // volumeKind is a kind of volume source.
 type volumeKind struct {
-	// field is the Go name in corev1.VolumeSource.
+	// field is the name of the field in corev1.VolumeSource.
 	field string
-	// name is that of the field where there is another source already; within is that
-	// of the field in the errors of the source itself, if it differs. These names are
-	// kube-apiserver's, with their slips.
+	// name is the name in the error about a second source. Within is the name in errors of the source itself, if it
+	// differs. The names are kube-apiserver's, including its mistakes.
 	name, within string
 	check        func(*field.Path, any) field.ErrorList
 }
@@ -33,12 +32,12 @@ func (k volumeKind) valuePath() string {
 	return k.name
 }
 
-// kind builds a row of volumeKinds from a check of the source's own type.
+// kind makes a row of volumeKinds from the check of a source's type.
 func kind[T any](goName, name, within string, check func(*field.Path, *T) field.ErrorList) volumeKind {
 	return volumeKind{goName, name, within, func(path *field.Path, v any) field.ErrorList { return check(path, v.(*T)) }}
 }
 
-// volumeKinds are in the order in which a pod's sources are found.
+// volumeKinds are in the order in which a pod's sources are checked.
 var volumeKinds = []volumeKind{
 	kind("EmptyDir", "emptyDir", "", emptyDirVolume),
 	kind("HostPath", "hostPath", "", hostPathVolume),
@@ -123,7 +122,7 @@ func diskPartition(path *field.Path, n int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Child("partition"), n, utilvalidation.InclusiveRangeError(1, 255))}
 }
 
-// lun checks the number of a logical unit, of which value is the field as it is.
+// lun checks the number of a logical unit. Value is the field itself.
 func lun(path *field.Path, n int32, value any) field.ErrorList {
 	if 0 <= n && n <= 255 {
 		return nil
@@ -182,18 +181,18 @@ func nfsVolume(at *field.Path, s *corev1.NFSVolumeSource) field.ErrorList {
 	return errs
 }
 
-// maxISCSIInitiator is how long an initiator made of a volume's name and a portal can be.
+// maxISCSIInitiator is the longest name of an initiator, which is made from a volume's name and a portal.
 const maxISCSIInitiator = 64
 
-// iscsiNames are the forms of iSCSI names, RFC 3720 section 3.2.6.3, by their prefix.
+// iscsiNames are the forms of iSCSI names by prefix, see RFC 3720 section 3.2.6.3.
 var iscsiNames = map[string]*regexp.Regexp{
 	"iqn": regexp.MustCompile(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
 	"eui": regexp.MustCompile(`^eui.[[:alnum:]]{16}$`),
 	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
 }
 
-// iscsiName checks a name; a volume of a pod says more of an unknown prefix than a
-// persistent volume does.
+// iscsiName checks a name. The error about an unknown prefix is longer for a volume of a pod than for a persistent
+// volume.
 func iscsiName(path *field.Path, name, unknownPrefix string) field.ErrorList {
 	for prefix, form := range iscsiNames {
 		if !strings.HasPrefix(name, prefix) {
@@ -329,7 +328,7 @@ func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 	return errs
 }
 
-// maxCSIDriverName is what the CSI specification allows.
+// maxCSIDriverName is the limit of the CSI specification.
 const maxCSIDriverName = 63
 
 // CSIDriverName checks the name of a CSI driver.

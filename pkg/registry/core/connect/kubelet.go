@@ -18,16 +18,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// defaultKubeletPort is where a kubelet is whose node names no port.
+// defaultKubeletPort is the port of a kubelet if its node has none.
 const defaultKubeletPort = 10250
 
-// Kubelets finds the kubelets of nodes.
+// Kubelets returns the addresses of nodes' kubelets.
 type Kubelets struct {
 	registry.Kubelet
 	Nodes rest.Getter
 }
 
-// NewKubelets finds kubelets by the nodes of the same table.
+// NewKubelets returns the kubelets of the nodes in the table.
 func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
 	nodes, err := deps.StoreOf(corev1.Resource("nodes"))
 	if err != nil {
@@ -36,7 +36,7 @@ func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
 	return Kubelets{Kubelet: deps.Kubelet, Nodes: nodes}, nil
 }
 
-// Of is where the kubelet of a node is.
+// Of returns the URL of a node's kubelet.
 func (k Kubelets) Of(ctx context.Context, name string) (*url.URL, error) {
 	found, err := k.Nodes.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -54,7 +54,7 @@ func (k Kubelets) Of(ctx context.Context, name string) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}, nil
 }
 
-// address is the node's first address of the most preferred type that it has.
+// address returns the node's first address of its most preferred type.
 func (k Kubelets) address(node *corev1.Node) (string, error) {
 	for _, preferred := range k.AddressTypes {
 		for _, a := range node.Status.Addresses {
@@ -62,7 +62,7 @@ func (k Kubelets) address(node *corev1.Node) (string, error) {
 				return a.Address, nil
 			}
 		}
-		// Nodes older than the address type Hostname say it in a label.
+		// Nodes that are older than the address type Hostname have the host name in a label.
 		if host := node.Labels[corev1.LabelHostname]; preferred == string(corev1.NodeHostName) && host != "" {
 			return host, nil
 		}
@@ -70,7 +70,7 @@ func (k Kubelets) address(node *corev1.Node) (string, error) {
 	return "", fmt.Errorf("no preferred addresses found; known addresses: %v", node.Status.Addresses)
 }
 
-// Serving is where the kubelet of a pod serves a path. A pod without a node has none.
+// Serving returns the URL at which the kubelet of a pod serves a path, or nil for a pod without a node.
 func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, query url.Values) (*url.URL, error) {
 	if pod.Spec.NodeName == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
@@ -83,7 +83,7 @@ func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, que
 	return location, nil
 }
 
-// Unverified is the transport to kubelets with their certificates unverified.
+// Unverified returns the transport to kubelets that doesn't verify their certificates.
 func (k Kubelets) Unverified() (http.RoundTripper, error) {
 	config, err := utilnet.TLSClientConfig(k.Transport)
 	if err != nil {

@@ -22,7 +22,7 @@ func GetPod(ctx context.Context, pods rest.Getter, name string) (*corev1.Pod, er
 	return pod, nil
 }
 
-// PodIPs are the addresses of a pod, the primary one first.
+// PodIPs returns the addresses of a pod, the primary one first.
 func PodIPs(pod *corev1.Pod) []string {
 	var ips []string
 	for _, ip := range pod.Status.PodIPs {

@@ -1,5 +1,5 @@
-// Package connect reaches what objects stand for: pods, services, nodes and the kubelets of nodes.
-// Subresources of several kinds pass requests on with it.
+// Package connect passes requests on to pods, services, nodes and the kubelets of nodes. Subresources of several kinds
+// use it. Don't use the package to read the objects themselves.
 package connect
 
 import (
@@ -32,12 +32,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
-// Locator finds where what a proxy request names is, and how it is reached: the name
-// may have a scheme before and a port after it, as "https:name:port".
+// Locator returns the URL and the transport for the name in a proxy request. The name may have a scheme before it and a
+// port after it, such as "https:name:port".
 type Locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error)
 
-// ProxySubresource serves requests to what an object stands for, asked for with
-// options O, which hold the path.
+// ProxySubresource returns the subresource that passes requests on. Its options are of type O and have the path.
 func ProxySubresource[O runtime.Object](path func(O) string, locate func(*registry.Storage, registry.Dependencies, http.RoundTripper) (Locator, error)) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
@@ -55,8 +54,8 @@ func ProxySubresource[O runtime.Object](path func(O) string, locate func(*regist
 	}}
 }
 
-// proxyTransport reaches pods by their addresses, which no certificate has: they
-// aren't verified.
+// proxyTransport is the transport to the addresses of pods. It doesn't verify certificates, because none is for such an
+// address.
 func proxyTransport() *http.Transport {
 	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
 }
@@ -73,10 +72,10 @@ var _ rest.Connecter = &proxyREST{}
 
 func (r *proxyREST) New() runtime.Object { return r.options() }
 
-// Destroy gives up the connections that are idle.
+// Destroy closes idle connections.
 func (r *proxyREST) Destroy() { r.transport.CloseIdleConnections() }
 
-// ConnectMethods are all that HTTP has for resources.
+// ConnectMethods returns all HTTP methods for resources.
 func (r *proxyREST) ConnectMethods() []string {
 	return []string{
 		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -84,12 +83,12 @@ func (r *proxyREST) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions returns empty options, whose path is what follows "/proxy".
+// NewConnectOptions returns empty options. The path in the options is the part after "/proxy".
 func (r *proxyREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), true, "path"
 }
 
-// Connect passes the request on, and rewrites links in its answer to come back here.
+// Connect passes the request on, and rewrites links in the response so that they lead through the proxy.
 func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	location, transport, err := r.locate(ctx, id)
 	if err != nil {
@@ -99,14 +98,13 @@ func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Obje
 	return utilproxy.NewUpgradeAwareHandler(location, transport, true, false, utilproxy.NewErrorResponder(responder)), nil
 }
 
-// UpgradeHandler passes on connections that are upgraded, and no others.
+// UpgradeHandler returns a handler that passes on only connections that are upgraded.
 func UpgradeHandler(location *url.URL, transport http.RoundTripper, responder rest.Responder) http.Handler {
 	return utilproxy.NewUpgradeAwareHandler(location, transport, false, true, utilproxy.NewErrorResponder(responder))
 }
 
-// checkProxied refuses addresses that are nobody's in particular. Other than
-// kube-apiserver, it allows those of this machine, where people run what stands for a
-// pod or a node.
+// checkProxied refuses addresses that don't belong to a single host, such as link-local ones. Unlike kube-apiserver, it
+// allows loopback addresses: in development, servers on this machine stand in for pods and nodes.
 func checkProxied(address string) error {
 	if ip := netutils.ParseIPSloppy(address); ip == nil || !ip.IsGlobalUnicast() && !ip.IsLoopback() {
 		return errors.New("address not allowed")
@@ -114,8 +112,7 @@ func checkProxied(address string) error {
 	return nil
 }
 
-// LocatePods proxies to a pod's address, and the first port that it declares unless
-// another is asked for.
+// LocatePods returns a Locator of pods by their addresses. The default port is the first one that the pod declares.
 func LocatePods(pods *registry.Storage, _ registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	return podLocator(pods, transport), nil
 }
@@ -150,7 +147,7 @@ func firstPort(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// joinHostPort is net.JoinHostPort with a port that may be missing.
+// joinHostPort does the same as net.JoinHostPort, but the port is optional.
 func joinHostPort(ip, port string) string {
 	switch {
 	case port != "":
@@ -161,7 +158,7 @@ func joinHostPort(ip, port string) string {
 	return ip
 }
 
-// LocateNodes proxies to a node's kubelet or, at another port, to the node.
+// LocateNodes returns a Locator of nodes' kubelets. With another port than the kubelet's, it locates the node.
 func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	kubelets, err := NewKubelets(deps)
 	if err != nil {
@@ -207,7 +204,7 @@ func checkProxiedHost(ctx context.Context, host string) error {
 	return nil
 }
 
-// LocateServices proxies to one of a service's endpoints that are ready.
+// LocateServices returns a Locator of services. It picks one of the ready endpoints.
 func LocateServices(services *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	l := serviceLocator{services: services, transport: transport}
 	endpointSlices, err := deps.StoreOf(discoveryv1.Resource("endpointslices"))
@@ -260,7 +257,7 @@ func (l serviceLocator) locate(ctx context.Context, id string) (*url.URL, http.R
 	return &url.URL{Scheme: scheme, Host: host}, l.transport, nil
 }
 
-// portName is the name of a service's port, which may be given by its number.
+// portName returns the name of a service's port. The argument may also be its number.
 func portName(service *corev1.Service, port string) (string, error) {
 	number, err := strconv.ParseInt(port, 10, 64)
 	if err != nil {
@@ -274,8 +271,8 @@ func portName(service *corev1.Service, port string) (string, error) {
 	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, service.Name))
 }
 
-// slicesOf are the endpoint slices of a service or, without any, its Endpoints: nothing
-// here makes the one of the other.
+// slicesOf returns the endpoint slices of a service. Without slices it makes them from Endpoints, because miniapi runs
+// no controller that does so.
 func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error) {
 	found, err := l.endpointSlices.List(ctx, &internalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}),
@@ -294,7 +291,7 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	found, err = l.endpoints.Get(ctx, service, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		// The reference's words for a service that nothing has ever stood behind.
+		// The text is the reference's for a service that has never had endpoints.
 		return nil, apierrors.NewNotFound(corev1.Resource("services"), service)
 	case err != nil:
 		return nil, err
@@ -302,9 +299,8 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	return endpointslice.Of(found.(*corev1.Endpoints)), nil
 }
 
-// allowed is whether requests go to an endpoint: to one that names a pod, only if the
-// pod has its address. kube-apiserver wants every endpoint to name a pod; here people
-// write them by hand.
+// allowed tells whether requests may go to an endpoint. If the endpoint names a pod, the pod must have the endpoint's
+// address. Unlike kube-apiserver, miniapi accepts endpoints without a pod, because users write endpoints by hand.
 func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
 	if len(e.Addresses) == 0 || netutils.ParseIPSloppy(e.Addresses[0]) != nil && checkProxied(e.Addresses[0]) != nil {
 		return false

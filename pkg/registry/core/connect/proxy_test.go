@@ -18,7 +18,7 @@ import (
 
 func echo(w http.ResponseWriter, req *http.Request) { _, _ = fmt.Fprint(w, req.Method, " ", req.URL) }
 
-// proxied is the REST of a proxy subresource at a Locator.
+// proxied is the storage of a proxy subresource with a Locator.
 func proxied(t *testing.T, locate func(http.RoundTripper) Locator) *proxyREST {
 	t.Helper()
 	transport := proxyTransport()
@@ -52,9 +52,9 @@ func TestPodProxy(t *testing.T) {
 		{"first port", "a pod's first declared port is its default", "GET", "/p/a/b?q=1", "200 GET /a/b?q=1"},
 		{"method and slash", "the request arrives as it was made", "DELETE", "/p/a/", "200 DELETE /a/"},
 		{"https", "the certificate is for a name, and the pod is called by its address", "GET", fmt.Sprintf("/https:p:%d/x", securePort), "200 GET /x"},
-		{"nobody there", "the pod's fault is not the caller's", "GET", fmt.Sprintf("/p:%d/x", closed),
+		{"closed port", "an unreachable pod is not an error of the caller", "GET", fmt.Sprintf("/p:%d/x", closed),
 			fmt.Sprintf("503 error trying to reach service: dial tcp 127.0.0.1:%d: connect: connection refused", closed)},
-		{"link-local", "an address that is not the pod's own is nobody's to ask for", "GET", "/link-local:80/x", "400 address not allowed"},
+		{"link-local", "a link-local address does not belong to a single pod", "GET", "/link-local:80/x", "400 address not allowed"},
 		{"no address", "the pod isn't running", "GET", "/homeless/x", "400 address not allowed"},
 		{"bad scheme", "only HTTP is proxied", "GET", "/ftp:p:1/x", `400 invalid pod request "ftp:p:1"`},
 	} {
@@ -134,7 +134,7 @@ func TestServiceProxy(t *testing.T) {
 	for _, test := range []struct{ name, reason, path, want string }{
 		{"by name", "an endpoint that is ready serves it", "/sliced:web/x", "200 GET /x"},
 		{"by number", "a service's port has a name that its endpoints know", "/sliced:80/x", "200 GET /x"},
-		{"Endpoints", "who writes endpoints by hand may write the old kind", "/http:classic:web/x", "200 GET /x"},
+		{"Endpoints", "endpoints written by hand may be of the old kind", "/http:classic:web/x", "200 GET /x"},
 		{"pod", "the pod that the endpoint names has the address", "/owned:web/x", "200 GET /x"},
 		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x", `503 no endpoints available for service "mismatched"`},
 		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `404 services "bare" not found`},
