@@ -99,7 +99,7 @@ func TestGatedFields(t *testing.T) {
 	}
 }
 
-// testGate writes each field of a gate. The type is the one that the gate belongs to.
+// testGate sets each field of a gate, one at a time. The argument part returns the part of an object with the fields.
 func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
 	t.Helper()
 	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {

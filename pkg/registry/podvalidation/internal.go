@@ -59,8 +59,8 @@ func (s internalSecurityContext) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// writeNamed writes fields of a struct under their Go names. If own has a value for a name, that value is written
-// instead.
+// writeNamed writes fields of a struct under their Go names. If the function where has a value for a name, that value is
+// written instead.
 func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, where func(string) (reflect.Value, bool)) error {
 	return validation.WriteList(b, '{', '}', len(names), func(i int) error {
 		value, own := where(names[i])

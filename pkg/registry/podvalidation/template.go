@@ -29,7 +29,7 @@ func LongRunningTemplate(path *field.Path, t *corev1.PodTemplateSpec, controller
 	return append(PodTemplateSpec(path, t), RunsOn(path, t, controller)...)
 }
 
-// RunsOn checks that the pods of a template always restart.
+// RunsOn checks that the pods of a template always restart, and have no deadline.
 func RunsOn(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.OneOf(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, corev1.RestartPolicyAlways))

@@ -70,7 +70,7 @@ func (k Kubelets) address(node *corev1.Node) (string, error) {
 	return "", fmt.Errorf("no preferred addresses found; known addresses: %v", node.Status.Addresses)
 }
 
-// Serving returns the URL at which the kubelet of a pod serves a path, or nil for a pod without a node.
+// Serving returns the URL at which the kubelet of a pod serves a path. The pod must have a node.
 func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, query url.Values) (*url.URL, error) {
 	if pod.Spec.NodeName == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))

@@ -9,11 +9,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// maxLocalhostProfile is how long the name of a node's own profile may be.
+// maxLocalhostProfile is the longest name of a node's own profile.
 const maxLocalhostProfile = 4095
 
-// appArmorFields copies AppArmor profiles from the annotations of old clients to the
-// fields of the containers (KEP-24), where they say something that the fields don't.
+// appArmorFields copies AppArmor profiles from the annotations of old clients to the fields of containers that have
+// none (KEP-24).
 func appArmorFields(pod *corev1.Pod) {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return

@@ -27,7 +27,7 @@ var BindingKind = registry.Kind{
 	Storage:    newLegacyBinding,
 }
 
-// bindingREST serves pods/binding, which puts a pod onto a node.
+// bindingREST serves pods/binding, which assigns a pod to a node.
 type bindingREST struct{ store *genericregistry.Store }
 
 var (
@@ -44,8 +44,8 @@ func (r *bindingREST) New() runtime.Object { return &corev1.Binding{} }
 // Destroy does nothing: the store is that of pods.
 func (r *bindingREST) Destroy() {}
 
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid and the
-// resourceVersion of the binding: they are preconditions.
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid and the resourceVersion of the binding, which
+// are preconditions.
 func (r *bindingREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // Create binds the pod of the given name.
@@ -117,7 +117,7 @@ func validateBinding(binding *corev1.Binding) field.ErrorList {
 	return errs
 }
 
-// assign sets what scheduling a pod sets.
+// assign sets the fields of a pod that its binding determines.
 func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -128,7 +128,7 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
 	pod.Spec.NodeName = binding.Target.Name
-	// A nomination is outdated once there is a node (KEP-5278).
+	// A nomination is outdated once the pod has a node (KEP-5278).
 	pod.Status.NominatedNodeName = ""
 	if pod.Annotations == nil && len(binding.Annotations) > 0 {
 		pod.Annotations = map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// podColumns is shown by what its containers do, in one word.
+// podColumns shows the state of the containers in one word.
 var podColumns = withConditions(printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -52,14 +52,14 @@ func withConditions[T any](p printers.Printer, conditions func(*T) []metav1.Tabl
 	return p
 }
 
-// podSummary is what a row says about a pod's containers.
+// podSummary has the parts of a row about a pod's containers.
 type podSummary struct {
 	ready, total int
 	status       string
 	restarts     restartsCell
 }
 
-// restartsCell are how often containers were restarted, and when the last one ended before.
+// restartsCell shows the number of restarts, and the time since the last one.
 type restartsCell struct {
 	count int
 	last  metav1.Time
@@ -91,7 +91,7 @@ func summarize(p *corev1.Pod) podSummary {
 	}
 	sidecars, initialized := s.addInitContainers(p)
 	if initialized || podConditionTrue(p, corev1.PodInitialized) {
-		// Init containers that have done their work no longer count.
+		// Restarts of ordinary init containers don't count after they have completed.
 		s.restarts = sidecars
 		s.addContainers(p)
 	}
@@ -144,8 +144,7 @@ func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, in
 	return sidecars, true
 }
 
-// addContainers adds the containers proper. The first of them that doesn't simply run
-// says what the pod's status is.
+// addContainers adds the regular containers. The first one that isn't simply running determines the pod's status.
 func (s *podSummary) addContainers(p *corev1.Pod) {
 	running := false
 	for i := range slices.Backward(p.Status.ContainerStatuses) {
@@ -169,7 +168,7 @@ func (s *podSummary) addContainers(p *corev1.Pod) {
 	}
 }
 
-// outcome is why a container ended.
+// outcome returns the reason why a container ended.
 func outcome(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t.Reason != "":

@@ -49,12 +49,12 @@ func TestPodStatus(t *testing.T) {
 		meta         metav1.ObjectMeta
 		init         []corev1.Container
 		status       corev1.PodStatus
-		// want is what is shown as Ready, Status and Restarts.
+		// want are the columns Ready, Status and Restarts.
 		want []any
 	}{
 		{
 			name:   "pending",
-			reason: "nothing is known of the containers: the phase is the status",
+			reason: "without container statuses, the phase is the status",
 			status: corev1.PodStatus{Phase: corev1.PodPending},
 			want:   []any{"0/2", "Pending", "0"},
 		},
@@ -82,7 +82,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "crash loop",
-			reason: "the first container that doesn't run says what is wrong",
+			reason: "the first container that is not running determines the status",
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				waiting("a", "CrashLoopBackOff"), terminated("b", corev1.ContainerStateTerminated{ExitCode: 1}),
 			}},
@@ -158,7 +158,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "sidecar failing later",
-			reason: "the containers are counted, and the sidecar is what is wrong",
+			reason: "the containers are counted, and the sidecar determines the status",
 			init:   []corev1.Container{{Name: "s", RestartPolicy: always}},
 			status: corev1.PodStatus{
 				Phase:                 corev1.PodRunning,
@@ -184,7 +184,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "lost",
-			reason: "nobody knows what happens on an unreachable node",
+			reason: "the state of pods on an unreachable node is unknown",
 			meta:   metav1.ObjectMeta{DeletionTimestamp: deleted},
 			status: corev1.PodStatus{Phase: corev1.PodRunning, Reason: "NodeLost"},
 			want:   []any{"0/2", "Unknown", "0"},

@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// containerOf is the container of a pod that a request means, which is the only one
-// where it names none.
+// containerOf returns the container of a pod that a request names. Without a name, the pod must have only one
+// container.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
 	names := containerNames(&pod.Spec)
 	switch {

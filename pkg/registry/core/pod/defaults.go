@@ -33,7 +33,7 @@ func hostPorts(ports []corev1.ContainerPort) {
 	}
 }
 
-// defaultPodIPs keeps podIP the first of podIPs; a client that knows podIP alone decides.
+// defaultPodIPs makes podIP the first of podIPs. If a client sets only podIP, podIPs follows.
 func defaultPodIPs(s *corev1.PodStatus) {
 	switch {
 	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
@@ -43,8 +43,8 @@ func defaultPodIPs(s *corev1.PodStatus) {
 	}
 }
 
-// requestsFromLimits requests what is limited. That is done to pods only, not to
-// templates: a LimitRange may have a say in between.
+// requestsFromLimits sets missing requests to the limits. Only pods get this default. Templates don't, because a
+// LimitRange may set other requests first.
 func requestsFromLimits(r *corev1.ResourceRequirements) {
 	if r.Limits == nil {
 		return
@@ -55,10 +55,8 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 	defaults.AddMissing(r.Requests, r.Limits, func(corev1.ResourceName) bool { return true })
 }
 
-// podLevelResources completes the resources of a pod as a whole, where some are
-// given: huge pages are limited to the sum of the containers' limits; what is
-// limited is requested, as much as the containers request together or else up to
-// the limit. See KEP-2837.
+// podLevelResources completes the resources of a pod as a whole, if some are given. The limit of huge pages is the sum
+// of the containers' limits. A request is the sum of the containers' requests, or else the limit. See KEP-2837.
 func podLevelResources(pod *corev1.Pod) {
 	r := pod.Spec.Resources
 	if r == nil || len(r.Limits)+len(r.Requests) == 0 {

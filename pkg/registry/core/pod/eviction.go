@@ -49,7 +49,7 @@ func (r *evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
 // Destroy does nothing: the stores are those of their rows.
 func (r *evictionREST) Destroy() {}
 
-// GroupVersionKind is the Eviction's, whose group isn't that of the pod.
+// GroupVersionKind returns the Eviction's. Its group isn't that of the pod.
 func (r *evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return policyv1.SchemeGroupVersion.WithKind("Eviction")
 }
@@ -103,8 +103,8 @@ func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOp
 	return deletion, nil
 }
 
-// deleteUnguarded deletes a pod that no budget counts, because it has ended or hasn't
-// begun. It returns the pod if it isn't one.
+// deleteUnguarded deletes a pod that no budget counts, because the pod has ended or hasn't started. For any other pod,
+// it returns the pod.
 func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options *metav1.DeleteOptions) (guarded *corev1.Pod, err error) {
 	unconditional := resourceVersionOf(options) == nil
 	again := func(err error) bool { return unconditional && apierrors.IsConflict(err) }
@@ -119,7 +119,7 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 			return nil
 		}
 		if !ended && unconditional {
-			// A pod that has become ready meanwhile is to be looked at again.
+			// A pod that has become ready in the meantime must be checked again.
 			return r.delete(ctx, name, atResourceVersion(options, pod.ResourceVersion))
 		}
 		return r.delete(ctx, name, options)
@@ -127,8 +127,8 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 	return guarded, err
 }
 
-// deleteGuarded deletes a pod if its budget allows it. It returns a Status where it
-// can't tell.
+// deleteGuarded deletes a pod if its budget allows that. If the budget's status isn't up to date, the result is a
+// Status.
 func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (runtime.Object, error) {
 	budgets, err := r.budgets.of(ctx, pod)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, optio
 	}
 	err = r.delete(ctx, pod.Name, atResourceVersion(options, pod.ResourceVersion))
 	if apierrors.IsConflict(err) && resourceVersionOf(options) == nil {
-		// It may be ready by now, and then the budget counts it.
+		// The pod may have become ready, so that the budget counts it.
 		err = budgetNotSynced(budget.Name)
 	}
 	return nil, err
@@ -175,8 +175,7 @@ func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.
 	return err
 }
 
-// disrupted sets the condition DisruptionTarget (KEP-3329) on the pod as it is stored,
-// if that is the one that the preconditions mean.
+// disrupted sets the condition DisruptionTarget (KEP-3329) on the stored pod, if the pod meets the preconditions.
 func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		pod := old.DeepCopyObject().(*corev1.Pod)
@@ -200,8 +199,8 @@ func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 	})
 }
 
-// evictableUnready is whether a pod goes without being counted by its budget: one that
-// isn't ready, where the policy allows it (KEP-3017).
+// evictableUnready tells whether a pod can be evicted without its budget, because it isn't ready and the policy allows
+// that (KEP-3017).
 func evictableUnready(pod *corev1.Pod, budget *policyv1.PodDisruptionBudget) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -221,7 +220,7 @@ func resourceVersionOf(options *metav1.DeleteOptions) *string {
 	return options.Preconditions.ResourceVersion
 }
 
-// atResourceVersion are the options with a precondition more.
+// atResourceVersion adds a precondition to the options.
 func atResourceVersion(options *metav1.DeleteOptions, resourceVersion string) *metav1.DeleteOptions {
 	options = options.DeepCopy()
 	if options.Preconditions == nil {

@@ -18,14 +18,13 @@ import (
 	"k8s.io/component-helpers/apps/poddisruptionbudget"
 )
 
-// maxDisruptedPods is how many evictions may be waiting for the disruption controller
-// to notice them.
+// maxDisruptedPods is the largest number of evictions that the disruption controller hasn't seen yet.
 const maxDisruptedPods = 2000
 
 // disruptionBudgets are the PodDisruptionBudgets, updated by their status.
 type disruptionBudgets struct{ store *genericregistry.Store }
 
-// of are the budgets that a pod is covered by.
+// of returns the budgets that cover a pod.
 func (b disruptionBudgets) of(ctx context.Context, pod *corev1.Pod) ([]policyv1.PodDisruptionBudget, error) {
 	found, err := b.store.List(ctx, &internalversion.ListOptions{})
 	if err != nil {
@@ -35,7 +34,7 @@ func (b disruptionBudgets) of(ctx context.Context, pod *corev1.Pod) ([]policyv1.
 	for _, budget := range found.(*policyv1.PodDisruptionBudgetList).Items {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil {
-			// What isn't valid selects nothing.
+			// An invalid selector selects nothing.
 			continue
 		}
 		if budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
@@ -45,8 +44,8 @@ func (b disruptionBudgets) of(ctx context.Context, pod *corev1.Pod) ([]policyv1.
 	return covering, nil
 }
 
-// spend takes one disruption from a budget, for the pod. It checks and takes in one
-// transaction, so that no two evictions spend the same one.
+// spend takes one disruption from a budget, for the pod. The check and the write are one transaction, so that two
+// evictions can't spend the same disruption.
 func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun []string) error {
 	spent := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		budget := old.DeepCopyObject().(*policyv1.PodDisruptionBudget)
@@ -69,7 +68,7 @@ func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun [
 	return err
 }
 
-// allowsDisruption is nil for a budget that has disruptions left.
+// allowsDisruption returns nil for a budget with disruptions left.
 func allowsDisruption(budget *policyv1.PodDisruptionBudget) error {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(policyv1.Resource("poddisruptionbudget"), budget.Name, errors.New(why))

@@ -31,7 +31,7 @@ func evictable(name string, phase corev1.PodPhase, ready corev1.ConditionStatus)
 	}
 }
 
-// budgetFor is a budget for app=a of the given status, observed as it is.
+// budgetFor returns a budget for app=a with the given status, observed at the present generation.
 func budgetFor(name string, status policyv1.PodDisruptionBudgetStatus) *policyv1.PodDisruptionBudget {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = 1
@@ -50,7 +50,7 @@ func evict(s stored, name string, options *metav1.DeleteOptions, dryRun ...strin
 
 const evictionSuccess = "Success"
 
-// outcome is what an eviction answered, and how long it asks to wait.
+// outcome is the result of an eviction, with the delay that it asks for.
 func outcome(obj runtime.Object, err error) string {
 	var refused *apierrors.StatusError
 	switch {
@@ -107,17 +107,17 @@ func TestEviction(t *testing.T) {
 			dryRun: []string{metav1.DryRunAll}, want: evictionSuccess, left: 1,
 		},
 		{
-			name: "spent", reason: "nobody knows when the budget will have one again",
+			name: "spent", reason: "the time of the next disruption is unknown",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", spent)},
 			want: "429 in 0s: The disruption budget b needs 1 healthy pods and has 1 currently",
 		},
 		{
-			name: "not observed", reason: "a status that is older than the spec says nothing of it",
+			name: "not observed", reason: "a status older than the spec says nothing about it",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{unobserved},
 			want: "429 in 10s: The disruption budget b is still being processed by the server.", left: 1,
 		},
 		{
-			name: "failed sync", reason: "numbers that nobody counted explain nothing",
+			name: "failed sync", reason: "the message must not quote numbers that the controller has not counted",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{failed},
 			want: "429 in 0s: The disruption budget b does not allow evicting pods currently because it failed sync: no controller",
 		},

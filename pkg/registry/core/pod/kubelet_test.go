@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kubeletsOf are the connect.Kubelets of a cluster whose one node is what a handler stands for.
+// kubeletsOf returns the kubelets of a cluster with one node, for which the handler answers.
 func kubeletsOf(t *testing.T, h http.HandlerFunc) connect.Kubelets {
 	t.Helper()
 	kubelet, nodes := registrytest.KubeletOf(t, h)

@@ -72,7 +72,7 @@ func (r *logREST) NewGetOptions() (runtime.Object, bool, string) {
 	return &corev1.PodLogOptions{}, false, ""
 }
 
-// Get returns what streams the log. That of a pod without a node is empty.
+// Get returns a stream of the log. The log of a pod without a node is empty.
 func (r *logREST) Get(ctx context.Context, name string, o runtime.Object) (runtime.Object, error) {
 	options, ok := o.(*corev1.PodLogOptions)
 	if !ok {
@@ -109,7 +109,7 @@ func (r *logREST) Get(ctx context.Context, name string, o runtime.Object) (runti
 	return streamer, nil
 }
 
-// logQuery is what a kubelet is asked for. The container is in the path.
+// logQuery returns the query parameters for the kubelet. The container is in the path.
 func logQuery(o *corev1.PodLogOptions) url.Values {
 	query := url.Values{}
 	for name, set := range map[string]bool{"follow": o.Follow, "previous": o.Previous, "timestamps": o.Timestamps} {

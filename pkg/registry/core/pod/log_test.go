@@ -45,13 +45,13 @@ func TestLog(t *testing.T) {
 		want         string
 	}{
 		{"plain", "the kubelet is asked for the container", verified, "p", corev1.PodLogOptions{Container: "c"}, "/containerLogs/ns/p/c"},
-		{"options", "what is asked for goes to the kubelet", verified, "p", corev1.PodLogOptions{
+		{"options", "the options go to the kubelet", verified, "p", corev1.PodLogOptions{
 			Container: "c", Follow: true, Previous: true, Timestamps: true, TailLines: ptr.To[int64](0), LimitBytes: ptr.To[int64](7),
 			SinceTime: &metav1.Time{Time: time.Unix(0, 0).UTC()},
 		}, "/containerLogs/ns/p/c?follow=true&limitBytes=7&previous=true&sinceTime=1970-01-01T00%3A00%3A00Z&tailLines=0&timestamps=true"},
 		{"unscheduled", "nothing has been logged yet", verified, "unscheduled", corev1.PodLogOptions{}, ""},
 		{"not found", "the kubelet's errors are the client's", verified, "p", corev1.PodLogOptions{Container: "absent"}, "the server could not find the requested resource ( pods/log p)"},
-		{"redirect", "a kubelet sends nobody elsewhere", verified, "p", corev1.PodLogOptions{Container: "moved"}, `Get "https://elsewhere.invalid": redirects forbidden`},
+		{"redirect", "the server follows no redirects of a kubelet", verified, "p", corev1.PodLogOptions{Container: "moved"}, `Get "https://elsewhere.invalid": redirects forbidden`},
 		{"unverified", "the caller can do without the kubelet's certificate being known", &stranger, "p",
 			corev1.PodLogOptions{Container: "c", InsecureSkipTLSVerifyBackend: true}, "/containerLogs/ns/p/c"},
 		{"which container", "there are several", verified, "p", corev1.PodLogOptions{}, "a container name must be specified for pod p, choose one of: [c absent moved]"},

@@ -23,7 +23,7 @@ func TestPodParts(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		name, reason, subresource string
-		// change is what is asked for; want is what comes of it.
+		// change sets the requested part; want is the result.
 		change, want func(*corev1.Pod)
 		generation   int64
 		err          string
@@ -78,7 +78,7 @@ func TestPodParts(t *testing.T) {
 			want: func(*corev1.Pod) {}, generation: 1,
 		},
 		{
-			name: "another container", reason: "which resources are whose has to be clear",
+			name: "another container", reason: "containers are matched by name",
 			subresource: "resize",
 			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" },
 			err:         "containers may not be renamed or reordered on resize",

@@ -151,7 +151,7 @@ func (r *sessionREST) Connect(ctx context.Context, name string, options runtime.
 	return s.translate(connect.UpgradeHandler(location, r.kubelets.Transport, responder), location, r.kubelets.Transport), nil
 }
 
-// alsoAuthorized checks that the user may do what was asked with another verb, too.
+// alsoAuthorized checks that the user may make the same request with another verb.
 func alsoAuthorized(ctx context.Context, a authorizer.Authorizer, verb string) error {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {

@@ -27,8 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// serveSession is a kubelet that answers every session: what comes in is sent back,
-// after the request that asked for it.
+// serveSession is a kubelet that answers every session: first with the request, then with the data that it receives.
 func serveSession(w http.ResponseWriter, req *http.Request) {
 	in, out, all := corev1.StreamTypeStdin, corev1.StreamTypeStdout, 3
 	if strings.HasPrefix(req.URL.Path, "/portForward/") {
@@ -97,14 +96,14 @@ func TestExecAndAttachReachTheKubelet(t *testing.T) {
 		name, reason string
 		dial         func(*restclient.Config, string) (remotecommand.Executor, error)
 	}{
-		{"SPDY", "it is passed on as it is", func(c *restclient.Config, u string) (remotecommand.Executor, error) {
+		{"SPDY", "the connection is passed on unchanged", func(c *restclient.Config, u string) (remotecommand.Executor, error) {
 			parsed, err := url.Parse(u)
 			if err != nil {
 				return nil, err
 			}
 			return remotecommand.NewSPDYExecutor(c, http.MethodPost, parsed)
 		}},
-		{"websocket", "kubelets speak SPDY alone, so it is translated", func(c *restclient.Config, u string) (remotecommand.Executor, error) {
+		{"websocket", "kubelets support only SPDY, so the server translates", func(c *restclient.Config, u string) (remotecommand.Executor, error) {
 			return remotecommand.NewWebSocketExecutor(c, http.MethodGet, u)
 		}},
 	}
@@ -165,7 +164,7 @@ func TestPortForwardReachesTheKubelet(t *testing.T) {
 		name, reason string
 		dialer       func() (httpstream.Dialer, error)
 	}{
-		{"SPDY", "it is passed on as it is", overSPDY},
+		{"SPDY", "the connection is passed on unchanged", overSPDY},
 		{"websocket", "SPDY is tunneled in it, and kubelets speak SPDY alone", overWebsocket},
 	} {
 		t.Run(test.name, func(t *testing.T) {

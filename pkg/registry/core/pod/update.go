@@ -96,7 +96,7 @@ func keepObservedGenerations(status, old *corev1.PodStatus) {
 // part of their selectors, with the pod's own values (KEP-3633, KEP-3243).
 func selectByLabelKeys(pod *corev1.Pod) {
 	narrow := func(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
-		// No selector selects nothing, which is as narrow as can be.
+		// A missing selector selects nothing, so it can't become narrower.
 		if selector == nil {
 			return
 		}
@@ -148,7 +148,7 @@ var podFields = registry.FieldsOf[*corev1.Pod]{
 			"status.nominatedNodeName": pod.Status.NominatedNodeName,
 		}
 	},
-	// status.podIPs may be asked for, and is never anything.
+	// Selectors may use status.podIPs, but the field has no value.
 	Names: []string{
 		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
 		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",

@@ -115,8 +115,7 @@ var changeablePodFields = []string{
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 }
 
-// deadlineUpdate checks that a deadline only comes nearer. Where it is out of bounds,
-// nothing more is checked.
+// deadlineUpdate checks that a deadline only gets shorter. A deadline out of bounds gets no further error.
 func deadlineUpdate(spec *field.Path, now, was *int64) (errs field.ErrorList, stop bool) {
 	path := spec.Child("activeDeadlineSeconds")
 	switch {
@@ -154,8 +153,8 @@ func schedulingGatesUpdate(path *field.Path, now, was []corev1.PodSchedulingGate
 	return f.Errs
 }
 
-// withoutAllowedChanges is the new spec with the old value of every field that may
-// change, or says what is wrong with its change.
+// withoutAllowedChanges returns the new spec with the old values of all fields that may change, or the errors of
+// changes that aren't allowed.
 func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.ErrorList) {
 	spec := now.DeepCopy()
 	for i := range spec.Containers {
@@ -175,7 +174,7 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 	if len(was.SchedulingGates) == 0 {
 		return spec, nil
 	}
-	// Where a gated pod can run may still be narrowed down (KEP-3838).
+	// A gated pod can still be restricted to fewer nodes (KEP-3838).
 	var f validation.Findings
 	path := validation.SpecPath.Child("nodeSelector")
 	for k, v := range was.NodeSelector {
@@ -202,7 +201,7 @@ func keepNodeAffinity(spec, was *corev1.PodSpec) {
 	}
 }
 
-// nodeAffinityUpdate checks that what a node has to be only gets stricter.
+// nodeAffinityUpdate checks that required node affinity only gets stricter.
 func nodeAffinityUpdate(path *field.Path, now, was *corev1.NodeAffinity) field.ErrorList {
 	var f validation.Findings
 	old, terms := hardTerms(was), hardTerms(now)
@@ -223,8 +222,7 @@ func hardTerms(a *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
 	return a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// addsOnly is whether a term begins as it was. An empty term, which matches nothing,
-// has to stay empty.
+// addsOnly tells whether a term only adds requirements. An empty term, which matches nothing, has to stay empty.
 func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 	if len(was.MatchExpressions)+len(was.MatchFields) == 0 {
 		return len(now.MatchExpressions)+len(now.MatchFields) == 0

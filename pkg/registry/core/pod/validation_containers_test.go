@@ -191,7 +191,7 @@ func TestContainerResources(t *testing.T) {
 			want:      []string{`spec.containers[0].resources.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2`},
 		},
 		{
-			name: "names", reason: "a resource of nobody's domain has to be a standard one",
+			name: "names", reason: "a resource without a domain has to be a standard one",
 			resources: corev1.ResourceRequirements{Limits: registrytest.Quantities("speed", "1")},
 			want: []string{
 				`spec.containers[0].resources.limits[speed]: Invalid value: "speed": must be a standard resource type or fully qualified`,

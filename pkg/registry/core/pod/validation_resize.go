@@ -70,8 +70,7 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// nodeResizes is whether the node reports resources of running containers, which says
-// that it can change them.
+// nodeResizes tells whether the node can resize running containers. Only such a node reports their resources.
 func nodeResizes(s *corev1.PodStatus) bool {
 	for i := range s.ContainerStatuses {
 		if s.ContainerStatuses[i].State.Running != nil {
@@ -81,8 +80,8 @@ func nodeResizes(s *corev1.PodStatus) bool {
 	return true
 }
 
-// podLevelResize checks the change of the pod's own resources (KEP-5419), and undoes
-// what is allowed of it in spec.
+// podLevelResize checks the change of the pod's own resources (KEP-5419), and reverts the allowed part of the change in
+// spec.
 func podLevelResize(spec, old *corev1.PodSpec) field.ErrorList {
 	path := validation.SpecPath.Child("resources")
 	if spec.Resources == nil {
@@ -140,8 +139,7 @@ func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequ
 	return f.Errs
 }
 
-// keepCompute gives requirements the old cpu and memory. What else they say of a
-// container has no part in a resize.
+// keepCompute restores the old cpu and memory of requirements. Other resources can't be resized.
 func keepCompute(r, was *corev1.ResourceRequirements) {
 	r.Requests, r.Limits = withCompute(r.Requests, was.Requests), withCompute(r.Limits, was.Limits)
 }

@@ -84,8 +84,7 @@ func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList 
 	return errs
 }
 
-// restarts tells of the containers in a spec, by name and exit code, whether they may
-// run again.
+// restarts returns whether the containers of a spec may restart, by name and exit code.
 func restarts(spec *corev1.PodSpec, containers []corev1.Container) func(string, int32) bool {
 	all := false
 	for _, c := range podspec.Containers(spec, nil) {
@@ -265,7 +264,7 @@ func allocations(path *field.Path, statuses []corev1.ContainerStatus, containers
 	return f.Errs
 }
 
-// asked checks that a container asked for what it was given.
+// asked checks that a container requested its allocated devices.
 func asked(path *field.Path, name corev1.ResourceName, r *corev1.ResourceRequirements) field.ErrorList {
 	msg := "must match one of the container's resource requests"
 	_, found := r.Requests[name]

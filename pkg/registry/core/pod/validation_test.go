@@ -213,8 +213,7 @@ func TestPodUpdate(t *testing.T) {
 	}
 }
 
-// TestPodUpdateDifference checks that a refusal shows what is changed by the names of
-// kube-apiserver's own types.
+// TestPodUpdateDifference checks that an error shows the changes by the names of kube-apiserver's internal types.
 func TestPodUpdateDifference(t *testing.T) {
 	t.Parallel()
 	errs := validatePodUpdate(podWith(func(p *corev1.Pod) { p.Spec.HostPID = true }), podWith(unchangedPod))

@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// podWarnings returns the warnings of a pod. Updates have none: they come from machines, often,
-// and change little of what there is to warn of.
+// podWarnings returns the warnings of a new pod. Updates have none: they are frequent, come from controllers, and
+// rarely change fields with warnings.
 func podWarnings(_ context.Context, pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil
@@ -59,8 +59,8 @@ func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	return l
 }
 
-// appArmorProfileWarnings is the field that says what an AppArmor annotation says, or nil for
-// one that says nothing valid.
+// appArmorProfileWarnings returns the field with the meaning of an AppArmor annotation, or nil for an invalid
+// annotation.
 func appArmorProfileWarnings(annotation string) *corev1.AppArmorProfile {
 	switch annotation {
 	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:

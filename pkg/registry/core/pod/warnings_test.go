@@ -70,7 +70,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "annotations", reason: "a field that says the same silences what is said of its annotation",
+			name: "annotations", reason: "a field with the same meaning silences the warning about its annotation",
 			meta: metav1.ObjectMeta{Annotations: map[string]string{
 				"scheduler.alpha.kubernetes.io/critical-pod":          "",
 				"seccomp.security.alpha.kubernetes.io/pod":            "unconfined",
@@ -203,7 +203,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "negative grace", reason: "it is stored as it is and used as a second",
+			name: "negative grace", reason: "the value is stored unchanged and used as one second",
 			spec: corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](-5)},
 			want: []string{"spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"},
 		},

@@ -19,8 +19,8 @@ type serviceAllocator struct {
 	ports    nodePorts
 }
 
-// allocation is what a write of a service reserves, and what it gives up, before it is
-// known whether the service will be stored.
+// allocation has the reservations that the write of a service makes and gives up. The result of the write isn't known
+// yet.
 type allocation struct{ reverts, commits []func(context.Context) error }
 
 type releaseFunc func(ctx context.Context, key string, owner types.NamespacedName) error
@@ -35,8 +35,8 @@ func (a *allocation) onCommit(release releaseFunc, key string, owner types.Names
 	a.commits = append(a.commits, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// finish says whether the service was stored. It counts once. A release that fails
-// leaves an abandoned reservation, which somebody will take over.
+// finish tells whether the service was stored. Only the first call counts. A release that fails leaves an abandoned
+// reservation, which a later write takes over.
 func (a *allocation) finish(ctx context.Context, stored bool) {
 	do := a.reverts
 	if stored {
@@ -64,8 +64,7 @@ func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun
 	})
 }
 
-// update allocates what a service needs beyond what it had, and gives up what it needs
-// no longer.
+// update allocates the further addresses and ports of a service, and releases those that the service no longer needs.
 func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, dryRun bool) (*allocation, error) {
 	a.families.complete(old) // the store reads the object for an update without its decorator
 	carryOver(s, old)
@@ -175,7 +174,7 @@ func ownerOf(s *corev1.Service) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
-// usesIP says whether a service stands for the reservation of an address.
+// usesIP tells whether a service uses a reserved address.
 func usesIP(s *corev1.Service, key string) bool {
 	return hasClusterIP(s) && slices.ContainsFunc(s.Spec.ClusterIPs, func(value string) bool {
 		ip, err := canonicalIP(value)
@@ -183,7 +182,7 @@ func usesIP(s *corev1.Service, key string) bool {
 	})
 }
 
-// usesPort says whether a service stands for the reservation of a port.
+// usesPort tells whether a service uses a reserved port.
 func usesPort(s *corev1.Service, key string) bool {
 	is := func(port int32) bool { return fmt.Sprint(port) == key }
 	return is(s.Spec.HealthCheckNodePort) || slices.ContainsFunc(nodePortsOf(s), is)

@@ -26,7 +26,7 @@ func carryOver(s, old *corev1.Service) {
 	}
 }
 
-// carryOverNodePorts knows ports by their names, whatever else of them changes.
+// carryOverNodePorts matches ports by name, even if their other fields change.
 func carryOverNodePorts(s, old *corev1.Service) {
 	named := map[string]int32{}
 	for _, p := range old.Spec.Ports {

@@ -63,8 +63,7 @@ func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.Na
 	return added, err
 }
 
-// reserveAnyIP reserves some address of a family. A dry run answers with one that no
-// service can have.
+// reserveAnyIP reserves any address of a family. A dry run returns an address that no service can have.
 func (c *clusterIPs) reserveAnyIP(ctx context.Context, family corev1.IPFamily, owner types.NamespacedName, dryRun bool) (string, error) {
 	for _, cached := range []bool{true, false} {
 		ranges, err := c.ranges(ctx, family, cached)
@@ -93,7 +92,7 @@ func (c *clusterIPs) releaseIP(ctx context.Context, value string, owner types.Na
 	return c.release(ctx, ip.String(), owner)
 }
 
-// ranges are those of a family in the ServiceCIDRs that are in use.
+// ranges returns the ranges of a family in the ServiceCIDRs that are in use.
 func (c *clusterIPs) ranges(ctx context.Context, family corev1.IPFamily, cached bool) ([]netip.Prefix, error) {
 	options := &metainternalversion.ListOptions{}
 	if cached {
@@ -113,8 +112,8 @@ func (c *clusterIPs) ranges(ctx context.Context, family corev1.IPFamily, cached 
 	return slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return familyOf(p.Addr()) != family }), nil
 }
 
-// usableRanges are the ranges of a ServiceCIDR, none if it is on its way out. Without
-// a condition it is ready: the controller that sets it may not be running.
+// usableRanges returns the ranges of a ServiceCIDR, or none if it is being deleted. Without a condition the ServiceCIDR
+// counts as ready, because the controller that sets conditions may not run.
 func usableRanges(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 	if !cidr.DeletionTimestamp.IsZero() {
 		return nil
@@ -133,9 +132,8 @@ func usableRanges(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// candidateIPs are the addresses of a range, in the order in which they are tried: from
-// somewhere in the upper part on, then from somewhere in the lower part, which is left
-// to services that ask for a certain address (KEP-3070).
+// candidateIPs yields the addresses of a range in the order of attempts. It begins at a random address of the upper
+// part, and then of the lower part. The lower part is for services that request a certain address (KEP-3070).
 func candidateIPs(r netip.Prefix) iter.Seq[string] {
 	hosts := hosts(r)
 	var static uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// serviceColumns is shown by where it is reached.
+// serviceColumns shows the addresses and ports.
 var serviceColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

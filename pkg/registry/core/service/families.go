@@ -64,8 +64,8 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	return nil
 }
 
-// inferredPolicy is that of a service which names none. What it was is kept, so that
-// nothing becomes single or dual stack unasked.
+// inferredPolicy returns the default policy of a service. An old policy stays, so that no service changes between
+// single and dual stack without a request.
 func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
 	switch {
 	case old != nil && old.Spec.IPFamilyPolicy != nil:
@@ -171,7 +171,7 @@ func otherFamily(family corev1.IPFamily) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// isHeadlessSpec says that a service asks for no cluster IP.
+// isHeadlessSpec tells whether a service requests no cluster IP.
 func isHeadlessSpec(s *corev1.Service) bool { return s.Spec.ClusterIP == corev1.ClusterIPNone }
 
 // hasClusterIP says whether services of this type have one, if only "None".
@@ -205,7 +205,7 @@ func (f ipFamilies) complete(s *corev1.Service) {
 	}
 	settled := s.DeepCopy()
 	alignNewClusterIPs(settled)
-	// A service that can't be settled stays as it is stored, so that a client can read and repair it.
+	// If settle fails, the stored service stays unchanged, so that a client can read and repair it.
 	if err := f.settle(settled, nil); err == nil {
 		s.Spec = settled.Spec
 	}

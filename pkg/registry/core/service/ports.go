@@ -22,9 +22,8 @@ type nodePorts struct {
 	ports utilnet.PortRange
 }
 
-// candidates are all the ports, in the order in which they are tried: from somewhere
-// in the upper part on, then from somewhere in the lower part, which is left to
-// services that ask for a certain port (KEP-3668).
+// candidates yields all ports in the order of attempts. It begins at a random port of the upper part, and then of the
+// lower part. The lower part is for services that request a certain port (KEP-3668).
 func (n *nodePorts) candidates() iter.Seq[string] {
 	size, static := uint64(max(n.ports.Size, 0)), uint64(0)
 	if size > 16 {
@@ -84,8 +83,8 @@ func (c *portClaim) take(ctx context.Context, port int32) error {
 	return nil
 }
 
-// firstDryPort is what a dry run shows for a port that it would reserve. It is above
-// the default range, so that nobody takes it for granted.
+// firstDryPort is the first port in the result of a dry run. It is above the default range, so that users don't take it
+// for a reserved port.
 const firstDryPort = 32769
 
 // takeAny reserves some port.

@@ -14,35 +14,34 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
-// reservations make sure that no two services hold the same cluster IP, or the same
-// node port. Each is an entry of its own in etcd, which only one writer can create, so
-// any number of requests and servers reserve side by side.
+// reservations make sure that no two services hold the same cluster IP or the same node port. Each reservation is a
+// separate entry in etcd, which only one writer can create. Therefore any number of requests and servers can reserve at
+// the same time.
 //
-// An entry is written before its service, and removed after it. A server that ends
-// between the two leaves an entry that no service stands for: such an entry is
-// abandoned, and whoever comes across it, looking for a free one, takes it over.
+// An entry is written before its service, and removed after it. If a server ends in between, the entry belongs to no
+// service. Such an entry is abandoned. A later request that looks for a free entry takes it over.
 type reservations struct {
 	ledger
 	services *genericregistry.Store
-	// uses says whether a service, as stored, stands for an entry.
+	// uses tells whether a stored service uses an entry.
 	uses func(service *corev1.Service, key string) bool
 }
 
 // ledger is where entries are kept.
 type ledger interface {
-	// add enters that a service holds key. It returns errReserved if there is an entry.
+	// add adds the entry of a service for key. If there is an entry already, the error is errReserved.
 	add(ctx context.Context, key string, owner types.NamespacedName) error
 	// get returns the entry of key, nil if there is none. A cached answer may be
 	// behind by a moment.
 	get(ctx context.Context, key string, cached bool) (*reservation, error)
-	// remove takes an entry out. If it should be a certain one, another one stays.
+	// remove removes an entry. If the caller gives a certain entry, another one stays.
 	remove(ctx context.Context, key string, certain *reservation) error
 }
 
 // reservation is an entry of a ledger.
 type reservation struct {
-	// owner is the service that holds it; the zero value is something else than a
-	// service, which is never abandoned.
+	// owner is the service that holds the entry. The zero value is another object than a service. Its entry is never
+	// abandoned.
 	owner           types.NamespacedName
 	since           metav1.Time
 	uid             types.UID
@@ -61,8 +60,7 @@ var (
 // what the service needs: twice what requests are given.
 const writeTime = 2 * time.Minute
 
-// reserve enters that a service holds key. It returns false if an entry for this very
-// service is there already, left by an earlier attempt to write it.
+// reserve adds an entry for key. It returns false if this service has the entry already, from an earlier attempt.
 func (r *reservations) reserve(ctx context.Context, key string, owner types.NamespacedName) (added bool, err error) {
 	// Twice, because the entry may go, or be found to be abandoned, after the first.
 	for range 2 {
@@ -94,7 +92,7 @@ func (r *reservations) reserve(ctx context.Context, key string, owner types.Name
 	return false, errReserved
 }
 
-// reserveAny reserves the first key that nobody holds.
+// reserveAny reserves the first free key.
 func (r *reservations) reserveAny(ctx context.Context, keys iter.Seq[string], owner types.NamespacedName) (string, error) {
 	for key := range keys {
 		free, err := r.looksFree(ctx, key)
@@ -139,7 +137,7 @@ func (r *reservations) release(ctx context.Context, key string, owner types.Name
 	return r.remove(ctx, key, nil)
 }
 
-// used says whether the owner of an entry is there and stands for it.
+// used tells whether the owner of an entry exists and uses the entry.
 func (r *reservations) used(ctx context.Context, key string, entry *reservation, cached bool) (bool, error) {
 	if entry.owner == (types.NamespacedName{}) {
 		return true, nil
@@ -158,5 +156,5 @@ func (r *reservations) used(ctx context.Context, key string, entry *reservation,
 	return r.uses(found.(*corev1.Service), key), nil
 }
 
-// old says that the request which made the entry has ended since.
+// old tells whether the request that made the entry must have ended.
 func (e *reservation) old() bool { return time.Since(e.since.Time) > writeTime }

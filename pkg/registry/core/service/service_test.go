@@ -229,7 +229,7 @@ func TestServiceTypes(t *testing.T) {
 		}, 1, 3, 4},
 		{"dual stack", "the second address is of the other family", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack) }, 2, 3, 5},
 		{"single stack", "the second address goes", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack) }, 1, 3, 4},
-		{"NodePort", "nobody checks its health", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort }, 1, 3, 3},
+		{"NodePort", "load balancers do not check its health", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort }, 1, 3, 3},
 		{"a port less", "its node port goes", func(spec *corev1.ServiceSpec) { spec.Ports = spec.Ports[:2] }, 1, 2, 2},
 		{"ClusterIP", "the ports go", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeClusterIP }, 1, 0, 1},
 		{"ExternalName", "all goes", func(spec *corev1.ServiceSpec) {
@@ -402,7 +402,7 @@ func TestServiceAdmission(t *testing.T) {
 	if err == nil || seen == nil || seen.Spec.ClusterIP == "" {
 		t.Errorf("validating admission sees the address that the service will have: error %v, seen %v", err, seen)
 	}
-	s.wantHeld("what is denied holds nothing")
+	s.wantHeld("a denied service holds nothing")
 }
 
 // TestServiceUpdateRetried changes a service while an update of it is under way, so

@@ -116,7 +116,7 @@ func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.U
 func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 	service := obj.(*corev1.Service)
 	if service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0 {
-		// No IPAddress can say whose it is, and validation, which comes next, refuses the service.
+		// A service without a name can't own an IPAddress. Validation, which comes next, refuses the service.
 		return func(context.Context, bool) {}, nil
 	}
 	if service.Namespace == "" {
@@ -173,7 +173,6 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 	}
 }
 
-// beside is the context of what goes on beside a request: it neither ends with the
-// request, so that nothing is left half done, nor has the request's values, which are
-// not those of the IPAddresses that it leads to.
+// beside returns a context for work that outlives a request, so that the work isn't left half done. The context has
+// none of the request's values, because those aren't for the writes of IPAddresses.
 func beside() context.Context { return context.Background() }

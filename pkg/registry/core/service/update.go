@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// dropForType clears, in a service whose type has changed, what the new type has no use
-// for. A field that the update changes as well is left to validation to refuse.
+// dropForType clears the fields that the new type of a service doesn't use. If the update also changes such a field,
+// the field stays, and validation refuses it.
 func dropForType(_ context.Context, s, old *corev1.Service) {
 	spec, was := &s.Spec, &old.Spec
 	// lost says that the update takes away what a field is for.
@@ -52,7 +52,7 @@ func dropForType(_ context.Context, s, old *corev1.Service) {
 
 func isLoadBalancerSpec(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeLoadBalancer }
 
-// reachedFromOutside says whether traffic from outside of the cluster gets to a service.
+// reachedFromOutside tells whether traffic from outside of the cluster reaches a service.
 func reachedFromOutside(s *corev1.Service) bool {
 	return hasNodePorts(s) || s.Spec.Type == corev1.ServiceTypeClusterIP && len(s.Spec.ExternalIPs) > 0
 }

@@ -88,7 +88,7 @@ func externalIPs(o, old *corev1.Service, path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// ordinaryIP refuses addresses that nobody outside of a machine can reach.
+// ordinaryIP refuses addresses that other machines can't reach.
 func ordinaryIP(path *field.Path, value string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(utilsnet.ParseIPSloppy(value).IsLoopback(), field.Invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))

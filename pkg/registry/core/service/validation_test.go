@@ -30,11 +30,11 @@ func TestService(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "valid", reason: "nothing is wrong with the base of the other cases",
+			name: "valid", reason: "the base of the other cases is valid",
 			change: func(*corev1.ServiceSpec) {},
 		},
 		{
-			name: "ports", reason: "several ports have names; what is shown is kube-apiserver's internal type",
+			name: "ports", reason: "several ports require names; the message shows kube-apiserver's internal type",
 			change: func(s *corev1.ServiceSpec) {
 				s.Ports = append(s.Ports, corev1.ServicePort{Name: "p", Port: 80, Protocol: "tcp", NodePort: 30000},
 					corev1.ServicePort{Name: "p", Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("too_bad")})
