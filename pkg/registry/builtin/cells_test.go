@@ -269,7 +269,7 @@ func TestCells(t *testing.T) {
 			want: []any{"x", "n/s", "False (ServiceNotFound)", "30d"},
 		},
 		{
-			name: "API nobody has looked at", reason: "nothing is known of it",
+			name: "API nobody has looked at", reason: "the server has no status of the API yet",
 			object: &apiregistrationv1.APIService{
 				ObjectMeta: meta,
 				Spec:       apiregistrationv1.APIServiceSpec{Service: &apiregistrationv1.ServiceReference{Namespace: "n", Name: "s"}},
@@ -301,7 +301,7 @@ func TestCells(t *testing.T) {
 			want: []any{"x", "Deployment/d", "cpu: 30%/80%, <unknown>/5 (avg) + 1 more...", "<unset>", int64(9), int64(2), "30d"},
 		},
 		{
-			name: "ingress", reason: "what is more counts rules, also those without a host",
+			name: "ingress", reason: "the number of further hosts counts rules, also those without a host",
 			object: &networkingv1.Ingress{ObjectMeta: meta, Spec: networkingv1.IngressSpec{
 				TLS: []networkingv1.IngressTLS{{}}, Rules: []networkingv1.IngressRule{{Host: "a"}, {}, {Host: "b"}, {Host: "c"}, {Host: "d"}},
 			}},

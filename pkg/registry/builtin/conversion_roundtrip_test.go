@@ -48,8 +48,8 @@ func pairs() []conversion.Pair {
 	return all
 }
 
-// Nothing that a client writes in any version may be lost in the hub, since all
-// versions are stored as that.
+// TestRoundTripThroughHub checks that the hub keeps all fields of every version, because storage has the version of the
+// hub.
 func TestRoundTripThroughHub(t *testing.T) {
 	t.Parallel()
 	s := builtin.Table().Scheme()
@@ -94,8 +94,7 @@ func asMap(t *testing.T, obj any) map[string]any {
 	return m
 }
 
-// validValues are fillers for types where not every value is one that a client
-// can mean.
+// validValues are fillers for types in which not every random value is valid.
 func validValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {

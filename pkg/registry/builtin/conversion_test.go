@@ -35,7 +35,7 @@ func TestConvert(t *testing.T) {
 		name, reason string
 		manifest     string
 		to           runtime.Object
-		path         string // of what is compared
+		path         string // of the compared part
 		want         string // as YAML
 	}{
 		{
@@ -238,8 +238,8 @@ status: {currentMetrics: null, desiredReplicas: 0}
 	}
 }
 
-// A conversion says what the object is then, whatever it was converted into: the
-// admission chain converts a webhook's object back into the one that it had.
+// TestConvertOverwrites checks that a conversion sets every field of its result, even if the result was not empty. The
+// admission chain converts a webhook's object back into the object that it already has.
 func TestConvertOverwrites(t *testing.T) {
 	t.Parallel()
 	s := builtin.Table().Scheme()
@@ -275,7 +275,8 @@ func TestConvertOverwrites(t *testing.T) {
 	}
 }
 
-// A conversion leaves what the version that it is from has no field for, as the chain's conversions back do.
+// TestConvertKeepsWhatAVersionLacks checks that a conversion keeps the fields that the source version lacks. The
+// admission chain depends on that.
 func TestConvertKeepsWhatAVersionLacks(t *testing.T) {
 	t.Parallel()
 	s := builtin.Table().Scheme()
@@ -302,7 +303,7 @@ func decode(t *testing.T, s *runtime.Scheme, manifest string) runtime.Object {
 	return obj
 }
 
-// at returns what is at a path of fields and list indices, such as "items.0.spec".
+// at returns the value at a path of fields and list indices, such as "items.0.spec".
 func at(v any, path string) any {
 	if path == "" {
 		return v

@@ -27,8 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// FuzzObjects sends objects that nobody would write through all that a request does with one, in every
-// version of every row. Whatever is wrong with them is told to who sent them: nothing panics.
+// FuzzObjects sends unlikely objects through all steps of a request, in every version of every row. Invalid objects may
+// cause errors, but no panic.
 func FuzzObjects(f *testing.F) {
 	for seed, unset := range []float64{0.2, 0.5, 0.5, 0.8} {
 		f.Add(int64(seed), unset)
@@ -149,7 +149,7 @@ func anyValues(serializer.CodecFactory) []any {
 		func(e *runtime.RawExtension, c randfill.Continue) {
 			e.Raw = []byte([]string{"null", "{}", "[]", "1", `{"apiVersion":"v1","kind":"Pod"}`}[c.Intn(5)])
 		},
-		// Texts that mean something at one place or another, so that what looks into them does.
+		// These texts have a meaning in some fields, so that the code behind the meaning runs.
 		func(s *string, c randfill.Continue) {
 			texts := []string{"", "a", "-", "a/b", "example.com/a", "*", "10.0.0.1", "::1", "10.0.0.0/8", "::/0", "* * * * *",
 				"TZ=UTC * * * * *", "Europe/Berlin", "1Gi", "self", "a == b", "(", "[", "https://a/b?c#d", "a:b@sha256:c",

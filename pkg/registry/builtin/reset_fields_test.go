@@ -37,7 +37,7 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	return all
 }
 
-// keptUntold are fields that an endpoint leaves as they were although an apply on it owns them, as in kube-apiserver.
+// keptUntold are fields that an endpoint doesn't change although an apply on it owns them, as in kube-apiserver.
 var keptUntold = map[string]string{
 	"namespaces spec.finalizers": "another endpoint changes them",
 }
@@ -48,9 +48,9 @@ var toldUnkept = map[string]string{
 	"services status.loadBalancer":                        "a service that ceases to be a load balancer loses what it got as one",
 }
 
-// TestResetFields compares, for every row and each of its endpoints, the fields that the UpdateStrategy leaves as they
-// were with those that it says an apply never owns. An apply that owned a field that is left alone would be answered as if
-// it had set the field, and would have others conflict with it.
+// TestResetFields checks two lists of fields for every endpoint of every row: those that an update doesn't change, and
+// those that an apply never owns. Both must be the same. If an apply owned a field that can't change, the response
+// would claim that the apply has set the field, and other applies would conflict.
 func TestResetFields(t *testing.T) {
 	t.Parallel()
 	table := builtin.Table().Groups()
@@ -95,8 +95,8 @@ func TestResetFields(t *testing.T) {
 // userMetadata are the fields of metadata that a client may change.
 var userMetadata = []string{"annotations", "finalizers", "labels", "ownerReferences"}
 
-// whatIsKept updates objects at random, and returns the fields of metadata, spec and status that always stay as they
-// were, and those that change at least once.
+// whatIsKept updates objects at random. It returns the fields of metadata, spec and status that never change, and those
+// that change at least once.
 func whatIsKept(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (kept, changed []string) {
 	t.Helper()
 	seen := map[string]bool{} // whether it has changed
@@ -155,7 +155,7 @@ func fieldsOf(t *testing.T, object runtime.Object) map[string]any {
 	return fields
 }
 
-// covers says whether a set has a field, or what the field is a part of.
+// covers tells whether a set has a field or a parent of the field.
 func covers(set *fieldpath.Set, field string) bool {
 	if set == nil {
 		return false

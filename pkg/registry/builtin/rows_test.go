@@ -38,7 +38,7 @@ func strategyOf(t *testing.T, obj runtime.Object) registry.Strategy {
 	})
 }
 
-// allowed is the context of an update by a user who may do everything.
+// allowed returns the context of an update by a user with all permissions.
 func allowed() context.Context {
 	ctx := genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"})
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{Verb: "update"})

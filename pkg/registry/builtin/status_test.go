@@ -21,8 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestValidateStatus checks that what controllers report is held against its limits on the
-// status endpoint, too.
+// TestValidateStatus checks that the status endpoint validates the status that controllers write.
 func TestValidateStatus(t *testing.T) {
 	t.Parallel()
 	attachment := func(metadata map[string]string) *storagev1.VolumeAttachment {
@@ -62,7 +61,8 @@ func TestValidateStatus(t *testing.T) {
 	}
 }
 
-// TestAuthorizeFirst checks that a user who may not write a claim's status learns so beside what else is wrong with it.
+// TestAuthorizeFirst checks that one error has both the missing permission to write a claim's status and the invalid
+// fields.
 func TestAuthorizeFirst(t *testing.T) {
 	t.Parallel()
 	claim := func(results ...resourcev1.DeviceRequestAllocationResult) *resourcev1.ResourceClaim {

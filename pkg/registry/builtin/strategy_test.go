@@ -57,7 +57,7 @@ func TestPrepareForCreate(t *testing.T) {
 			},
 		},
 		{
-			name: "node with sick storage", reason: "its health isn't what is desired",
+			name: "node with sick storage", reason: "the health of storage is not desired state",
 			group: "storage.k8s.io", resource: "csinodes",
 			obj: &storagev1.CSINode{Status: storagev1.CSINodeStatus{StorageHealth: []storagev1.StorageHealth{{Name: "d.e"}}}}, want: &storagev1.CSINode{},
 		},
@@ -152,7 +152,7 @@ func TestPrepareForCreate(t *testing.T) {
 			want: &batchv1.Job{ObjectMeta: generation(1), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true)}},
 		},
 		{
-			name: "signing request", reason: "it says who made it, whatever it claims, and is not born approved",
+			name: "signing request", reason: "the server sets the author, and clients can't create approved requests",
 			group: "certificates.k8s.io", resource: "certificatesigningrequests",
 			obj: &certificatesv1.CertificateSigningRequest{
 				Spec:   certificatesv1.CertificateSigningRequestSpec{Username: "root", Groups: []string{"system:masters"}, SignerName: "s"},
@@ -257,7 +257,7 @@ func TestGeneration(t *testing.T) {
 			want: 5,
 		},
 		{
-			name: "annotation", reason: "metadata is not what is desired",
+			name: "annotation", reason: "metadata is not desired state",
 			group: "apps", resource: "replicasets",
 			obj:  &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Generation: 4, Annotations: map[string]string{"a": "b"}}},
 			old:  &appsv1.ReplicaSet{ObjectMeta: generation(4)},
@@ -292,7 +292,7 @@ func TestGeneration(t *testing.T) {
 			want: 1,
 		},
 		{
-			name: "labels of a driver", reason: "metadata is not what is desired",
+			name: "labels of a driver", reason: "metadata is not desired state",
 			group: "storage.k8s.io", resource: "csidrivers",
 			obj:  &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "b"}}},
 			old:  &storagev1.CSIDriver{ObjectMeta: generation(1)},
@@ -343,7 +343,7 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 		obj, old, want  runtime.Object
 	}{
 		{
-			name: "pod", reason: "old kubelets forget the class of service and spoil owners; nobody else may change the spec here",
+			name: "pod", reason: "old kubelets omit the class of service and the kind of owners; the status endpoint keeps the spec",
 			resource: "pods",
 			obj: &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Name: "spoilt"}}},
@@ -446,7 +446,7 @@ func TestGracefulPodDelete(t *testing.T) {
 		want         int64
 	}{
 		{name: "its own", reason: "the pod knows what it needs", pod: running, want: 30},
-		{name: "asked for", reason: "whoever deletes decides", pod: running, asked: ptr.To[int64](5), want: 5},
+		{name: "asked for", reason: "the options of the deletion come first", pod: running, asked: ptr.To[int64](5), want: 5},
 		{name: "at once", reason: "zero is a period, too", pod: running, asked: ptr.To[int64](0), want: 0},
 		{name: "negative", reason: "such pods were once created; they end as fast as can be", pod: running, asked: ptr.To[int64](-1), want: 1},
 		{name: "unscheduled", reason: "there is no kubelet to wait for", pod: unscheduled, asked: ptr.To[int64](5), want: 0},

@@ -138,8 +138,8 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
-// TestTableVersions proves that each version of each row converts to the hub and back,
-// and that what the row says of versions is of ones that serve it.
+// TestTableVersions proves that each version of each row converts to the hub and back. It also proves that the versions
+// in a row's fields serve the row.
 func TestTableVersions(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
@@ -170,8 +170,8 @@ func TestTableVersions(t *testing.T) {
 	})
 }
 
-// TestTableHooks proves that each row's hooks and fields are of its own type, and that
-// they stand an object with nothing in it but defaults.
+// TestTableHooks proves that each row's hooks and fields are for the row's type, and that they don't panic on an object
+// that has only defaults.
 func TestTableHooks(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {

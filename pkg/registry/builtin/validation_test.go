@@ -41,13 +41,12 @@ func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.R
 	}}
 }
 
-// notQualified is what is said of a key or a type of conditions that has too many slashes.
+// notQualified is the message about a key or a type of conditions with too many slashes.
 const notQualified = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
 	"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') " +
 	"with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 
-// TestKinds has what is particular to each kind: one case or two for the rules that
-// people meet.
+// TestKinds has one or two cases for each kind, for the rules that users meet most often.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	bound := func(o *corev1.PersistentVolumeClaim) {
@@ -75,12 +74,12 @@ func TestKinds(t *testing.T) {
 			want: []string{`metadata.annotations.AvoidPods: Invalid value: "scheduler.alpha.kubernetes.io/preferAvoidPods": invalid character 'x' looking for beginning of value`},
 		},
 		{
-			name: "node with preemption", reason: "the gate for it is off",
+			name: "node with preemption", reason: "the gate for the field is off",
 			errs: created(t, &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
 			want: []string{"spec.podPreemptionPolicy: Forbidden"},
 		},
 		{
-			name: "stored node with preemption", reason: "it is from where the gate was on, and can still be labelled",
+			name: "stored node with preemption", reason: "the object was stored while the gate was on, and its labels can still change",
 			errs: updated(t, &corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}},
 				&corev1.Node{ObjectMeta: registrytest.ClusterStored("n"), Spec: corev1.NodeSpec{PodPreemptionPolicy: &corev1.NodePodPreemptionPolicy{}}}),
 		},
@@ -202,7 +201,7 @@ func TestKinds(t *testing.T) {
 			},
 		},
 		{
-			name: "config map sealed", reason: "what is immutable stays, and stays immutable",
+			name: "config map sealed", reason: "an immutable object stays unchanged and immutable",
 			errs: updated(t, &corev1.ConfigMap{ObjectMeta: registrytest.Stored("c"), Data: map[string]string{"a": "b"}},
 				&corev1.ConfigMap{ObjectMeta: registrytest.Stored("c"), Immutable: ptr.To(true)}),
 			want: []string{
@@ -299,7 +298,7 @@ func TestKinds(t *testing.T) {
 			},
 		},
 		{
-			name: "tolerated devices", reason: "what is compared with a taint's value can be one",
+			name: "tolerated devices", reason: "a value for comparison with a taint's has to be a valid one",
 			errs: created(t, &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
 					DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Tolerations: []resourcev1.DeviceToleration{
@@ -311,7 +310,7 @@ func TestKinds(t *testing.T) {
 			},
 		},
 		{
-			name: "IP address", reason: "an address is always somebody's, and the same one's",
+			name: "IP address", reason: "an address always has an owner, which never changes",
 			errs: updated(t, &networkingv1.IPAddress{ObjectMeta: registrytest.ClusterStored("10.0.0.1")}, &networkingv1.IPAddress{
 				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}}),
 			want: []string{"spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
@@ -354,7 +353,7 @@ func TestKinds(t *testing.T) {
 			want: []string{"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known system priority class"},
 		},
 		{
-			name: "flow schema", reason: "a rule says of whom and of what it speaks",
+			name: "flow schema", reason: "a rule names its subjects and its resources",
 			errs: created(t, &flowcontrolv1.FlowSchema{ObjectMeta: registrytest.ClusterStored("f"), Spec: flowcontrolv1.FlowSchemaSpec{
 				MatchingPrecedence: 1, Rules: []flowcontrolv1.PolicyRulesWithSubjects{{Subjects: []flowcontrolv1.Subject{
 					{Kind: flowcontrolv1.SubjectKindUser, Group: &flowcontrolv1.GroupSubject{Name: "g"}}}}}}}),

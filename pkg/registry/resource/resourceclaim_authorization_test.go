@@ -66,7 +66,7 @@ func TestWhoChangesClaims(t *testing.T) {
 			claim(nil), claim(on("n"), "a.example.com"), []string{binding}, nil},
 		{"on its node", "the driver's token is bound to the node of the devices", pluginOn("n"), []string{local},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{local}, nil},
-		{"everywhere", "who may speak of devices on all nodes may do so on its own", pluginOn("n"), []string{anywhere},
+		{"everywhere", "the permission for all nodes includes the user's own", pluginOn("n"), []string{anywhere},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{local, anywhere}, nil},
 		{"on another node", "a driver doesn't see devices of other nodes", pluginOn("other"), []string{local},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{anywhere}, []string{"status.devices"}},
