@@ -116,7 +116,7 @@ func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.U
 func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 	service := obj.(*corev1.Service)
 	if service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0 {
-		// A service without a name can't own an IPAddress. Validation, which comes next, refuses the service.
+		// A service without a valid name can't own an IPAddress. Validation, which comes next, refuses the service.
 		return func(context.Context, bool) {}, nil
 	}
 	if service.Namespace == "" {
