@@ -167,7 +167,7 @@ func (c *Config) listen(context.Context) error {
 	if err := listener.Open(&serving); err != nil {
 		return err
 	}
-	c.listener = listener.New(serving.Listener, o.Yield)
+	c.listener = listener.New(serving.Listener)
 	if err := identify(c); err != nil {
 		return err
 	}
@@ -182,7 +182,6 @@ func (c *Config) startEtcd(ctx context.Context) (err error) {
 		Options:   c.options.Etcd,
 		DataDir:   c.options.DataDir,
 		Holder:    c.listener.Addr().String(),
-		Yield:     c.options.Yield,
 		Following: c.following,
 		Life:      c.life,
 	})

@@ -68,9 +68,6 @@ type Options struct {
 	Kubelet KubeletOptions
 	// WrapHandler, if there is one, wraps the handler of requests that are authenticated and authorized.
 	WrapHandler func(next http.Handler) http.Handler
-	// Yield, if there is one, is called before answers and events are sent. A program that has nothing else to do can let
-	// its other goroutines run first: their answers go with the same write.
-	Yield func()
 	// LogRequest, if there is one, is told of each request of a client when it is answered. It is called by many
 	// goroutines.
 	LogRequest func(Request)

@@ -19,7 +19,7 @@ import (
 
 // newClient returns a client that calls the server's RPC methods directly, and its watcher. Other than etcd's v3client,
 // the client streams lists, sends watches through a hub, and can be shut so that no call is left in the server.
-func newClient(s *etcdserver.EtcdServer, g *gate, yield func()) (*kubernetes.Client, *hub) {
+func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	c := clientv3.NewCtxClient(context.Background(), clientv3.WithZapLogger(s.Logger()))
 
 	kv := clientv3.NewKVFromKVClient(&kvClient{server: v3rpc.NewQuotaKVServer(s), gate: g}, c)
@@ -29,7 +29,7 @@ func newClient(s *etcdserver.EtcdServer, g *gate, yield func()) (*kubernetes.Cli
 	c.Lease = clientv3.NewLeaseFromLeaseClient(&leaseClient{adapter.LeaseServerToLeaseClient(lease), g}, c, time.Second)
 
 	watch := adapter.WatchServerToWatchClient(&watchServer{v3rpc.NewWatchServer(s), g})
-	h := newHub(s.KV(), clientv3.NewWatchFromWatchClient(watch, c), yield)
+	h := newHub(s.KV(), clientv3.NewWatchFromWatchClient(watch, c))
 	c.Watcher = h
 
 	maintenance := adapter.MaintenanceServerToMaintenanceClient(v3rpc.NewMaintenanceServer(s, nil))

@@ -25,7 +25,6 @@ const progressPeriod = 5 * time.Second
 type hub struct {
 	clientv3.Watcher // etcd's own watcher
 	store            mvcc.WatchableKV
-	yield            func()
 
 	mu      sync.Mutex
 	began   int64 // the hub has seen all events after this revision
@@ -41,14 +40,13 @@ type hub struct {
 	running sync.WaitGroup // incremented under mu, before life ends
 }
 
-// newHub starts to watch the store. Watches that begin before the log go to the inner watcher. A watch calls yield
-// before it takes events. Close ends the hub.
-func newHub(store mvcc.WatchableKV, inner clientv3.Watcher, yield func()) *hub {
+// newHub starts to watch the store. Watches that begin before the log go to the inner watcher. Close ends the hub.
+func newHub(store mvcc.WatchableKV, inner clientv3.Watcher) *hub {
 	life, end := context.WithCancel(context.Background())
 	stream := store.NewWatchStream()
 	revision := store.Rev()
 	h := &hub{
-		Watcher: inner, store: store, yield: yield, began: revision, log: eventLog{from: revision, last: revision},
+		Watcher: inner, store: store, began: revision, log: eventLog{from: revision, last: revision},
 		watches: hubWatches{}, needs: map[string]int64{}, life: life, end: end,
 	}
 	// A new stream accepts its first watch of all keys.
@@ -138,7 +136,7 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	h.running.Go(func() {
 		defer close(out)
 		defer h.leave(w)
-		w.run(ctx, wake, out, h.yield)
+		w.run(ctx, wake, out)
 	})
 	return out
 }
@@ -343,7 +341,7 @@ func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 }
 
 // run sends events to the client until the context or the watch ends.
-func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse, yield func()) {
+func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse) {
 	send := func(revision int64, events []*clientv3.Event) bool {
 		select {
 		case out <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: revision}, Events: events}:
@@ -361,7 +359,6 @@ func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- cli
 		case <-w.ended:
 			return
 		}
-		yield()
 		events, told := w.take()
 		if n := len(events); n > 0 {
 			sent = events[n-1].Kv.ModRevision

@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,36 +147,6 @@ func TestHubKeepsFewBytes(t *testing.T) {
 				t.Errorf("the log keeps %d bytes, and counts %d, want something and at most %d: %s", kept, m.hub.log.bytes, maxLogBytes, c.reason)
 			}
 		})
-	}
-}
-
-// Events that come while other goroutines run are in the same response.
-func TestHubYields(t *testing.T) {
-	t.Parallel()
-	var member atomic.Pointer[Member]
-	var once sync.Once
-	m := startMember(t, Options{Yield: func() {
-		if m := member.Load(); m != nil {
-			once.Do(func() {
-				if _, err := m.client.KV.Put(t.Context(), "/a/2", "1"); err != nil {
-					t.Error(err)
-				}
-				for m.hub.seen() < m.server.KV().Rev() && t.Context().Err() == nil {
-					runtime.Gosched()
-				}
-			})
-		}
-	}})
-	member.Store(m)
-	events := m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix())
-	put(t, m, "/a/1", "1")
-	select {
-	case r := <-events:
-		if len(r.Events) != 2 {
-			t.Errorf("want two events at once, got %d", len(r.Events))
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("no event came")
 	}
 }
 

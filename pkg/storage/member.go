@@ -30,10 +30,6 @@ type Options struct {
 	// LogTo gets etcd's own errors, one line of JSON each. Nil drops them. The error of Start has its cause in either
 	// case.
 	LogTo io.Writer
-
-	// Yield is called before a watch passes events on. Other goroutines can run first, and their events go along. Nil
-	// does nothing.
-	Yield func()
 }
 
 // Member is a running etcd of one member. Its methods may be called concurrently.
@@ -107,11 +103,7 @@ func (f *Folder) start(ctx context.Context) (*Member, error) {
 		return nil, err
 	}
 	gate := &gate{}
-	yield := f.options.Yield
-	if yield == nil {
-		yield = func() {}
-	}
-	client, hub := newClient(server, gate, yield)
+	client, hub := newClient(server, gate)
 	return &Member{
 		folder:  f,
 		trap:    trap,

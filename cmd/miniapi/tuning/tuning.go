@@ -6,8 +6,7 @@
 //   - the reserve (memory.go): creates by 32 clients, and the time of a start;
 //   - held stacks (memory.go): creates by one client;
 //   - memory given back (idle.go): resident memory of an idle server;
-//   - processors (processors.go): creates by one client, with and without webhooks;
-//   - courtesy (yield.go): creates by 32 clients, and events to 100 watchers.
+//   - processors (processors.go): creates by one client, with and without webhooks.
 //
 // A setting that doesn't improve its figure by 5 per cent is deleted.
 package tuning
@@ -18,20 +17,16 @@ import "net/http"
 type Runtime struct {
 	memory     *memory
 	processors *processors
-	courtesy   *courtesy
 }
 
 // Start is called before the server is built. A setting that the environment makes (GOGC, GOMAXPROCS) stays as it is.
 func Start(environ func(string) string) *Runtime {
-	return &Runtime{memory: newMemory(environ), processors: newProcessors(environ), courtesy: newCourtesy()}
+	return &Runtime{memory: newMemory(environ), processors: newProcessors(environ)}
 }
 
 // CountRequests wraps the handler of the server's requests. The number of requests decides how many processors the
 // process uses.
 func (r *Runtime) CountRequests(next http.Handler) http.Handler { return r.processors.handler(next) }
-
-// Yield is called before responses and events are sent, and lets other goroutines run first.
-func (r *Runtime) Yield() { r.courtesy.yield() }
 
 // Ready is called when the server is ready.
 func (r *Runtime) Ready() {

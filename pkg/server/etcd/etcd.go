@@ -37,8 +37,6 @@ type Config struct {
 	// Holder is the address of this server. It is written to the data folder, so that another server can name it in an
 	// error.
 	Holder string
-	// Yield is called before events are sent, unless it is nil.
-	Yield func()
 	// Following is the context of informers, and Life that of the server.
 	Following, Life context.Context
 }
@@ -64,7 +62,7 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 	if !IsEmbedded(config.Options) {
 		return e, e.check(ctx)
 	}
-	options := storage.Options{DataDir: config.DataDir, Holder: config.Holder, LogTo: log(ctx), Yield: config.Yield}
+	options := storage.Options{DataDir: config.DataDir, Holder: config.Holder, LogTo: log(ctx)}
 	start := func(ctx context.Context) (*storage.Member, error) { return storage.Start(ctx, options) }
 	if config.DataDir != "" { // the folder also has keys
 		folder, err := storage.Open(options)

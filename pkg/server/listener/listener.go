@@ -20,7 +20,6 @@ const answerGrace = 100 * time.Millisecond
 // would wait a second for every idle client.
 type Listener struct {
 	net.Listener
-	yield func() // called before each write; may be nil
 
 	mu sync.Mutex
 	// open maps addresses of clients to their connections.
@@ -32,9 +31,9 @@ type Listener struct {
 	stopping, closed bool
 }
 
-// New returns a listener. Each write to a connection calls yield first, unless it is nil.
-func New(l net.Listener, yield func()) *Listener {
-	return &Listener{Listener: l, yield: yield, open: map[string]*connection{}}
+// New returns a listener.
+func New(l net.Listener) *Listener {
+	return &Listener{Listener: l, open: map[string]*connection{}}
 }
 
 // connection removes itself from its listener's map when it is closed.
@@ -130,14 +129,6 @@ func (l *Listener) CloseConnections() {
 		})
 	}
 	answering.Wait()
-}
-
-// Write writes the data that HTTP/2 has ready. Data that becomes ready during the yield is part of the next write.
-func (c *connection) Write(p []byte) (int, error) {
-	if yield := c.listener.yield; yield != nil {
-		yield()
-	}
-	return c.Conn.Write(p)
 }
 
 func (c *connection) Close() error {

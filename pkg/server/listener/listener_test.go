@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -9,13 +8,13 @@ import (
 )
 
 // connect returns a listener, and both ends of a connection to it.
-func connect(t *testing.T, yield func()) (l *Listener, client net.Conn, c *connection) {
+func connect(t *testing.T) (l *Listener, client net.Conn, c *connection) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = New(inner, yield)
+	l = New(inner)
 	t.Cleanup(func() { _ = l.Close() })
 	if client, err = net.Dial("tcp", inner.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -47,7 +46,7 @@ func TestListenerStop(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			l, client, c := connect(t, nil)
+			l, client, c := connect(t)
 			l.LongRunning = func(req *http.Request) bool { return req.URL.Path == "/watch" }
 			begin := func(path string) *http.Request {
 				req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
@@ -75,22 +74,5 @@ func TestListenerStop(t *testing.T) {
 				t.Error("a closed connection is still listed")
 			}
 		})
-	}
-}
-
-// What others have to send goes with a write: they are let run first.
-func TestListenerYields(t *testing.T) {
-	t.Parallel()
-	var before func()
-	_, client, c := connect(t, func() { before() })
-	before = func() { _, _ = c.Conn.Write([]byte("other, ")) }
-	if _, err := c.Write([]byte("own")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(client); err != nil || string(got) != "other, own" {
-		t.Errorf("want what others send first, got %q, error %v", got, err)
 	}
 }

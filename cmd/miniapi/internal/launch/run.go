@@ -17,7 +17,7 @@ import (
 func (o *Options) Run(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
 	runtime := tuning.Start(os.Getenv)
 	defer runtime.Stop()
-	o.Server.WrapHandler, o.Server.Yield = runtime.CountRequests, runtime.Yield
+	o.Server.WrapHandler = runtime.CountRequests
 	s, err := o.buildUntil(ctx, errOut)
 	if err != nil {
 		return unlessSignalled(ctx, err)
