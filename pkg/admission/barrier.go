@@ -262,7 +262,7 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 	i.handlers.Update(func(all *observedHandlers) {
 		observed.registration = registration
 		if len(*all) > 0 {
-			// A new handler is called with the whole store, so it is at least as far as the others.
+			// An informer calls a new handler with its whole store, so the handler has seen all that the other handlers have.
 			observed.version = max(observed.version, (*all)[0].version)
 		}
 		*all = append(*all, observed)

@@ -161,10 +161,14 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
+			before := v.MapIndex(key)
 			item := reflect.New(v.Type().Elem()).Elem() // a value in a map can't be changed in place
-			item.Set(v.MapIndex(key))
+			item.Set(before)
 			p.each(item, f)
-			v.SetMapIndex(key, item)
+			// Other goroutines may read an old object, so a function that only reads must not write.
+			if !reflect.DeepEqual(before.Interface(), item.Interface()) {
+				v.SetMapIndex(key, item)
+			}
 		}
 	default:
 		p[1:].each(v.Field(p[0]), f)
@@ -175,7 +179,8 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 // sidecars. They are older than the gate, so the gate doesn't drop them.
 var restartRules = gateBy("1.35", "ContainerRestartRules",
 	func(spec *corev1.PodSpec) bool {
-		return slices.ContainsFunc(spec.InitContainers, restartsByRule) || slices.ContainsFunc(spec.Containers, restartsByRule)
+		return slices.ContainsFunc(spec.InitContainers, restartsByRule) ||
+			slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.RestartPolicy != nil })
 	},
 	func(spec *corev1.PodSpec) {
 		for i := range spec.InitContainers {

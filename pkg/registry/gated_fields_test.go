@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -174,6 +176,12 @@ func TestGatedPods(t *testing.T) {
 			in1_34: corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always, RestartPolicyRules: rules}}},
 		},
 		{
+			name: "container that always restarts", reason: "the pod is from a later version: an older container has no restart policy",
+			old:    &corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always}}},
+			spec:   corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always}}},
+			in1_34: corev1.PodSpec{Containers: []corev1.Container{{RestartPolicy: always}}},
+		},
+		{
 			name: "sidecar", reason: "sidecars are older than the rules",
 			old:    &corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: always}}},
 			spec:   corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: never}}},
@@ -246,4 +254,26 @@ func fill(v reflect.Value, path []int) {
 	case len(path) > 0:
 		fill(v.Field(path[0]), path[1:])
 	}
+}
+
+// TestGatesReadTogether looks for a gate behind a map in one object from several goroutines, as requests look at a cached
+// object. The runtime ends a process whose goroutines write to a map together.
+func TestGatesReadTogether(t *testing.T) {
+	t.Parallel()
+	gate := registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity", "Spec.Devices.Capacity.RequestPolicy")
+	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{
+		Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {RequestPolicy: &resourcev1.CapacityRequestPolicy{}}},
+	}}}}
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for range 10000 {
+				if !gate.Used(slice) {
+					t.Error("want the gate in use")
+					return
+				}
+			}
+		})
+	}
+	readers.Wait()
 }

@@ -43,7 +43,7 @@ type Config struct {
 	etcd     *etcd.Etcd
 	// webhooks are the connections to webhooks and to the servers of APIServices.
 	webhooks *webhooks.Connections
-	// bootstrapped is the check of what every cluster has.
+	// bootstrapped is the health check of the bootstrap objects.
 	bootstrapped health.Bootstrapped
 	flowSchemas  *flowcontrol.Conditions // nil if there are none
 }

@@ -41,7 +41,7 @@ func TestClientCertAuthenticator(t *testing.T) {
 		name, reason string
 		roots        *cryptox509.CertPool
 		certificate  *cryptox509.Certificate
-		user         string // nobody, if it is empty
+		user         string // empty if the certificate is refused
 		refused      bool
 		verified     int // so many times by now
 	}{

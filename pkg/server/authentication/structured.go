@@ -71,7 +71,7 @@ var oidcFlags = []struct{ field, flag string }{
 	{"jwt", "--oidc-*"},
 }
 
-// inFlags names flags instead of the fields that nobody has written.
+// inFlags names flags instead of fields, because the fields are made from the flags.
 func inFlags(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		for _, known := range oidcFlags {

@@ -70,7 +70,8 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return updated, ttl, err
 	}
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
-		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) { // of what has changed or gone, the controllers hear
+		// A definition that has changed or gone sends an event, after which the controllers judge it again.
+		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) {
 			s.barrier.refused(path.Base(key), strconv.FormatUint(at, 10))
 		}
 		return err

@@ -235,11 +235,11 @@ func (h *host) readErrors(until time.Time) {
 	_, _ = io.Copy(&h.stderr, h.errors)
 }
 
-// tailSize is the size of what is kept of standard error: the reason of a panic is at its beginning, and in Go's traces
-// it is not far from the end.
+// tailSize is the number of bytes that are kept of the end of standard error. A panic begins with its reason, and its trace
+// is rarely longer.
 const tailSize = 16 << 10
 
-// tail keeps the end of what is written.
+// tail keeps the last tailSize bytes of a stream.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -108,7 +108,7 @@ func fakeGo(t *testing.T, script string) (calls func() []string) {
 	}
 }
 
-// The program of a version is installed once, whoever asks, outside of the user's module and without its settings.
+// The program of a version is installed once for all test processes, outside of the user's module and without its settings.
 func TestOfVersion(t *testing.T) {
 	calls := fakeGo(t, `sleep 0.1; echo program > "$GOBIN/miniapi"`)
 	t.Setenv("GOFLAGS", "-mod=vendor")
