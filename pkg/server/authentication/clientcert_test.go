@@ -41,7 +41,7 @@ func TestClientCertAuthenticator(t *testing.T) {
 		name, reason string
 		roots        *cryptox509.CertPool
 		certificate  *cryptox509.Certificate
-		user         string // empty if the certificate is refused
+		user         string // empty for a request without a user
 		refused      bool
 		verified     int // so many times by now
 	}{
