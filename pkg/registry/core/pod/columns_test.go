@@ -54,19 +54,19 @@ func TestPodStatus(t *testing.T) {
 	}{
 		{
 			name:   "pending",
-			reason: "without container statuses, the phase is the status",
+			reason: "a pod without container statuses shows its phase",
 			status: corev1.PodStatus{Phase: corev1.PodPending},
 			want:   []any{"0/2", "Pending", "0"},
 		},
 		{
 			name:   "evicted",
-			reason: "the pod's own reason says more than its phase",
+			reason: "status.reason takes precedence over the phase",
 			status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"},
 			want:   []any{"0/2", "Evicted", "0"},
 		},
 		{
 			name:   "gated",
-			reason: "a gated pod is pending, and never scheduled by waiting",
+			reason: "a pod with scheduling gates shows the gates and not Pending, since the scheduler skips the pod",
 			status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated},
 			}},
@@ -74,7 +74,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "running",
-			reason: "restarts are summed, and their age is that of the last one",
+			reason: "the column shows the sum of all restarts and the age of the latest one",
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				restarted(running("a"), 2), restarted(running("b"), 3),
 			}},
@@ -90,7 +90,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "killed",
-			reason: "a signal says more than the exit code it comes with",
+			reason: "the signal takes precedence over the exit code",
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				terminated("a", corev1.ContainerStateTerminated{ExitCode: 137, Signal: 9}),
 			}},
@@ -98,7 +98,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "partly completed and ready",
-			reason: "a container that completed doesn't end the pod",
+			reason: "a pod goes on running after one of its containers has completed",
 			status: corev1.PodStatus{
 				Phase:      corev1.PodRunning,
 				Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue)},
@@ -110,7 +110,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "partly completed",
-			reason: "without the Ready condition, the pod takes no traffic",
+			reason: "a pod without the Ready condition receives no traffic",
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				terminated("a", corev1.ContainerStateTerminated{Reason: "Completed"}), running("b"),
 			}},
@@ -118,7 +118,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "initializing",
-			reason: "it counts the init containers that are done, and shows their restarts",
+			reason: "the status counts the completed init containers, and the column shows their restarts",
 			init:   []corev1.Container{{Name: "i"}, {Name: "j"}},
 			status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{
 				restarted(terminated("i", corev1.ContainerStateTerminated{}), 1), waiting("j", "PodInitializing"),
@@ -127,7 +127,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "init container failed",
-			reason: "its outcome is the pod's",
+			reason: "the status shows the exit code of the init container",
 			init:   []corev1.Container{{Name: "i"}},
 			status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{
 				terminated("i", corev1.ContainerStateTerminated{ExitCode: 3}),
@@ -136,7 +136,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "initialized",
-			reason: "restarts of init containers don't count any more",
+			reason: "a pod that has initialized shows only the restarts of its containers",
 			init:   []corev1.Container{{Name: "i"}},
 			status: corev1.PodStatus{
 				Phase:                 corev1.PodRunning,
@@ -147,7 +147,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "sidecar",
-			reason: "an init container that keeps running counts like a container",
+			reason: "a sidecar counts as a container",
 			init:   []corev1.Container{{Name: "s", RestartPolicy: always}},
 			status: corev1.PodStatus{
 				Phase:                 corev1.PodRunning,
@@ -158,7 +158,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "sidecar failing later",
-			reason: "the containers are counted, and the sidecar determines the status",
+			reason: "Ready counts the running containers, and the failing sidecar determines the status",
 			init:   []corev1.Container{{Name: "s", RestartPolicy: always}},
 			status: corev1.PodStatus{
 				Phase:                 corev1.PodRunning,
@@ -170,14 +170,14 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "terminating",
-			reason: "deletion hides what the containers do",
+			reason: "the deletion takes precedence over the state of the containers",
 			meta:   metav1.ObjectMeta{DeletionTimestamp: deleted},
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{running("a")}},
 			want:   []any{"1/2", "Terminating", "0"},
 		},
 		{
 			name:   "deleted after it ended",
-			reason: "there is nothing left to terminate",
+			reason: "a deleted pod that has ended shows its phase",
 			meta:   metav1.ObjectMeta{DeletionTimestamp: deleted},
 			status: corev1.PodStatus{Phase: corev1.PodSucceeded},
 			want:   []any{"0/2", "Succeeded", "0"},

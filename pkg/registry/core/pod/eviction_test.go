@@ -92,27 +92,27 @@ func TestEviction(t *testing.T) {
 		left         int32
 	}{
 		{
-			name: "no budget", reason: "nothing counts the pod",
+			name: "no budget", reason: "the budget selects other pods",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{other},
 			want: evictionSuccess, evicted: true,
 		},
 		{
-			name: "allowed", reason: "the budget has a disruption left, and gives it away",
+			name: "allowed", reason: "the eviction uses the only disruption that the budget allows",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy)},
 			want: evictionSuccess, evicted: true, left: 0,
 		},
 		{
-			name: "dry run", reason: "it is checked, and nothing is spent",
+			name: "dry run", reason: "a dry run is checked and uses no disruption",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy)},
 			dryRun: []string{metav1.DryRunAll}, want: evictionSuccess, left: 1,
 		},
 		{
-			name: "spent", reason: "the time of the next disruption is unknown",
+			name: "spent", reason: "the server can't tell when the budget allows the next disruption",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", spent)},
 			want: "429 in 0s: The disruption budget b needs 1 healthy pods and has 1 currently",
 		},
 		{
-			name: "not observed", reason: "a status older than the spec says nothing about it",
+			name: "not observed", reason: "a status that is older than the spec does not describe the spec",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionTrue), budgets: []*policyv1.PodDisruptionBudget{unobserved},
 			want: "429 in 10s: The disruption budget b is still being processed by the server.", left: 1,
 		},
@@ -122,45 +122,45 @@ func TestEviction(t *testing.T) {
 			want: "429 in 0s: The disruption budget b does not allow evicting pods currently because it failed sync: no controller",
 		},
 		{
-			name: "two budgets", reason: "they can't be spent in one transaction",
+			name: "two budgets", reason: "the storage can't update two budgets in one transaction",
 			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
 			budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", healthy), budgetFor("c", healthy)},
 			want:    "500: This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", left: 1,
 		},
 		{
-			name: "pending", reason: "a pod that hasn't begun can't be disrupted",
+			name: "pending", reason: "the eviction of a pod that does not run yet disrupts nothing",
 			pod: evictable("p", corev1.PodPending, corev1.ConditionFalse), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", spent)},
 			want: evictionSuccess, evicted: true,
 		},
 		{
-			name: "ended", reason: "a pod that has ended can't be disrupted",
+			name: "ended", reason: "the eviction of a pod that has ended disrupts nothing",
 			pod: evictable("p", corev1.PodFailed, corev1.ConditionFalse), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", spent)},
 			want: evictionSuccess, evicted: true,
 		},
 		{
-			name: "unready, enough others", reason: "it isn't among those that keep the budget",
+			name: "unready, enough others", reason: "the budget counts ready pods only, and the other pods are enough",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionFalse), budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", spent)},
 			want: evictionSuccess, evicted: true,
 		},
 		{
-			name: "unready, too few others", reason: "it may be about to become ready",
+			name: "unready, too few others", reason: "the unready pod could become ready and be counted by the budget",
 			pod:     evictable("p", corev1.PodRunning, corev1.ConditionFalse),
 			budgets: []*policyv1.PodDisruptionBudget{budgetFor("b", policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 1})},
 			want:    "429 in 0s: The disruption budget b needs 1 healthy pods and has 0 currently",
 		},
 		{
-			name: "unready, always allowed", reason: "the budget's policy lets it go",
+			name: "unready, always allowed", reason: "the budget has the policy AlwaysAllow for unready pods",
 			pod: evictable("p", corev1.PodRunning, corev1.ConditionFalse), budgets: []*policyv1.PodDisruptionBudget{allowUnready},
 			want: evictionSuccess, evicted: true,
 		},
 		{
-			name: "another uid", reason: "the pod that is meant is gone",
+			name: "another uid", reason: "the uid of the precondition belongs to another pod",
 			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
 			options: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("x"))}},
 			want:    "conflict",
 		},
 		{
-			name: "two dry runs", reason: "the request and its content differ",
+			name: "two dry runs", reason: "the request and its options disagree about the dry run",
 			pod:     evictable("p", corev1.PodRunning, corev1.ConditionTrue),
 			options: &metav1.DeleteOptions{DryRun: []string{"Some"}}, dryRun: []string{metav1.DryRunAll},
 			want: "Non-matching dry-run options in request and content: [All] and [Some]",

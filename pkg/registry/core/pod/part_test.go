@@ -29,14 +29,16 @@ func TestPodParts(t *testing.T) {
 		err          string
 	}{
 		{
-			name: "ephemeral container", reason: "it is what the subresource is for, and counts as a change",
+			name: "ephemeral container", reason: "the subresource updates ephemeral containers, and the generation " +
+				"increases",
 			subresource: "ephemeralcontainers",
 			change:      func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger} },
 			want:        func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger} },
 			generation:  2,
 		},
 		{
-			name: "ephemeral container with mount options", reason: "the gate for it is off, here as at the main endpoint",
+			name: "ephemeral container with mount options", reason: "the gate of the field is off, and the subresource " +
+				"drops the field as the pod's own endpoint does",
 			subresource: "ephemeralcontainers",
 			change: func(p *corev1.Pod) {
 				container := debugger
@@ -51,7 +53,7 @@ func TestPodParts(t *testing.T) {
 			generation: 2,
 		},
 		{
-			name: "not an ephemeral container", reason: "nothing else changes here",
+			name: "not an ephemeral container", reason: "the subresource ignores changes to other fields",
 			subresource: "ephemeralcontainers",
 			change: func(p *corev1.Pod) {
 				p.Spec.Containers[0].Image = "other"
@@ -61,14 +63,14 @@ func TestPodParts(t *testing.T) {
 			want: func(*corev1.Pod) {}, generation: 1,
 		},
 		{
-			name: "resources", reason: "they are what the subresource is for, and count as a change",
+			name: "resources", reason: "the subresource updates resources, and the generation increases",
 			subresource: "resize",
 			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Resources = requests("2") },
 			want:        func(p *corev1.Pod) { p.Spec.Containers[0].Resources = requests("2") },
 			generation:  2,
 		},
 		{
-			name: "not resources", reason: "nothing else changes here",
+			name: "not resources", reason: "the subresource ignores changes to other fields",
 			subresource: "resize",
 			change: func(p *corev1.Pod) {
 				p.Spec.Containers[0].Image = "other"
@@ -78,13 +80,13 @@ func TestPodParts(t *testing.T) {
 			want: func(*corev1.Pod) {}, generation: 1,
 		},
 		{
-			name: "another container", reason: "containers are matched by name",
+			name: "another container", reason: "the server compares containers by name",
 			subresource: "resize",
 			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" },
 			err:         "containers may not be renamed or reordered on resize",
 		},
 		{
-			name: "resources removed", reason: "a container can't go back to having none",
+			name: "resources removed", reason: "a resize can't remove requests",
 			subresource: "resize",
 			change:      func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} },
 			err:         "resource requests cannot be removed",

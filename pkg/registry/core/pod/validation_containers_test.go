@@ -20,7 +20,7 @@ func TestContainers(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "nothing", reason: "a container without defaults lacks all that is required",
+			name: "nothing", reason: "a container without defaults lacks four required fields",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) { *c = corev1.Container{} },
 			want: []string{
 				"spec.containers[0].name: Required value",
@@ -30,12 +30,12 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "image", reason: "blanks around an image are a slip, found in pods only",
+			name: "image", reason: "validation refuses whitespace around an image in pods, and accepts it in templates",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) { c.Image = " nginx" },
 			want:   []string{`spec.containers[0].image: Invalid value: " nginx": must not have leading or trailing whitespace`},
 		},
 		{
-			name: "ports", reason: "ports have numbers, and names that differ",
+			name: "ports", reason: "a port needs a number and a known protocol, and names of ports are unique",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Ports = []corev1.ContainerPort{
 					{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP},
@@ -51,7 +51,7 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "host ports", reason: "a port of the host is taken once in the pod",
+			name: "host ports", reason: "two containers of a pod can't use the same port of the host",
 			change: func(s *corev1.PodSpec, c *corev1.Container) {
 				c.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80, Protocol: corev1.ProtocolTCP}}
 				other := *c.DeepCopy()
@@ -61,7 +61,7 @@ func TestContainers(t *testing.T) {
 			want: []string{`spec.containers[1].ports[0].hostPort: Duplicate value: "TCP//80"`},
 		},
 		{
-			name: "env", reason: "a variable has a name, and a value from one place",
+			name: "env", reason: "a variable has a valid name, and either a value or one source",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Env = []corev1.EnvVar{
 					{},
@@ -81,7 +81,7 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "mounts", reason: "mounts are of volumes, at paths that differ",
+			name: "mounts", reason: "a mount names a volume of the pod, and mount paths are unique",
 			change: func(s *corev1.PodSpec, c *corev1.Container) {
 				s.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 				c.VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/a"}, {Name: "gone", MountPath: "/a"}, {Name: "tmp"}}
@@ -98,7 +98,7 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "probes", reason: "a probe does one thing, and a liveness probe succeeds at once",
+			name: "probes", reason: "a probe has one handler, and a liveness probe has a success threshold of 1",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.LivenessProbe = &corev1.Probe{SuccessThreshold: 2}
 				c.ReadinessProbe = &corev1.Probe{TerminationGracePeriodSeconds: ptr.To[int64](1), ProbeHandler: corev1.ProbeHandler{
@@ -114,7 +114,7 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "lifecycle", reason: "a pod does not sleep longer than it has",
+			name: "lifecycle", reason: "a sleep before the stop has to be shorter than the grace period",
 			change: func(s *corev1.PodSpec, c *corev1.Container) {
 				s.TerminationGracePeriodSeconds = ptr.To[int64](5)
 				c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 9}}}
@@ -122,7 +122,7 @@ func TestContainers(t *testing.T) {
 			want: []string{"spec.containers[0].lifecycle.preStop.sleep: Invalid value: 9: must be non-negative and less than terminationGracePeriodSeconds (5)"},
 		},
 		{
-			name: "security", reason: "what contradicts itself is refused",
+			name: "security", reason: "a privileged container can always escalate its privileges",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.SecurityContext = &corev1.SecurityContext{
 					Privileged: ptr.To(true), AllowPrivilegeEscalation: ptr.To(false), RunAsUser: ptr.To[int64](-1),
@@ -139,7 +139,7 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "init", reason: "only sidecars have what keeps running",
+			name: "init", reason: "only init containers that are sidecars can have a liveness probe",
 			change: func(s *corev1.PodSpec, c *corev1.Container) {
 				once, sidecar := *c.DeepCopy(), *c.DeepCopy()
 				once.Name, sidecar.Name, sidecar.RestartPolicy = "once", "web", ptr.To(corev1.ContainerRestartPolicyAlways)
@@ -154,7 +154,7 @@ func TestContainers(t *testing.T) {
 			},
 		},
 		{
-			name: "restart rules", reason: "rules amend a policy",
+			name: "restart rules", reason: "restart rules require a restart policy",
 			change: func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: "Stop"}}
 			},
@@ -181,17 +181,17 @@ func TestContainerResources(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "above limit", reason: "a request is within its limit",
+			name: "above limit", reason: "a request can't exceed its limit",
 			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("cpu", "2"), Limits: registrytest.Quantities("cpu", "1")},
 			want:      []string{`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`},
 		},
 		{
-			name: "extended", reason: "devices cannot be shared",
+			name: "extended", reason: "extended resources have equal requests and limits",
 			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("example.com/gpu", "1"), Limits: registrytest.Quantities("example.com/gpu", "2")},
 			want:      []string{`spec.containers[0].resources.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2`},
 		},
 		{
-			name: "names", reason: "a resource without a domain has to be a standard one",
+			name: "names", reason: "the name of a resource that is not standard needs a domain",
 			resources: corev1.ResourceRequirements{Limits: registrytest.Quantities("speed", "1")},
 			want: []string{
 				`spec.containers[0].resources.limits[speed]: Invalid value: "speed": must be a standard resource type or fully qualified`,
@@ -199,17 +199,17 @@ func TestContainerResources(t *testing.T) {
 			},
 		},
 		{
-			name: "negative", reason: "amounts are not negative",
+			name: "negative", reason: "a limit can't be negative",
 			resources: corev1.ResourceRequirements{Limits: registrytest.Quantities("memory", "-1")},
 			want:      []string{`spec.containers[0].resources.limits[memory]: Invalid value: "-1": must be greater than or equal to 0`},
 		},
 		{
-			name: "huge pages", reason: "huge pages come with something to run on",
+			name: "huge pages", reason: "huge pages require cpu or memory",
 			resources: corev1.ResourceRequirements{Requests: registrytest.Quantities("hugepages-2Mi", "2Mi"), Limits: registrytest.Quantities("hugepages-2Mi", "2Mi")},
 			want:      []string{"spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
 		},
 		{
-			name: "claims", reason: "a container uses claims of its pod",
+			name: "claims", reason: "a container refers to the claims that its pod lists",
 			resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}},
 			want: []string{
 				`spec.containers[0].resources.claims[0]: Not found: "gpu": must be one of the names in pod.spec.resourceClaims which is empty`,

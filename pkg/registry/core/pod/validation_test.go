@@ -34,24 +34,24 @@ func TestPod(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "SELinux by mount", reason: "since 1.37 volumes are labelled by mount options, too, and a pod may say so",
+			name: "SELinux by mount", reason: "SELinux labels by mount option are on by default since Kubernetes 1.37",
 			change: func(p *corev1.Pod) {
 				p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxChangePolicy: ptr.To(corev1.SELinuxChangePolicyMountOption)}
 			},
 		},
 		{
-			name: "SELinux in another way", reason: "there are two",
+			name: "SELinux in another way", reason: "the field has two possible values",
 			change: func(p *corev1.Pod) {
 				p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxChangePolicy: ptr.To(corev1.PodSELinuxChangePolicy("Never"))}
 			},
 			want: []string{`spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive"`},
 		},
 		{
-			name: "least", reason: "defaults make the least pod whole",
+			name: "least", reason: "a minimal pod with defaults is valid",
 			change: unchangedPod,
 		},
 		{
-			name: "empty", reason: "a spec without defaults lacks all that is required, in this order",
+			name: "empty", reason: "a spec without defaults lacks four required fields, and the errors keep this order",
 			change: func(p *corev1.Pod) { p.Spec = corev1.PodSpec{} },
 			want: []string{
 				"spec.terminationGracePeriodSeconds: Required value",
@@ -61,7 +61,7 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "names", reason: "each name has its rule",
+			name: "names", reason: "each field that contains a name has a rule of its own",
 			change: func(p *corev1.Pod) {
 				p.Name = "P"
 				p.Spec.NodeName, p.Spec.Hostname, p.Spec.PriorityClassName = "n/1", "a.b", "pc/1"
@@ -74,7 +74,8 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "create only", reason: "some fields come later, or exclude each other",
+			name: "create only", reason: "a new pod has no ephemeral containers, and no node together with scheduling " +
+				"gates",
 			change: func(p *corev1.Pod) {
 				p.Spec.NodeName = "n"
 				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "a"}}
@@ -88,7 +89,7 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "dns", reason: "None needs servers of its own",
+			name: "dns", reason: "the DNS policy None requires a nameserver",
 			change: func(p *corev1.Pod) {
 				p.Spec.DNSPolicy = corev1.DNSNone
 				p.Spec.DNSConfig = &corev1.PodDNSConfig{}
@@ -96,7 +97,7 @@ func TestPod(t *testing.T) {
 			want: []string{"spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"},
 		},
 		{
-			name: "host network", reason: "ports are the host's there",
+			name: "host network", reason: "a pod in the host's network has equal container and host ports",
 			change: func(p *corev1.Pod) {
 				p.Spec.HostNetwork = true
 				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 81, Protocol: corev1.ProtocolTCP}}
@@ -104,7 +105,7 @@ func TestPod(t *testing.T) {
 			want: []string{"spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"},
 		},
 		{
-			name: "scheduling", reason: "where the pod may run has many forms",
+			name: "scheduling", reason: "all fields that restrict the choice of a node are checked",
 			change: func(p *corev1.Pod) {
 				p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpEqual, Value: "v"}}
 				p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: "Never"}}
@@ -119,7 +120,7 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "windows", reason: "a Windows pod can have nothing of Linux",
+			name: "windows", reason: "a Windows pod can't have settings for Linux",
 			change: func(p *corev1.Pod) {
 				p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 				p.Spec.HostPID = true
@@ -133,7 +134,7 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "sysctls", reason: "a sysctl has a name, once",
+			name: "sysctls", reason: "a sysctl has a unique name",
 			change: func(p *corev1.Pod) {
 				p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: ""}, {Name: "a.b"}, {Name: "a.b"}}}
 			},
@@ -143,7 +144,7 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "mirror", reason: "only a kubelet mirrors, which knows its node",
+			name: "mirror", reason: "the kubelet creates mirror pods and sets their node",
 			change: func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 			want:   []string{`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`},
 		},
@@ -163,7 +164,7 @@ func TestPodUpdate(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "allowed", reason: "these few fields may change",
+			name: "allowed", reason: "an update can change these four fields",
 			old: func(p *corev1.Pod) {
 				p.Spec.ActiveDeadlineSeconds = ptr.To[int64](10)
 				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
@@ -176,13 +177,13 @@ func TestPodUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "deadline", reason: "a deadline does not move away",
+			name: "deadline", reason: "a deadline can only become shorter",
 			old:  func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5) },
 			now:  func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](10) },
 			want: []string{"spec.activeDeadlineSeconds: Invalid value: 10: must be less than or equal to previous value"},
 		},
 		{
-			name: "containers", reason: "containers stay as many",
+			name: "containers", reason: "the number of containers can't change",
 			old: unchangedPod,
 			now: func(p *corev1.Pod) {
 				more := *p.Spec.Containers[0].DeepCopy()
@@ -192,13 +193,13 @@ func TestPodUpdate(t *testing.T) {
 			want: []string{"spec.containers: Forbidden: pod updates may not add or remove containers"},
 		},
 		{
-			name: "gates", reason: "gates only go",
+			name: "gates", reason: "a scheduling gate can only be removed",
 			old:  unchangedPod,
 			now:  func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "new"}} },
 			want: []string{"spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'new'"},
 		},
 		{
-			name: "tolerations", reason: "a toleration stays",
+			name: "tolerations", reason: "a toleration can't be removed",
 			old: func(p *corev1.Pod) {
 				p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
 			},
@@ -242,12 +243,12 @@ func TestPodStatusUpdate(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "node", reason: "binding sets the node, not the status",
+			name: "node", reason: "only the binding subresource sets the node",
 			old: unchangedPod, now: func(p *corev1.Pod) { p.Spec.NodeName = "n" },
 			want: []string{"status.nodeName: Forbidden: may not be changed directly"},
 		},
 		{
-			name: "restart", reason: "what has ended for good stays so",
+			name: "restart", reason: "a container that ended can't run again under the restart policy Never",
 			old: func(p *corev1.Pod) {
 				p.Spec.RestartPolicy = corev1.RestartPolicyNever
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
@@ -259,7 +260,7 @@ func TestPodStatusUpdate(t *testing.T) {
 			want: []string{"status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"},
 		},
 		{
-			name: "qos", reason: "a pod's class of service never changes",
+			name: "qos", reason: "the QoS class of a pod can't change",
 			old:  func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort },
 			now:  func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBurstable },
 			want: []string{`status.qosClass: Invalid value: "Burstable": field is immutable`},
@@ -282,16 +283,16 @@ func TestPodResize(t *testing.T) {
 		now          func(*corev1.Pod)
 		want         []string
 	}{
-		{name: "more", reason: "cpu may change", now: sized(registrytest.Quantities("cpu", "2"))},
+		{name: "more", reason: "a resize can change the cpu request", now: sized(registrytest.Quantities("cpu", "2"))},
 		{
-			name: "class", reason: "the class of service stays", now: sized(nil),
+			name: "class", reason: "a resize can't change the QoS class of the pod", now: sized(nil),
 			want: []string{
 				`spec: Invalid value: "": Pod QOS Class may not change as a result of resizing`,
 				"spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
 			},
 		},
 		{
-			name: "image", reason: "nothing else may change",
+			name: "image", reason: "a resize can't change other fields",
 			now: func(p *corev1.Pod) {
 				sized(registrytest.Quantities("cpu", "2"))(p)
 				p.Spec.Containers[0].Image = "other"

@@ -17,19 +17,20 @@ func TestVolumes(t *testing.T) {
 		source       corev1.VolumeSource
 		want         []string
 	}{
-		{name: "none", reason: "a volume has a source", want: []string{"spec.volumes[0]: Required value: must specify a volume type"}},
+		{name: "none", reason: "a volume needs a source", want: []string{"spec.volumes[0]: Required value: must " +
+			"specify a volume type"}},
 		{
-			name: "two", reason: "and only one",
+			name: "two", reason: "a volume has one source",
 			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}, NFS: &corev1.NFSVolumeSource{}},
 			want:   []string{"spec.volumes[0].nfs: Forbidden: may not specify more than 1 volume type"},
 		},
 		{
-			name: "empty dir", reason: "its limit is a size",
+			name: "empty dir", reason: "the size limit can't be negative",
 			source: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(registrytest.Quantities("", "-1")[""])}},
 			want:   []string{"spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"},
 		},
 		{
-			name: "host path", reason: "a path on the host never goes up, and has a known type",
+			name: "host path", reason: "a path on the host contains no '..', and its type has to be known",
 			source: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/a/../b", Type: ptr.To(corev1.HostPathType("Pipe"))}},
 			want: []string{
 				"spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
@@ -37,7 +38,8 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "disk", reason: "the path of a disk is another than its name",
+			name: "disk", reason: "the error names persistentDisk, as kube-apiserver does, though the JSON field is " +
+				"gcePersistentDisk",
 			source: corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{Partition: 300}},
 			want: []string{
 				"spec.volumes[0].persistentDisk.pdName: Required value",
@@ -45,7 +47,7 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "secret", reason: "keys become files within the volume",
+			name: "secret", reason: "keys of a secret become files below the volume's path",
 			source: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{DefaultMode: ptr.To[int32](0o1000), Items: []corev1.KeyToPath{{Key: "k", Path: "/etc"}}}},
 			want: []string{
 				"spec.volumes[0].secret.secretName: Required value",
@@ -54,7 +56,7 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "nfs", reason: "a share has a server and a path on it",
+			name: "nfs", reason: "an NFS volume needs a server and an absolute path",
 			source: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Path: "share"}},
 			want: []string{
 				"spec.volumes[0].nfs.server: Required value",
@@ -62,17 +64,17 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "claim", reason: "a claim has a name",
+			name: "claim", reason: "the volume needs the name of a claim",
 			source: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}},
 			want:   []string{"spec.volumes[0].persistentVolumeClaim.claimName: Required value"},
 		},
 		{
-			name: "csi", reason: "a driver has a domain's name",
+			name: "csi", reason: "the name of a CSI driver is a DNS subdomain",
 			source: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}},
 			want:   []string{"spec.volumes[0].csi.driver: Required value", `spec.volumes[0].csi.driver: Invalid value: "": ` + subdomainMessage},
 		},
 		{
-			name: "ephemeral", reason: "the claim of a template is named by the pod",
+			name: "ephemeral", reason: "the server derives the claim's name from the pod and the volume",
 			source: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
 				ObjectMeta: metav1.ObjectMeta{Name: "mine"},
 				Spec: corev1.PersistentVolumeClaimSpec{
@@ -83,7 +85,7 @@ func TestVolumes(t *testing.T) {
 			want: []string{"spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"},
 		},
 		{
-			name: "projected", reason: "keys of several sources do not become one file, and a token needs an account",
+			name: "projected", reason: "two sources can't write the same file, and a token requires a service account",
 			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Items: []corev1.KeyToPath{{Key: "a", Path: "a"}}}},
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}, Items: []corev1.KeyToPath{{Key: "b", Path: "a"}}}},
@@ -96,7 +98,7 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "certificate", reason: "what a pod tells its signer has keys of the signer's domain",
+			name: "certificate", reason: "keys of user annotations have a domain prefix",
 			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{PodCertificate: &corev1.PodCertificateProjection{
 					SignerName: "a.b/c", KeyType: "ED25519", CredentialBundlePath: "bundle", UserAnnotations: map[string]string{"a.b/k": "", "k": ""}}},
@@ -105,7 +107,7 @@ func TestVolumes(t *testing.T) {
 				`must be a domain-prefixed key (such as "acme.io/foo")`},
 		},
 		{
-			name: "image", reason: "an image is named, and pulled by a known policy",
+			name: "image", reason: "an image volume needs a reference and a known pull policy",
 			source: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{PullPolicy: "Sometimes"}},
 			want: []string{
 				`spec.volumes[0].image.reference: Required value`,

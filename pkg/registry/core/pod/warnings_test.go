@@ -28,14 +28,15 @@ func TestPodWarnings(t *testing.T) {
 			spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}},
 		},
 		{
-			name: "dotted name", reason: "a name may have dots, a hostname may not",
+			name: "dotted name", reason: "a pod's name can contain dots, but a hostname can't",
 			meta: metav1.ObjectMeta{Name: "a.b"},
 			want: []string{
 				"metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
 			},
 		},
 		{
-			name: "node labels", reason: "a path that ends with the label doesn't repeat it; preferred terms aren't validated",
+			name: "node labels", reason: "the warning leaves the label out if the field's path ends with it; values of " +
+				"preferred terms are only warned about",
 			spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm"},
 				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -57,7 +58,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "pod affinity", reason: "no selector is not an empty selector",
+			name: "pod affinity", reason: "a missing selector matches no pod, and an empty one matches all pods",
 			spec: corev1.PodSpec{Affinity: &corev1.Affinity{
 				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 					{LabelSelector: &metav1.LabelSelector{}}, {},
@@ -70,7 +71,8 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "annotations", reason: "a field with the same meaning silences the warning about its annotation",
+			name: "annotations", reason: "a warning about an annotation is dropped if the field of the same meaning is " +
+				"set",
 			meta: metav1.ObjectMeta{Annotations: map[string]string{
 				"scheduler.alpha.kubernetes.io/critical-pod":          "",
 				"seccomp.security.alpha.kubernetes.io/pod":            "unconfined",
@@ -95,12 +97,12 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "old volume", reason: "a plugin that is gone is accepted, and does nothing",
+			name: "old volume", reason: "validation accepts volume types that have been removed",
 			spec: corev1.PodSpec{Volumes: volume(corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{}})},
 			want: []string{"spec.volumes[0].glusterfs: deprecated in v1.25, non-functional in v1.26+"},
 		},
 		{
-			name: "claim in a volume", reason: "an ephemeral volume's claim is a claim",
+			name: "claim in a volume", reason: "the claim template of an ephemeral volume is checked like a claim",
 			spec: corev1.PodSpec{Volumes: volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: corev1.PersistentVolumeClaimSpec{
 					Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("200m")}},
@@ -111,7 +113,8 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "files that hide each other", reason: "a path is a file or a folder, not both; a common beginning is neither",
+			name: "files that hide each other", reason: "one path can't be both a file and a folder; paths that only " +
+				"share a prefix don't overlap",
 			spec: corev1.PodSpec{Volumes: volume(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "m"},
 				Items:                []corev1.KeyToPath{{Path: "a/b"}, {Path: "a"}, {Path: "ab"}, {Path: "a/b/"}},
@@ -123,7 +126,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "files of several sources", reason: "each is said to be of its source",
+			name: "files of several sources", reason: "the warning names the source of each path",
 			spec: corev1.PodSpec{Volumes: volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Items: []corev1.KeyToPath{{Path: "t"}}}},
 				{},
@@ -136,7 +139,8 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "duplicates", reason: "the second one is named; an empty name is said to be invalid, too",
+			name: "duplicates", reason: "the warning names the later duplicate, and an empty name gets a warning of its " +
+				"own",
 			spec: corev1.PodSpec{
 				HostAliases:      []corev1.HostAlias{{IP: "192.0.2.1"}, {IP: "192.0.2.1"}},
 				ImagePullSecrets: []corev1.LocalObjectReference{{Name: ""}, {Name: ""}},
@@ -149,7 +153,8 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "fractions of bytes", reason: "memory and ephemeral storage are counted in bytes, CPUs in thousandths",
+			name: "fractions of bytes", reason: "memory and ephemeral storage are counted in whole bytes, and CPUs in " +
+				"thousandths",
 			spec: corev1.PodSpec{
 				Overhead: corev1.ResourceList{"cpu": resource.MustParse("1m"), "memory": resource.MustParse("1m")},
 				InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{
@@ -162,7 +167,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "environment", reason: "a variable may extend the one before it",
+			name: "environment", reason: "a redefinition that refers to the variable's earlier value hides nothing",
 			spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{
 				{Name: "X", Value: "a"}, {Name: "X", Value: "$(X)b"}, {Name: "X", Value: "$(X)"}, {Name: "X", Value: "c"},
 				{Name: "X", ValueFrom: &corev1.EnvVarSource{}},
@@ -174,7 +179,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "ports", reason: "the same port may be on several addresses of the host",
+			name: "ports", reason: "two addresses of the host can have the same port",
 			spec: corev1.PodSpec{
 				InitContainers: []corev1.Container{{Ports: []corev1.ContainerPort{
 					{ContainerPort: 80, HostPort: 80, HostIP: "192.0.2.1"}, {ContainerPort: 80, HostPort: 80, HostIP: "192.0.2.2"},
@@ -194,7 +199,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "port names", reason: "a name means the first port that has it",
+			name: "port names", reason: "a port name refers to the first port with the name",
 			spec: corev1.PodSpec{Containers: []corev1.Container{
 				{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 80}}}, {Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 81}}},
 			}},
@@ -203,7 +208,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "negative grace", reason: "the value is stored unchanged and used as one second",
+			name: "negative grace", reason: "the stored value stays negative, and the kubelet takes 1 second for it",
 			spec: corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](-5)},
 			want: []string{"spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"},
 		},

@@ -49,12 +49,13 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "no ports", reason: "only headless services and names can do without ports",
+			name: "ports are optional only for headless services and external names", reason: "only headless services " +
+				"and names can do without ports",
 			change: func(s *corev1.ServiceSpec) { s.Ports = nil },
 			want:   []string{"spec.ports: Required value"},
 		},
 		{
-			name: "external name", reason: "a name has no addresses",
+			name: "external name", reason: "an external name has no addresses",
 			change: func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeExternalName },
 			want: []string{
 				"spec.clusterIPs: Forbidden: may not be set for ExternalName services",
@@ -64,7 +65,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "families", reason: "the addresses are of the families, one of each",
+			name: "families", reason: "the addresses match the IP families, and each family occurs once",
 			change: func(s *corev1.ServiceSpec) {
 				s.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, "IPv5"}
 				s.ClusterIPs = []string{"10.0.0.1", "10.0.0.2"}
@@ -76,7 +77,8 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "addresses", reason: "addresses have one form, and external ones can be reached",
+			name: "addresses", reason: "an address is in canonical form, and an external address is not a loopback " +
+				"address",
 			change: func(s *corev1.ServiceSpec) {
 				s.ClusterIP, s.ClusterIPs = "10.0.0.01", []string{"10.0.0.01"}
 				s.ExternalIPs = []string{"127.0.0.1"}
@@ -87,7 +89,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "load balancer", reason: "its fields are for load balancers only",
+			name: "load balancer", reason: "only load balancers have these fields",
 			change: func(s *corev1.ServiceSpec) {
 				s.LoadBalancerSourceRanges = []string{"10.0.0.1/8"}
 				s.LoadBalancerClass = ptr.To("example.com/lb")
@@ -105,7 +107,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "affinity", reason: "a client sticks for less than a day",
+			name: "affinity", reason: "session affinity lasts for less than a day",
 			change: func(s *corev1.ServiceSpec) {
 				s.SessionAffinity = corev1.ServiceAffinityClientIP
 				s.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](90000)}}
@@ -134,7 +136,7 @@ func TestServiceUpdate(t *testing.T) {
 		want         []string
 	}{
 		{
-			name: "address", reason: "the first address never changes",
+			name: "address", reason: "the first address can't change",
 			from: same,
 			to: func(s *corev1.ServiceSpec) {
 				s.ClusterIP, s.ClusterIPs = "10.0.0.2", []string{"10.0.0.2"}
@@ -142,14 +144,14 @@ func TestServiceUpdate(t *testing.T) {
 			want: []string{`spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set`},
 		},
 		{
-			name: "no address", reason: "nor can it be given up",
+			name: "no address", reason: "the first address can't be removed",
 			from: same,
 			to:   func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = "", nil },
 			want: []string{`spec.clusterIPs[0]: Invalid value: null: primary clusterIP can not be unset`},
 		},
-		{name: "upgrade", reason: "a second family can be added", from: same, to: second},
+		{name: "upgrade", reason: "an update can add a second IP family", from: same, to: second},
 		{
-			name: "downgrade", reason: "and taken away, if that is meant",
+			name: "downgrade", reason: "the second IP family is removed only with the policy SingleStack",
 			from: second,
 			to:   func(s *corev1.ServiceSpec) { s.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack) },
 			want: []string{
@@ -165,7 +167,8 @@ func TestServiceUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "stored address", reason: "an address from before a rule stays",
+			name: "an update accepts an unchanged address that a newer validation rule refuses", reason: "an address " +
+				"from before a rule stays",
 			from: func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 			to:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 		},
