@@ -1,14 +1,12 @@
 package admissionregistration
 
 import (
-	"context"
 	"reflect"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
 	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -28,33 +26,25 @@ var mutatingAdmissionPolicyKind = registry.Kind{
 	Object:     &admissionregistrationv1.MutatingAdmissionPolicy{}, List: &admissionregistrationv1.MutatingAdmissionPolicyList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultMutatingAdmissionPolicy),
-		registry.DefaultOf(defaultMutatingAdmissionPolicyV1beta1),
-		registry.DefaultOf(defaultMutatingAdmissionPolicyV1alpha1),
+		registry.DefaultLike[admissionv1beta1.MutatingAdmissionPolicy](defaultMutatingAdmissionPolicy),
+		registry.DefaultLike[admissionv1alpha1.MutatingAdmissionPolicy](defaultMutatingAdmissionPolicy),
 	},
 	Generation:        true,
 	ConditionalUpdate: true,
 	Printer:           &mutatingAdmissionPolicyColumns,
-	Hooks:             withoutStaticNames(mutatingPolicyHooks),
+	Hooks: withoutStaticNames(registry.HooksOf[*admissionregistrationv1.MutatingAdmissionPolicy]{
+		Validate:       ValidateMutatingAdmissionPolicy,
+		ValidateUpdate: validateMutatingAdmissionPolicyUpdate,
+		Authorize: readsParams(func(p *admissionregistrationv1.MutatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
+			return p.Spec.ParamKind
+		}),
+	}),
 }
 
 // defaultMutatingAdmissionPolicy sets the defaults of a MutatingAdmissionPolicy.
 func defaultMutatingAdmissionPolicy(p *admissionregistrationv1.MutatingAdmissionPolicy) {
 	defaults.Pointer(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultMatchResources(p.Spec.MatchConstraints)
-}
-
-// defaultMutatingAdmissionPolicyV1beta1 sets the defaults of an
-// admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicy.
-func defaultMutatingAdmissionPolicyV1beta1(p *admissionv1beta1.MutatingAdmissionPolicy) {
-	defaults.Pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
-	matchResourcesV1beta1(p.Spec.MatchConstraints)
-}
-
-// defaultMutatingAdmissionPolicyV1alpha1 sets the defaults of an
-// admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicy.
-func defaultMutatingAdmissionPolicyV1alpha1(p *admissionv1alpha1.MutatingAdmissionPolicy) {
-	defaults.Pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
-	matchResourcesV1alpha1(p.Spec.MatchConstraints)
 }
 
 // ValidateMutatingAdmissionPolicy checks a new policy, and compiles its expressions.
@@ -134,17 +124,6 @@ func policyMutation(compiler plugincel.Compiler, m *admissionregistrationv1.Muta
 		&patch.ApplyConfigurationCondition{Expression: apply})
 	member(admissionregistrationv1.PatchTypeJSONPatch, "jsonPatch", m.JSONPatch != nil, json, &patch.JSONPatchCondition{Expression: json})
 	return f.Errs
-}
-
-var mutatingPolicyHooks = registry.HooksOf[*admissionregistrationv1.MutatingAdmissionPolicy]{
-	Validate:       ValidateMutatingAdmissionPolicy,
-	ValidateUpdate: validateMutatingAdmissionPolicyUpdate,
-	Authorize: func(ctx context.Context, deps registry.Dependencies, p, old *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
-		if old != nil && apiequality.Semantic.DeepEqual(p.Spec.ParamKind, old.Spec.ParamKind) {
-			return nil
-		}
-		return forbidden("paramKind", mayReadParams(ctx, deps, p.Spec.ParamKind))
-	},
 }
 
 var mutatingAdmissionPolicyColumns = printers.Of(

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -17,6 +18,33 @@ import (
 
 // A policy's refusals can reveal its parameters to the author of the policy or the binding. Therefore the author must
 // be allowed to read the parameters (KEP-3488).
+
+// readsParams returns the check of a policy's author when the kind of parameters changes.
+func readsParams[T configuration](kindOf func(T) *admissionregistrationv1.ParamKind) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
+	return func(ctx context.Context, deps registry.Dependencies, policy, old T) field.ErrorList {
+		var none T
+		if old != none && apiequality.Semantic.DeepEqual(kindOf(policy), kindOf(old)) {
+			return nil
+		}
+		return forbidden("paramKind", mayReadParams(ctx, deps, kindOf(policy)))
+	}
+}
+
+// readsParam returns the check of a binding's author when the policy or the parameters change. Policies is the resource
+// of the policy. The function paramsOf returns the policy and the parameters of a binding.
+func readsParam[T configuration](policies string, paramsOf func(T) (policy string, ref *admissionregistrationv1.ParamRef)) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
+	return func(ctx context.Context, deps registry.Dependencies, binding, old T) field.ErrorList {
+		policy, ref := paramsOf(binding)
+		var none T
+		if old != none {
+			oldPolicy, oldRef := paramsOf(old)
+			if policy == oldPolicy && apiequality.Semantic.DeepEqual(ref, oldRef) {
+				return nil
+			}
+		}
+		return forbidden("paramRef", mayReadParam(ctx, deps, policies, policy, ref))
+	}
+}
 
 // forbidden makes an error, if there is one, the reason to refuse a field of the spec.
 func forbidden(name string, err error) field.ErrorList {

@@ -65,7 +65,10 @@ func TestPolicyParameters(t *testing.T) {
 				}),
 			}
 			ctx := genericapirequest.WithUser(registrytest.Through(corev1.SchemeGroupVersion), test.who)
-			errs := validatingPolicyHooks.Authorize(ctx, deps, policy(test.kind), test.old)
+			check := readsParams(func(p *admissionregistrationv1.ValidatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
+				return p.Spec.ParamKind
+			})
+			errs := check(ctx, deps, policy(test.kind), test.old)
 			if test.want == "" && len(errs) == 0 {
 				return
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
+// defaultMatchResources sets the defaults of the fields by which policies and bindings select requests.
 func defaultMatchResources(m *admissionv1.MatchResources) {
 	if m == nil {
 		return
@@ -33,6 +34,14 @@ func defaultMatchResources(m *admissionv1.MatchResources) {
 		for i := range resourceRules {
 			rule(&resourceRules[i].Rule)
 		}
+	}
+}
+
+// denyWithoutParameters denies requests whose parameters aren't found. That is the default of v1alpha1. In later
+// versions the client has to choose.
+func denyWithoutParameters(r *admissionv1.ParamRef) {
+	if r != nil {
+		defaults.Pointer(&r.ParameterNotFoundAction, admissionv1.DenyAction)
 	}
 }
 
@@ -272,9 +281,16 @@ func isCELIdentifier(s string) bool {
 
 var paramKindColumn = printers.Text("ParamKind", "ParamKind specifies the kind of resources used to parameterize this policy")
 
-var policyNameColumn = printers.Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to")
+var bindingColumns = []printers.Column{
+	printers.NameColumn,
+	printers.Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
+	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param"), //nolint:misspell // kube-apiserver's text
+	printers.AgeColumn,
+}
 
-var paramRefColumn = printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param") //nolint:misspell // kube-apiserver's text
+func bindingCells(meta *metav1.ObjectMeta, policy string, ref *admissionv1.ParamRef) []any {
+	return []any{meta.Name, policy, paramRefCell(ref), printers.Since(meta.CreationTimestamp)}
+}
 
 func paramKindCell(k *admissionv1.ParamKind) string {
 	if k == nil {

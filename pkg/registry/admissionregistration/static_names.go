@@ -16,14 +16,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// withoutStaticNames adds a rule to the hooks of a webhook configuration, a policy or a binding: its name must not end
-// like the names of static manifests (KEP-5793). The name then shows whether an object comes from the API or from a
-// manifest. On a server without static manifests the rule is a warning.
-func withoutStaticNames[T interface {
+// configuration is the Go type of a webhook configuration, a policy or a binding.
+type configuration interface {
 	comparable
 	runtime.Object
 	metav1.Object
-}](hooks registry.HooksOf[T]) registry.HooksOf[T] {
+}
+
+// withoutStaticNames adds a rule to the hooks of a webhook configuration, a policy or a binding: its name must not end
+// like the names of static manifests (KEP-5793). The name then shows whether an object comes from the API or from a
+// manifest. On a server without static manifests the rule is a warning.
+func withoutStaticNames[T configuration](hooks registry.HooksOf[T]) registry.HooksOf[T] {
 	checked := func(validate func(T) field.ErrorList) func(T) field.ErrorList {
 		return func(obj T) field.ErrorList { return append(validate(obj), staticName(obj)...) }
 	}

@@ -1,7 +1,6 @@
 package admissionregistration
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
 	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -32,35 +30,28 @@ var validatingAdmissionPolicyKind = registry.Kind{
 	Object:     &admissionregistrationv1.ValidatingAdmissionPolicy{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultValidatingAdmissionPolicy),
-		registry.DefaultOf(defaultValidatingAdmissionPolicyV1beta1),
-		registry.DefaultOf(defaultValidatingAdmissionPolicyV1alpha1),
+		registry.DefaultLike[admissionv1beta1.ValidatingAdmissionPolicy](defaultValidatingAdmissionPolicy),
+		registry.DefaultLike[admissionv1alpha1.ValidatingAdmissionPolicy](defaultValidatingAdmissionPolicy),
 	},
 	Status:              true,
 	StatusKeepsMetadata: true,
 	Generation:          true,
 	ConditionalUpdate:   true,
 	Printer:             &validatingAdmissionPolicyColumns,
-	Hooks:               withoutStaticNames(validatingPolicyHooks),
+	Hooks: withoutStaticNames(registry.HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicy]{
+		Validate:             ValidateValidatingAdmissionPolicy,
+		ValidateUpdate:       validateValidatingAdmissionPolicyUpdate,
+		ValidateStatusUpdate: validateValidatingAdmissionPolicyStatusUpdate,
+		Authorize: readsParams(func(p *admissionregistrationv1.ValidatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
+			return p.Spec.ParamKind
+		}),
+	}),
 }
 
 // defaultValidatingAdmissionPolicy sets the defaults of a ValidatingAdmissionPolicy.
 func defaultValidatingAdmissionPolicy(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
 	defaults.Pointer(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultMatchResources(p.Spec.MatchConstraints)
-}
-
-// defaultValidatingAdmissionPolicyV1beta1 sets the defaults of an
-// admissionregistration.k8s.io/v1beta1 ValidatingAdmissionPolicy.
-func defaultValidatingAdmissionPolicyV1beta1(p *admissionv1beta1.ValidatingAdmissionPolicy) {
-	defaults.Pointer(&p.Spec.FailurePolicy, admissionv1beta1.Fail)
-	matchResourcesV1beta1(p.Spec.MatchConstraints)
-}
-
-// defaultValidatingAdmissionPolicyV1alpha1 sets the defaults of an
-// admissionregistration.k8s.io/v1alpha1 ValidatingAdmissionPolicy.
-func defaultValidatingAdmissionPolicyV1alpha1(p *admissionv1alpha1.ValidatingAdmissionPolicy) {
-	defaults.Pointer(&p.Spec.FailurePolicy, admissionv1alpha1.Fail)
-	matchResourcesV1alpha1(p.Spec.MatchConstraints)
 }
 
 // ValidateValidatingAdmissionPolicy checks a new policy, and compiles its expressions.
@@ -191,18 +182,6 @@ func auditAnnotation(compiler plugincel.Compiler, policy string, a *admissionreg
 		f.Merge(e.Check(compiler, value))
 	}
 	return f.Errs
-}
-
-var validatingPolicyHooks = registry.HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicy]{
-	Validate:             ValidateValidatingAdmissionPolicy,
-	ValidateUpdate:       validateValidatingAdmissionPolicyUpdate,
-	ValidateStatusUpdate: validateValidatingAdmissionPolicyStatusUpdate,
-	Authorize: func(ctx context.Context, deps registry.Dependencies, p, old *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
-		if old != nil && apiequality.Semantic.DeepEqual(p.Spec.ParamKind, old.Spec.ParamKind) {
-			return nil
-		}
-		return forbidden("paramKind", mayReadParams(ctx, deps, p.Spec.ParamKind))
-	},
 }
 
 var validatingAdmissionPolicyColumns = printers.Of(

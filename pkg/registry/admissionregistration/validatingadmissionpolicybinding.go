@@ -1,13 +1,11 @@
 package admissionregistration
 
 import (
-	"context"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
 	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -22,32 +20,31 @@ var validatingAdmissionPolicyBindingKind = registry.Kind{
 	Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultValidatingAdmissionPolicyBinding),
-		registry.DefaultOf(defaultValidatingAdmissionPolicyBindingV1beta1),
-		registry.DefaultOf(defaultValidatingAdmissionPolicyBindingV1alpha1),
+		registry.DefaultLike[admissionv1beta1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBinding),
+		registry.DefaultLike[admissionv1alpha1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBindingV1alpha1),
 	},
 	Generation:        true,
 	ConditionalUpdate: true,
 	Printer:           &validatingAdmissionPolicyBindingColumns,
-	Hooks:             withoutStaticNames(validatingBindingHooks),
+	Hooks: withoutStaticNames(registry.HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
+		Validate:       ValidateValidatingAdmissionPolicyBinding,
+		ValidateUpdate: validateValidatingAdmissionPolicyBindingUpdate,
+		Authorize: readsParam("validatingadmissionpolicies", func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) (string, *admissionregistrationv1.ParamRef) {
+			return b.Spec.PolicyName, b.Spec.ParamRef
+		}),
+	}),
 }
 
-// defaultValidatingAdmissionPolicyBinding sets the defaults of a
-// ValidatingAdmissionPolicyBinding.
+// defaultValidatingAdmissionPolicyBinding sets the defaults of a ValidatingAdmissionPolicyBinding.
 func defaultValidatingAdmissionPolicyBinding(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	defaultMatchResources(b.Spec.MatchResources)
 }
 
-// defaultValidatingAdmissionPolicyBindingV1beta1 sets the defaults of
-// an admissionregistration.k8s.io/v1beta1 ValidatingAdmissionPolicyBinding.
-func defaultValidatingAdmissionPolicyBindingV1beta1(b *admissionv1beta1.ValidatingAdmissionPolicyBinding) {
-	matchResourcesV1beta1(b.Spec.MatchResources)
-}
-
-// defaultValidatingAdmissionPolicyBindingV1alpha1 sets the defaults
-// of an admissionregistration.k8s.io/v1alpha1 ValidatingAdmissionPolicyBinding.
-func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionv1alpha1.ValidatingAdmissionPolicyBinding) {
-	matchResourcesV1alpha1(b.Spec.MatchResources)
-	parameters(b.Spec.ParamRef)
+// defaultValidatingAdmissionPolicyBindingV1alpha1 sets the defaults of an admissionregistration.k8s.io/v1alpha1
+// ValidatingAdmissionPolicyBinding.
+func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	defaultValidatingAdmissionPolicyBinding(b)
+	denyWithoutParameters(b.Spec.ParamRef)
 }
 
 // ValidateValidatingAdmissionPolicyBinding checks a new binding.
@@ -76,19 +73,6 @@ func validationActions(actions []admissionregistrationv1.ValidationAction, path 
 	return f.Errs
 }
 
-var validatingBindingHooks = registry.HooksOf[*admissionregistrationv1.ValidatingAdmissionPolicyBinding]{
-	Validate:       ValidateValidatingAdmissionPolicyBinding,
-	ValidateUpdate: validateValidatingAdmissionPolicyBindingUpdate,
-	Authorize: func(ctx context.Context, deps registry.Dependencies, b, old *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-		if old != nil && b.Spec.PolicyName == old.Spec.PolicyName && apiequality.Semantic.DeepEqual(b.Spec.ParamRef, old.Spec.ParamRef) {
-			return nil
-		}
-		return forbidden("paramRef", mayReadParam(ctx, deps, "validatingadmissionpolicies", b.Spec.PolicyName, b.Spec.ParamRef))
-	},
-}
-
-var validatingAdmissionPolicyBindingColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, policyNameColumn, paramRefColumn, printers.AgeColumn},
-	func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) []any {
-		return []any{b.Name, b.Spec.PolicyName, paramRefCell(b.Spec.ParamRef), printers.Since(b.CreationTimestamp)}
-	})
+var validatingAdmissionPolicyBindingColumns = printers.Of(bindingColumns, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) []any {
+	return bindingCells(&b.ObjectMeta, b.Spec.PolicyName, b.Spec.ParamRef)
+})

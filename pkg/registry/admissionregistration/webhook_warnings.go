@@ -14,8 +14,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// defaultWebhookPort is the port of a service that doesn't name one.
-const defaultWebhookPort = 443
+// webhooksWarnings warns of the webhooks of a configuration that the server never calls or can't call.
+func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv1.MutatingWebhook) []string {
+	var all []string
+	for i := range hooks {
+		all = append(all, webhookWarnings(deps, field.NewPath("webhooks").Index(i), hooks[i].Rules, hooks[i].ClientConfig.Service)...)
+	}
+	return all
+}
 
 // webhookWarnings warns of a webhook that the server never calls or can't call.
 func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
@@ -26,7 +32,7 @@ func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admis
 	if deps.ServiceWarning == nil || service == nil {
 		return all
 	}
-	if text := deps.ServiceWarning(service.Namespace, service.Name, ptr.Deref(service.Port, defaultWebhookPort)); text != "" {
+	if text := deps.ServiceWarning(service.Namespace, service.Name, ptr.Deref(service.Port, servicePort)); text != "" {
 		all = append(all, path.Child("clientConfig", "service").String()+": "+text)
 	}
 	return all

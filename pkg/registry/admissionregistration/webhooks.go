@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -17,23 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/utils/ptr"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
-	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
-
-// webhookPoliciesV1beta1 sets v1beta1's defaults, which are more lenient and give a webhook more time than those of v1.
-func webhookPoliciesV1beta1(
-	failure **admissionv1beta1.FailurePolicyType,
-	match **admissionv1beta1.MatchPolicyType,
-	effects **admissionv1beta1.SideEffectClass,
-	timeoutSeconds **int32,
-) {
-	defaults.Pointer(failure, admissionv1beta1.Ignore)
-	defaults.Pointer(match, admissionv1beta1.Exact)
-	defaults.Pointer(effects, admissionv1beta1.SideEffectClassUnknown)
-	defaults.Pointer(timeoutSeconds, 30)
-}
 
 // webhookRules are the rules that depend on the version of the request and on the stored object.
 type webhookRules struct {
@@ -72,8 +56,9 @@ func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhook
 	return r
 }
 
-func webhooks(meta *metav1.ObjectMeta, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
-	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
+// webhooks checks a configuration with the given webhooks.
+func webhooks(configuration metav1.Object, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
+	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaAccessor(configuration, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	names := sets.New[string]()
 	for i := range hooks {
 		path := field.NewPath("webhooks").Index(i)
@@ -234,5 +219,3 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 		field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
 	return f.Errs
 }
-
-var webhooksColumn = printers.Number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration")

@@ -187,6 +187,8 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 		h.SideEffects = ptr.To(admissionv1.SideEffectClassUnknown)
 	})
 	old.Webhooks = append(old.Webhooks, old.Webhooks[0])
+	v1 := configurationValidation(webhookRulesV1, mutatingWebhooks)
+	v1beta1 := configurationValidation(webhookRulesV1beta1, mutatingWebhooks)
 	unknown := hooksWith(func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v0"} })
 	sideEffects := `webhooks[0].sideEffects: Unsupported value: "Unknown": supported values: "None", "NoneOnDryRun"`
 
@@ -204,27 +206,27 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 		},
 		{
 			name: "create in v1beta1", reason: "v1beta1 has neither rule",
-			errs: validateMutatingWebhookConfigurationV1beta1(old),
+			errs: v1beta1.Create(old),
 		},
 		{
 			name: "update in v1", reason: "a stored object can be changed without repairing it",
-			errs: validateMutatingWebhookConfigurationUpdate(old, old),
+			errs: v1.Update(old, old),
 		},
 		{
 			name: "update spoils", reason: "a stored object that keeps the rules has to go on keeping them",
-			errs: validateMutatingWebhookConfigurationUpdate(old, hooksWith(func(*admissionv1.MutatingWebhook) {})),
+			errs: v1.Update(old, hooksWith(func(*admissionv1.MutatingWebhook) {})),
 			want: []string{
 				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
 			},
 		},
 		{
 			name: "unknown review versions", reason: "both versions require a review version that the server can send",
-			errs: validateMutatingWebhookConfigurationV1beta1(unknown),
+			errs: v1beta1.Create(unknown),
 			want: []string{`webhooks[0].admissionReviewVersions: Invalid value: ["v0"]: must include at least one of v1, v1beta1`},
 		},
 		{
 			name: "stored unknown review versions", reason: "an older server knew these versions",
-			errs: validateMutatingWebhookConfigurationUpdate(unknown, unknown),
+			errs: v1.Update(unknown, unknown),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,0 +1,88 @@
+package admissionregistration
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+)
+
+// servicePort is the default port of a webhook that is behind a service.
+const servicePort int32 = 443
+
+// webhookPolicies sets the defaults of v1 by which a webhook is called.
+func webhookPolicies(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, timeoutSeconds **int32) {
+	defaults.Pointer(failure, admissionv1.Fail)
+	defaults.Pointer(match, admissionv1.Equivalent)
+	defaults.Pointer(timeoutSeconds, 10)
+}
+
+// webhookPoliciesV1beta1 sets the defaults of v1beta1. They are more lenient than those of v1, and give a webhook more
+// time.
+func webhookPoliciesV1beta1(
+	failure **admissionv1.FailurePolicyType,
+	match **admissionv1.MatchPolicyType,
+	effects **admissionv1.SideEffectClass,
+	timeoutSeconds **int32,
+	reviewVersions *[]string,
+) {
+	defaults.Pointer(failure, admissionv1.Ignore)
+	defaults.Pointer(match, admissionv1.Exact)
+	defaults.Pointer(effects, admissionv1.SideEffectClassUnknown)
+	defaults.Pointer(timeoutSeconds, 30)
+	if len(*reviewVersions) == 0 {
+		// Webhooks understood this version of AdmissionReview before the field was required.
+		*reviewVersions = []string{admissionv1beta1.SchemeGroupVersion.Version}
+	}
+}
+
+// webhookRequests sets the defaults of the fields that select requests, and of the service that the webhook is behind.
+func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissionv1.RuleWithOperations, service *admissionv1.ServiceReference) {
+	selectors(namespaces, objects)
+	for i := range rules {
+		rule(&rules[i].Rule)
+	}
+	if service != nil {
+		defaults.Pointer(&service.Port, servicePort)
+	}
+}
+
+// configurationHooks returns the hooks of a kind of webhook configurations. The function webhooksOf returns the
+// webhooks of an object as mutating ones, which have all the fields of validating ones.
+func configurationHooks[T configuration](webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Hooks {
+	v1 := configurationValidation(webhookRulesV1, webhooksOf)
+	return withoutStaticNames(registry.HooksOf[T]{
+		Validate:       v1.Create,
+		ValidateUpdate: v1.Update,
+		Through: map[schema.GroupVersion]registry.Validation[T]{
+			admissionv1beta1.SchemeGroupVersion: configurationValidation(webhookRulesV1beta1, webhooksOf),
+		},
+		WarningsOfOthers: func(deps registry.Dependencies, o T) []string { return webhooksWarnings(deps, webhooksOf(o)) },
+	})
+}
+
+// configurationValidation checks webhook configurations by the rules of a version.
+func configurationValidation[T configuration](rules webhookRules, webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Validation[T] {
+	return registry.Validation[T]{
+		Create: func(o T) field.ErrorList { return webhooks(o, webhooksOf(o), rules) },
+		Update: func(o, old T) field.ErrorList {
+			hooks := webhooksOf(o)
+			return webhooks(o, hooks, rules.onUpdate(hooks, webhooksOf(old)))
+		},
+	}
+}
+
+var configurationColumns = []printers.Column{
+	printers.NameColumn,
+	printers.Number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration"),
+	printers.AgeColumn,
+}
+
+func configurationCells(meta *metav1.ObjectMeta, webhooks int) []any {
+	return []any{meta.Name, int64(webhooks), printers.Since(meta.CreationTimestamp)}
+}
