@@ -3,21 +3,17 @@ package admission
 import (
 	"fmt"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission/initializer"
-
 	policyloader "k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
-
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 

@@ -3,11 +3,11 @@ package registry
 import (
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 )
 
 // PodSpec locates the pod's spec in objects of a kind. The spec is the object's own or that of a pod template. Rules

@@ -11,10 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/component-base/cli/flag"
-
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/component-base/cli/flag"
 	netutils "k8s.io/utils/net"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"

@@ -4,20 +4,12 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	appsv1 "k8s.io/api/apps/v1"
-
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
-
 	corev1 "k8s.io/api/core/v1"
-
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +19,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"

@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	certificatesv1 "k8s.io/api/certificates/v1"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )

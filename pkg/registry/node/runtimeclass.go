@@ -3,24 +3,18 @@ package node
 import (
 	"context"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	corev1 "k8s.io/api/core/v1"
-
 	nodev1 "k8s.io/api/node/v1"
-
 	nodev1alpha1 "k8s.io/api/node/v1alpha1"
-
 	nodev1beta1 "k8s.io/api/node/v1beta1"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"

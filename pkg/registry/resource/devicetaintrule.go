@@ -4,22 +4,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	resourcev1 "k8s.io/api/resource/v1"
-
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
-
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )

@@ -3,18 +3,14 @@ package resource
 import (
 	"context"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	resourcev1 "k8s.io/api/resource/v1"
-
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
-
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )

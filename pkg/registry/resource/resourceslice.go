@@ -5,28 +5,21 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	semver "github.com/blang/semver/v4"
-
 	corev1 "k8s.io/api/core/v1"
-
 	resourcev1 "k8s.io/api/resource/v1"
-
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
-
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
-
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"

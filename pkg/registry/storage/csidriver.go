@@ -6,20 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	storagev1 "k8s.io/api/storage/v1"
-
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )

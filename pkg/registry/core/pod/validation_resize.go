@@ -3,16 +3,13 @@ package pod
 import (
 	"maps"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
-
 	corev1 "k8s.io/api/core/v1"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
