@@ -1,19 +1,21 @@
 package flowcontrol
 
 import (
-	"slices"
-
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-func flowConditions(types []string) field.ErrorList {
+// flowConditions checks that each condition of a status has a type, and that no two have the same.
+func flowConditions[C any](conditions []C, typeOf func(C) string) field.ErrorList {
 	var f validation.Findings
-	for i, t := range types {
-		path := field.NewPath("status", "conditions").Index(i).Child("type")
-		f.AddIf(slices.Contains(types[:i], t), field.Duplicate(path, t))
+	seen := sets.New[string]()
+	for i, c := range conditions {
+		path, t := field.NewPath("status", "conditions").Index(i).Child("type"), typeOf(c)
+		f.AddIf(seen.Has(t), field.Duplicate(path, t))
 		f.AddIf(t == "", field.Required(path, "must not be empty"))
+		seen.Insert(t)
 	}
 	return f.Errs
 }

@@ -71,11 +71,7 @@ func validateFlowSchemaUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 
 // validateFlowSchemaStatusUpdate checks the status that the server writes.
 func validateFlowSchemaStatusUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
-	types := make([]string, len(o.Status.Conditions))
-	for i, c := range o.Status.Conditions {
-		types[i] = string(c.Type)
-	}
-	return flowConditions(types)
+	return flowConditions(o.Status.Conditions, func(c flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
 }
 
 func flowSchemaSpec(o *flowcontrolv1.FlowSchema) field.ErrorList {

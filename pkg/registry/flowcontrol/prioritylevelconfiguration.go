@@ -27,7 +27,7 @@ var priorityLevelConfigurationKind = registry.Kind{
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultPriorityLevelConfiguration),
 		registry.DefaultOf(defaultPriorityLevelConfigurationV1beta1),
-		registry.DefaultOf(defaultPriorityLevelConfigurationV1beta2),
+		registry.DefaultLike[flowcontrolv1beta2.PriorityLevelConfiguration](defaultPriorityLevelConfigurationV1beta1),
 		registry.DefaultOf(defaultPriorityLevelConfigurationV1beta3),
 	},
 	Status:              true,
@@ -46,54 +46,20 @@ const concurrencyShares int32 = 30
 
 // defaultPriorityLevelConfiguration sets the defaults of a PriorityLevelConfiguration.
 func defaultPriorityLevelConfiguration(c *flowcontrolv1.PriorityLevelConfiguration) {
-	if e := c.Spec.Exempt; e != nil {
-		defaults.Pointer(&e.NominalConcurrencyShares, 0)
-		defaults.Pointer(&e.LendablePercent, 0)
-	}
+	exempt(c.Spec.Exempt)
 	if l := c.Spec.Limited; l != nil {
 		defaults.Pointer(&l.NominalConcurrencyShares, concurrencyShares)
-		defaults.Pointer(&l.LendablePercent, 0)
-		if q := l.LimitResponse.Queuing; q != nil {
-			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
-		}
+		limited(&l.LendablePercent, l.LimitResponse.Queuing)
 	}
 }
 
-func queuing(handSize, queues, queueLengthLimit *int32) {
-	defaults.Zero(handSize, 8)
-	defaults.Zero(queues, 64)
-	defaults.Zero(queueLengthLimit, 50)
-}
-
-// defaultPriorityLevelConfigurationV1beta1 sets the defaults of a
-// flowcontrol.apiserver.k8s.io/v1beta1 PriorityLevelConfiguration.
+// defaultPriorityLevelConfigurationV1beta1 sets the defaults of a flowcontrol.apiserver.k8s.io/v1beta1
+// PriorityLevelConfiguration.
 func defaultPriorityLevelConfigurationV1beta1(c *flowcontrolv1beta1.PriorityLevelConfiguration) {
-	if e := c.Spec.Exempt; e != nil {
-		defaults.Pointer(&e.NominalConcurrencyShares, 0)
-		defaults.Pointer(&e.LendablePercent, 0)
-	}
+	exempt((*flowcontrolv1.ExemptPriorityLevelConfiguration)(c.Spec.Exempt))
 	if l := c.Spec.Limited; l != nil {
 		defaults.Zero(&l.AssuredConcurrencyShares, concurrencyShares)
-		defaults.Pointer(&l.LendablePercent, 0)
-		if q := l.LimitResponse.Queuing; q != nil {
-			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
-		}
-	}
-}
-
-// defaultPriorityLevelConfigurationV1beta2 sets the defaults of a
-// flowcontrol.apiserver.k8s.io/v1beta2 PriorityLevelConfiguration.
-func defaultPriorityLevelConfigurationV1beta2(c *flowcontrolv1beta2.PriorityLevelConfiguration) {
-	if e := c.Spec.Exempt; e != nil {
-		defaults.Pointer(&e.NominalConcurrencyShares, 0)
-		defaults.Pointer(&e.LendablePercent, 0)
-	}
-	if l := c.Spec.Limited; l != nil {
-		defaults.Zero(&l.AssuredConcurrencyShares, concurrencyShares)
-		defaults.Pointer(&l.LendablePercent, 0)
-		if q := l.LimitResponse.Queuing; q != nil {
-			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
-		}
+		limited(&l.LendablePercent, (*flowcontrolv1.QueuingConfiguration)(l.LimitResponse.Queuing))
 	}
 }
 
@@ -101,18 +67,29 @@ func defaultPriorityLevelConfigurationV1beta2(c *flowcontrolv1beta2.PriorityLeve
 // PriorityLevelConfiguration. An annotation marks zero shares that the client has set. In v1 they differ from missing
 // shares without the annotation.
 func defaultPriorityLevelConfigurationV1beta3(c *flowcontrolv1beta3.PriorityLevelConfiguration) {
-	if e := c.Spec.Exempt; e != nil {
-		defaults.Pointer(&e.NominalConcurrencyShares, 0)
-		defaults.Pointer(&e.LendablePercent, 0)
-	}
+	exempt((*flowcontrolv1.ExemptPriorityLevelConfiguration)(c.Spec.Exempt))
 	if l := c.Spec.Limited; l != nil {
 		if _, meant := c.Annotations[flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey]; !meant {
 			defaults.Zero(&l.NominalConcurrencyShares, concurrencyShares)
 		}
-		defaults.Pointer(&l.LendablePercent, 0)
-		if q := l.LimitResponse.Queuing; q != nil {
-			queuing(&q.HandSize, &q.Queues, &q.QueueLengthLimit)
-		}
+		limited(&l.LendablePercent, (*flowcontrolv1.QueuingConfiguration)(l.LimitResponse.Queuing))
+	}
+}
+
+func exempt(e *flowcontrolv1.ExemptPriorityLevelConfiguration) {
+	if e != nil {
+		defaults.Pointer(&e.NominalConcurrencyShares, 0)
+		defaults.Pointer(&e.LendablePercent, 0)
+	}
+}
+
+// limited sets the defaults of a limited level, besides its shares.
+func limited(lendablePercent **int32, q *flowcontrolv1.QueuingConfiguration) {
+	defaults.Pointer(lendablePercent, 0)
+	if q != nil {
+		defaults.Zero(&q.HandSize, 8)
+		defaults.Zero(&q.Queues, 64)
+		defaults.Zero(&q.QueueLengthLimit, 50)
 	}
 }
 
@@ -142,11 +119,7 @@ func validatePriorityLevelConfigurationUpdate(o, _ *flowcontrolv1.PriorityLevelC
 
 // validatePriorityLevelConfigurationStatusUpdate checks the status that the server writes.
 func validatePriorityLevelConfigurationStatusUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
-	types := make([]string, len(o.Status.Conditions))
-	for i, c := range o.Status.Conditions {
-		types[i] = string(c.Type)
-	}
-	return flowConditions(types)
+	return flowConditions(o.Status.Conditions, func(c flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
 }
 
 func priorityLevelSpec(o *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {

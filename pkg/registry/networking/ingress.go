@@ -28,7 +28,7 @@ var ingressKind = registry.Kind{
 	ShortNames: []string{"ing"},
 	Namespaced: true,
 	Object:     &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
-	Defaults:      []registry.Default{registry.DefaultOf(defaultIngressV1beta1), registry.DefaultOf(defaultIngressExtensionsV1beta1)},
+	Defaults:      []registry.Default{registry.DefaultOf(defaultIngressV1beta1), registry.DefaultLike[extensionsv1beta1.Ingress](defaultIngressV1beta1)},
 	StoragePrefix: "ingress",
 	Status:        true,
 	Generation:    true,
@@ -48,17 +48,6 @@ func defaultIngressV1beta1(ing *networkingv1beta1.Ingress) {
 		if http := ing.Spec.Rules[i].HTTP; http != nil {
 			for j := range http.Paths {
 				defaults.Pointer(&http.Paths[j].PathType, networkingv1beta1.PathTypeImplementationSpecific)
-			}
-		}
-	}
-}
-
-// defaultIngressExtensionsV1beta1 sets the defaults of an extensions/v1beta1 Ingress.
-func defaultIngressExtensionsV1beta1(ing *extensionsv1beta1.Ingress) {
-	for i := range ing.Spec.Rules {
-		if http := ing.Spec.Rules[i].HTTP; http != nil {
-			for j := range http.Paths {
-				defaults.Pointer(&http.Paths[j].PathType, extensionsv1beta1.PathTypeImplementationSpecific)
 			}
 		}
 	}

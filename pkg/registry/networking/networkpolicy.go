@@ -26,7 +26,7 @@ var networkPolicyKind = registry.Kind{
 	ShortNames: []string{"netpol"},
 	Namespaced: true,
 	Object:     &networkingv1.NetworkPolicy{}, List: &networkingv1.NetworkPolicyList{},
-	Defaults:   []registry.Default{registry.DefaultOf(defaultNetworkPolicy), registry.DefaultOf(defaultNetworkPolicyExtensionsV1beta1)},
+	Defaults:   []registry.Default{registry.DefaultOf(defaultNetworkPolicy), registry.DefaultLike[extensionsv1beta1.NetworkPolicy](defaultNetworkPolicy)},
 	Generation: true,
 	Printer:    &networkPolicyColumns,
 	Hooks: registry.HooksOf[*networkingv1.NetworkPolicy]{
@@ -56,29 +56,6 @@ func defaultNetworkPolicy(p *networkingv1.NetworkPolicy) {
 func networkPolicyPorts(ports []networkingv1.NetworkPolicyPort) {
 	for i := range ports {
 		defaults.Pointer(&ports[i].Protocol, corev1.ProtocolTCP)
-	}
-}
-
-// defaultNetworkPolicyExtensionsV1beta1 sets the defaults of an extensions/v1beta1
-// NetworkPolicy.
-func defaultNetworkPolicyExtensionsV1beta1(p *extensionsv1beta1.NetworkPolicy) {
-	var ports [][]extensionsv1beta1.NetworkPolicyPort
-	for i := range p.Spec.Ingress {
-		ports = append(ports, p.Spec.Ingress[i].Ports)
-	}
-	for i := range p.Spec.Egress {
-		ports = append(ports, p.Spec.Egress[i].Ports)
-	}
-	for _, list := range ports {
-		for i := range list {
-			defaults.Pointer(&list[i].Protocol, corev1.ProtocolTCP)
-		}
-	}
-	if len(p.Spec.PolicyTypes) == 0 {
-		p.Spec.PolicyTypes = []extensionsv1beta1.PolicyType{extensionsv1beta1.PolicyTypeIngress}
-		if len(p.Spec.Egress) > 0 {
-			p.Spec.PolicyTypes = append(p.Spec.PolicyTypes, extensionsv1beta1.PolicyTypeEgress)
-		}
 	}
 }
 

@@ -37,8 +37,7 @@ func defaultRoleBinding(b *rbacv1.RoleBinding) {
 	defaultSubjects(b.Subjects)
 }
 
-// defaultRoleBindingV1alpha1 sets the defaults of an
-// rbac.authorization.k8s.io/v1alpha1 RoleBinding.
+// defaultRoleBindingV1alpha1 sets the defaults of an rbac.authorization.k8s.io/v1alpha1 RoleBinding.
 func defaultRoleBindingV1alpha1(b *rbacv1alpha1.RoleBinding) {
 	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjectsV1alpha1(b.Subjects)
@@ -46,29 +45,12 @@ func defaultRoleBindingV1alpha1(b *rbacv1alpha1.RoleBinding) {
 
 // validateRoleBinding checks a new role binding.
 func validateRoleBinding(o *rbacv1.RoleBinding) field.ErrorList {
-	f := validation.Created(&o.ObjectMeta, validation.Namespaced, validation.PathSegmentName)
-	f.Merge(roleRef(&o.RoleRef, "Role", "ClusterRole"), rbacSubjects(o.Subjects, validation.Namespaced))
-	return f.Errs
+	return bindingSpec(o, validation.Namespaced, "Role", "ClusterRole")
 }
 
 // validateRoleBindingUpdate checks a role binding that replaces another.
 func validateRoleBindingUpdate(o, old *rbacv1.RoleBinding) field.ErrorList {
-	f := validation.Findings{Errs: validateRoleBinding(o)}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, sameRole(o.RoleRef, old.RoleRef))
-	return f.Errs
+	return append(validateRoleBinding(o), bindingChange(o, old)...)
 }
 
-// roleBindingColumns shows the role and, if wide, the subjects.
-var roleBindingColumns = printers.Of(
-	[]printers.Column{
-		printers.NameColumn,
-		printers.Text("Role", printers.Doc(rbacv1.RoleBinding{}, "roleRef")),
-		printers.AgeColumn,
-		printers.Wide(printers.Text("Users", "Users in the roleBinding")),
-		printers.Wide(printers.Text("Groups", "Groups in the roleBinding")),
-		printers.Wide(printers.Text("ServiceAccounts", "ServiceAccounts in the roleBinding")),
-	},
-	func(b *rbacv1.RoleBinding) []any {
-		users, groups, accounts := subjectsCell(b.Subjects)
-		return []any{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, printers.Since(b.CreationTimestamp), users, groups, accounts}
-	})
+var roleBindingColumns = printers.Of(bindingColumns("roleBinding", printers.Doc(rbacv1.RoleBinding{}, "roleRef")), bindingCells)

@@ -13,17 +13,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
+// defaultSubjects sets the groups of subjects. Users and groups belong to the group of RBAC, and service accounts to
+// the core group.
 func defaultSubjects(list []rbacv1.Subject) {
 	for i := range list {
-		subjectGroup(list[i].Kind, &list[i].APIGroup)
-	}
-}
-
-// subjectGroup returns the default group of a subject. Users and groups belong to the group of RBAC, and service
-// accounts to the core group.
-func subjectGroup(kind string, group *string) {
-	if kind == rbacv1.UserKind || kind == rbacv1.GroupKind {
-		defaults.Zero(group, rbacv1.GroupName)
+		if s := &list[i]; s.Kind == rbacv1.UserKind || s.Kind == rbacv1.GroupKind {
+			defaults.Zero(&s.APIGroup, rbacv1.GroupName)
+		}
 	}
 }
 
@@ -39,9 +35,10 @@ func subjectsV1alpha1(list []rbacv1alpha1.Subject) {
 	}
 }
 
-func rbacSubjects(subjects []rbacv1.Subject, s validation.Scope) field.ErrorList {
+// subjects checks the subjects of a binding.
+func subjects(list []rbacv1.Subject, s validation.Scope) field.ErrorList {
 	var f validation.Findings
-	for i, subject := range subjects {
+	for i, subject := range list {
 		path := field.NewPath("subjects").Index(i)
 		f.AddIf(subject.Name == "", field.Required(path.Child("name"), ""))
 		switch subject.Kind {

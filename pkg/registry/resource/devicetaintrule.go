@@ -24,8 +24,8 @@ var deviceTaintRuleKind = registry.Kind{
 	Object:   &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultDeviceTaintRule),
-		registry.DefaultOf(defaultDeviceTaintRuleV1beta2),
-		registry.DefaultOf(defaultDeviceTaintRuleV1alpha3),
+		registry.DefaultLike[resourcev1beta2.DeviceTaintRule](defaultDeviceTaintRule),
+		registry.DefaultLike[resourcev1alpha3.DeviceTaintRule](defaultDeviceTaintRule),
 	},
 	Status:              true,
 	StatusKeepsMetadata: true,
@@ -38,18 +38,6 @@ var deviceTaintRuleKind = registry.Kind{
 		ValidateUpdate:       validateDeviceTaintRuleUpdate,
 		ValidateStatusUpdate: validateDeviceTaintRuleStatusUpdate,
 	},
-}
-
-// defaultDeviceTaintRuleV1beta2 sets the defaults of a resource.k8s.io/v1beta2
-// DeviceTaintRule.
-func defaultDeviceTaintRuleV1beta2(r *resourcev1beta2.DeviceTaintRule) {
-	taintedNow(&r.Spec.Taint.TimeAdded)
-}
-
-// defaultDeviceTaintRuleV1alpha3 sets the defaults of a resource.k8s.io/v1alpha3
-// DeviceTaintRule.
-func defaultDeviceTaintRuleV1alpha3(r *resourcev1alpha3.DeviceTaintRule) {
-	taintedNow(&r.Spec.Taint.TimeAdded)
 }
 
 // defaultDeviceTaintRule sets the defaults of a DeviceTaintRule.

@@ -54,23 +54,22 @@ var resourceSliceKind = registry.Kind{
 	},
 }
 
-// defaultResourceSliceV1beta1 sets the defaults of a resource.k8s.io/v1beta1
-// ResourceSlice.
+// defaultResourceSlice sets the defaults of a ResourceSlice.
+func defaultResourceSlice(s *resourcev1.ResourceSlice) {
+	for i := range s.Spec.Devices {
+		for j := range s.Spec.Devices[i].Taints {
+			taintedNow(&s.Spec.Devices[i].Taints[j].TimeAdded)
+		}
+	}
+}
+
+// defaultResourceSliceV1beta1 sets the defaults of a resource.k8s.io/v1beta1 ResourceSlice.
 func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		if basic := s.Spec.Devices[i].Basic; basic != nil {
 			for j := range basic.Taints {
 				taintedNow(&basic.Taints[j].TimeAdded)
 			}
-		}
-	}
-}
-
-// defaultResourceSlice sets the defaults of a ResourceSlice.
-func defaultResourceSlice(s *resourcev1.ResourceSlice) {
-	for i := range s.Spec.Devices {
-		for j := range s.Spec.Devices[i].Taints {
-			taintedNow(&s.Spec.Devices[i].Taints[j].TimeAdded)
 		}
 	}
 }

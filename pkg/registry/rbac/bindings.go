@@ -1,0 +1,45 @@
+package rbac
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
+)
+
+// bindingSpec checks a binding of either kind. The kinds are those of the roles that the binding may refer to.
+func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) field.ErrorList {
+	f := validation.Created(&b.ObjectMeta, s, validation.PathSegmentName)
+	at := field.NewPath("roleRef")
+	f.Merge(validation.OneOf(at.Child("apiGroup"), b.RoleRef.APIGroup, rbacv1.GroupName),
+		validation.OneOf(at.Child("kind"), b.RoleRef.Kind, kinds...),
+		validation.Required(validation.Named(validation.PathSegmentName), at.Child("name"), b.RoleRef.Name),
+		subjects(b.Subjects, s))
+	return f.Errs
+}
+
+// bindingChange checks the metadata and the role of a binding that replaces another.
+func bindingChange(b, old *rbacv1.RoleBinding) field.ErrorList {
+	f := validation.Updated(&b.ObjectMeta, &old.ObjectMeta)
+	f.AddIf(b.RoleRef != old.RoleRef,
+		field.Invalid(field.NewPath("roleRef"), validation.Unversioned(b.RoleRef), "cannot change roleRef"))
+	return f.Errs
+}
+
+// bindingColumns returns the columns of a kind of bindings: the role and, if wide, the subjects.
+func bindingColumns(kind, role string) []printers.Column {
+	return []printers.Column{
+		printers.NameColumn,
+		printers.Text("Role", role),
+		printers.AgeColumn,
+		printers.Wide(printers.Text("Users", "Users in the "+kind)),
+		printers.Wide(printers.Text("Groups", "Groups in the "+kind)),
+		printers.Wide(printers.Text("ServiceAccounts", "ServiceAccounts in the "+kind)),
+	}
+}
+
+func bindingCells(b *rbacv1.RoleBinding) []any {
+	users, groups, accounts := subjectsCell(b.Subjects)
+	return []any{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, printers.Since(b.CreationTimestamp), users, groups, accounts}
+}
