@@ -34,7 +34,7 @@ var daemonSetKind = registry.Kind{
 	Object:     &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultDaemonSet),
-		registry.DefaultOf(defaultDaemonSetV1beta2),
+		registry.DefaultLike[appsv1beta2.DaemonSet](defaultDaemonSet),
 		registry.DefaultOf(defaultDaemonSetExtensionsV1beta1),
 	},
 	PodSpec:       registry.PodSpecOf("spec.template.spec", func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
@@ -42,11 +42,19 @@ var daemonSetKind = registry.Kind{
 	Generation:    true,
 	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
 	Printer:       &daemonSetColumns,
-	Hooks:         daemonSetHooks,
+	Hooks: registry.HooksOf[*appsv1.DaemonSet]{
+		PrepareForCreate:       startTemplateGeneration,
+		PrepareForUpdate:       countTemplateGeneration,
+		PrepareForStatusUpdate: keepTemplateGeneration,
+		Validate:               validateDaemonSet,
+		ValidateUpdate:         validateDaemonSetUpdate,
+		ValidateStatusUpdate:   validateDaemonSetStatusUpdate,
+		Warnings:               daemonSetWarnings,
+	},
 }
 
-// defaultDaemonSet sets the defaults of a DaemonSet. The generation of its template, which
-// the server counts, is an annotation.
+// defaultDaemonSet sets the defaults of a DaemonSet. An annotation has the generation of the template, which the server
+// counts.
 func defaultDaemonSet(d *appsv1.DaemonSet) {
 	if _, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, "0")
@@ -56,19 +64,6 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 	defaults.Zero(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		defaults.Pointer(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
-		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
-		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
-	}
-	defaults.PodTemplateSpec(&d.Spec.Template)
-}
-
-// defaultDaemonSetV1beta2 sets the defaults of an apps/v1beta2 DaemonSet.
-func defaultDaemonSetV1beta2(d *appsv1beta2.DaemonSet) {
-	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
-	strategy := &d.Spec.UpdateStrategy
-	defaults.Zero(&strategy.Type, appsv1beta2.RollingUpdateDaemonSetStrategyType)
-	if strategy.Type == appsv1beta2.RollingUpdateDaemonSetStrategyType {
-		defaults.Pointer(&strategy.RollingUpdate, appsv1beta2.RollingUpdateDaemonSet{})
 		defaults.Pointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
 		defaults.Pointer(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	}
@@ -161,26 +156,24 @@ func rollingDaemonSet(path *field.Path, r *appsv1.RollingUpdateDaemonSet) field.
 	return f.Errs
 }
 
-// daemonSetHooks count the changes of the template in an annotation, which is a field in extensions/v1beta1. Clients
-// can't set the annotation.
-var daemonSetHooks = registry.HooksOf[*appsv1.DaemonSet]{
-	PrepareForCreate: func(_ context.Context, d *appsv1.DaemonSet) {
-		setTemplateGeneration(d, max(1, templateGeneration(d)))
-	},
-	PrepareForUpdate: func(_ context.Context, d, old *appsv1.DaemonSet) {
-		generation := templateGeneration(old)
-		if !apiequality.Semantic.DeepEqual(d.Spec.Template, old.Spec.Template) {
-			generation++
-		}
-		setTemplateGeneration(d, generation)
-	},
-	PrepareForStatusUpdate: func(_ context.Context, d, old *appsv1.DaemonSet) {
-		setTemplateGeneration(d, templateGeneration(old))
-	},
-	Validate:             validateDaemonSet,
-	ValidateUpdate:       validateDaemonSetUpdate,
-	ValidateStatusUpdate: validateDaemonSetStatusUpdate,
-	Warnings:             daemonSetWarnings,
+// startTemplateGeneration begins to count the changes of the template in an annotation, which is a field in
+// extensions/v1beta1.
+func startTemplateGeneration(_ context.Context, d *appsv1.DaemonSet) {
+	setTemplateGeneration(d, max(1, templateGeneration(d)))
+}
+
+// countTemplateGeneration counts a change of the template. Clients can't set the count.
+func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
+	generation := templateGeneration(old)
+	if !apiequality.Semantic.DeepEqual(d.Spec.Template, old.Spec.Template) {
+		generation++
+	}
+	setTemplateGeneration(d, generation)
+}
+
+// keepTemplateGeneration keeps the count of the template's changes.
+func keepTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
+	setTemplateGeneration(d, templateGeneration(old))
 }
 
 func templateGeneration(d *appsv1.DaemonSet) int64 {

@@ -47,8 +47,15 @@ var deploymentKind = registry.Kind{
 	StatusResets:  []string{"metadata.labels"},
 	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},
 	Printer:       &deploymentColumns,
-	Hooks:         deploymentHooks,
-	Gated:         []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
+	Hooks: registry.HooksOf[*appsv1.Deployment]{
+		PrepareForStatusUpdate: func(_ context.Context, d, old *appsv1.Deployment) { d.Labels = old.Labels },
+		SpecChanged:            deploymentChanged,
+		Validate:               validateDeployment,
+		ValidateUpdate:         validateDeploymentUpdate,
+		ValidateStatusUpdate:   validateDeploymentStatusUpdate,
+		Warnings:               warnings.OfReplicas(func(o *appsv1.Deployment) *corev1.PodTemplateSpec { return &o.Spec.Template }),
+	},
+	Gated: []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
 // quarter is how many pods a Deployment may have above and below its replicas in a rollout.
@@ -181,16 +188,10 @@ func rollingDeployment(path *field.Path, r *appsv1.RollingUpdateDeployment) fiel
 	return f.Errs
 }
 
-var deploymentHooks = registry.HooksOf[*appsv1.Deployment]{
-	PrepareForStatusUpdate: func(_ context.Context, d, old *appsv1.Deployment) { d.Labels = old.Labels },
-	// The generation counts a change of annotations too, because the controller copies them to ReplicaSets.
-	SpecChanged: func(d, old *appsv1.Deployment) bool {
-		return !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) || !apiequality.Semantic.DeepEqual(d.Annotations, old.Annotations)
-	},
-	Validate:             validateDeployment,
-	ValidateUpdate:       validateDeploymentUpdate,
-	ValidateStatusUpdate: validateDeploymentStatusUpdate,
-	Warnings:             deploymentWarnings,
+// deploymentChanged tells whether the generation of a deployment increases. A change of annotations counts, because the
+// controller copies them to ReplicaSets.
+func deploymentChanged(d, old *appsv1.Deployment) bool {
+	return !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) || !apiequality.Semantic.DeepEqual(d.Annotations, old.Annotations)
 }
 
 var deploymentColumns = printers.Of(
@@ -217,15 +218,3 @@ var deploymentColumns = printers.Of(
 			printers.ContainerNames(containers), printers.ContainerImages(containers), selector,
 		}
 	})
-
-// deploymentWarnings returns the warnings of a deployment.
-func deploymentWarnings(_ context.Context, d, old *appsv1.Deployment) []string {
-	var l warnings.List
-	if old == nil {
-		l.PodName(d.Name)
-	}
-	if old == nil || warnings.Changed(d, old) {
-		l.PodTemplate(warnings.TemplatePath, &d.Spec.Template)
-	}
-	return l
-}

@@ -1,8 +1,6 @@
 package apps
 
 import (
-	"context"
-
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +28,7 @@ var replicaSetKind = registry.Kind{
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultReplicaSet),
 		registry.DefaultLike[appsv1beta2.ReplicaSet](defaultReplicaSet),
-		registry.DefaultOf(defaultReplicaSetExtensionsV1beta1),
+		registry.DefaultLike[extensionsv1beta1.ReplicaSet](defaultReplicaSetExtensionsV1beta1),
 	},
 	PodSpec:    registry.PodSpecOf("spec.template.spec", func(r *appsv1.ReplicaSet) *corev1.PodSpec { return &r.Spec.Template.Spec }),
 	Status:     true,
@@ -44,7 +42,7 @@ var replicaSetKind = registry.Kind{
 		Validate:             validateReplicaSet,
 		ValidateUpdate:       validateReplicaSetUpdate,
 		ValidateStatusUpdate: validateReplicaSetStatusUpdate,
-		Warnings:             replicaSetWarnings,
+		Warnings:             warnings.OfReplicas(func(o *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &o.Spec.Template }),
 	},
 	Gated: []registry.Gate{registry.GateOf[appsv1.ReplicaSet]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
@@ -56,10 +54,9 @@ func defaultReplicaSet(r *appsv1.ReplicaSet) {
 }
 
 // defaultReplicaSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 ReplicaSet.
-func defaultReplicaSetExtensionsV1beta1(r *extensionsv1beta1.ReplicaSet) {
+func defaultReplicaSetExtensionsV1beta1(r *appsv1.ReplicaSet) {
 	selectorOf(r.Spec.Template.Labels, &r.Spec.Selector, &r.Labels)
-	defaults.Pointer(&r.Spec.Replicas, 1)
-	defaults.PodTemplateSpec(&r.Spec.Template)
+	defaultReplicaSet(r)
 }
 
 // validateReplicaSet checks a new replica set.
@@ -114,15 +111,3 @@ var replicaSetColumns = printers.Of(
 			printers.ContainerNames(containers), printers.ContainerImages(containers), metav1.FormatLabelSelector(rs.Spec.Selector),
 		}
 	})
-
-// replicaSetWarnings returns the warnings of a replica set.
-func replicaSetWarnings(_ context.Context, rs, old *appsv1.ReplicaSet) []string {
-	var l warnings.List
-	if old == nil {
-		l.PodName(rs.Name)
-	}
-	if old == nil || warnings.Changed(rs, old) {
-		l.PodTemplate(warnings.TemplatePath, &rs.Spec.Template)
-	}
-	return l
-}

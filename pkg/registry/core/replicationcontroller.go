@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +46,7 @@ var replicationControllerKind = registry.Kind{
 		Validate:             validateReplicationController,
 		ValidateUpdate:       validateReplicationControllerUpdate,
 		ValidateStatusUpdate: validateReplicationControllerStatusUpdate,
-		Warnings:             replicationControllerWarnings,
+		Warnings:             warnings.OfReplicas(func(o *corev1.ReplicationController) *corev1.PodTemplateSpec { return o.Spec.Template }),
 	},
 	Fields: replicationControllerFields,
 }
@@ -128,18 +127,6 @@ var replicationControllerColumns = printers.Of(
 			printers.ContainerNames(containers), printers.ContainerImages(containers), labels.FormatLabels(rc.Spec.Selector),
 		}
 	})
-
-// replicationControllerWarnings returns the warnings of a replication controller.
-func replicationControllerWarnings(_ context.Context, rc, old *corev1.ReplicationController) []string {
-	var l warnings.List
-	if old == nil {
-		l.PodName(rc.Name)
-	}
-	if rc.Spec.Template != nil && (old == nil || warnings.Changed(rc, old)) {
-		l.PodTemplate(warnings.TemplatePath, rc.Spec.Template)
-	}
-	return l
-}
 
 var replicationControllerFields = registry.FieldsOf[*corev1.ReplicationController]{
 	Values: func(c *corev1.ReplicationController) fields.Set {
