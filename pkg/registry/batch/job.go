@@ -44,9 +44,15 @@ var jobKind = registry.Kind{
 	Generation:    true,
 	OrphanThrough: []schema.GroupVersion{batchv1.SchemeGroupVersion},
 	Printer:       &jobColumns,
-	Hooks:         jobHooks,
-	Fields:        jobFields,
-	Storage:       newJobStorage,
+	Hooks: registry.HooksOf[*batchv1.Job]{
+		PrepareForCreate:     selectOwnPods,
+		Validate:             validateJob,
+		ValidateUpdate:       validateJobUpdate,
+		ValidateStatusUpdate: validateJobStatusUpdate,
+		Warnings:             jobWarnings,
+	},
+	Fields:  jobFields,
+	Storage: newJobStorage,
 }
 
 // defaultJob sets the defaults of a Job.
@@ -254,18 +260,6 @@ func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.Validat
 	return j.Storage.DeleteCollection(ctx, validate, options, list)
 }
 
-var jobHooks = registry.HooksOf[*batchv1.Job]{
-	PrepareForCreate: func(_ context.Context, j *batchv1.Job) {
-		if j.Spec.ManualSelector == nil || !*j.Spec.ManualSelector {
-			selectOwnPods(j)
-		}
-	},
-	Validate:             validateJob,
-	ValidateUpdate:       validateJobUpdate,
-	ValidateStatusUpdate: validateJobStatusUpdate,
-	Warnings:             jobWarnings,
-}
-
 // These labels of pods name their job. They are older than the labels with a prefix.
 const (
 	legacyJobNameLabel       = "job-name"
@@ -277,7 +271,10 @@ const (
 //
 // The labels of the template are changed in place. By default (see defaultJob) they are also the job's own labels, so
 // the job gets the new labels too.
-func selectOwnPods(j *batchv1.Job) {
+func selectOwnPods(_ context.Context, j *batchv1.Job) {
+	if ptr.Deref(j.Spec.ManualSelector, false) {
+		return
+	}
 	labels := &j.Spec.Template.Labels
 	setIfAbsent(labels, legacyJobNameLabel, j.Name)
 	setIfAbsent(labels, batchv1.JobNameLabel, j.Name)

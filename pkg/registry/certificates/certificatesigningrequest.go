@@ -41,7 +41,19 @@ var certificateSigningRequestKind = registry.Kind{
 	Resets:       []string{"spec"},
 	StatusResets: []string{"status.conditions"},
 	Printer:      &certificateSigningRequestColumns,
-	Hooks:        signingRequestHooks,
+	Hooks: registry.HooksOf[*certificatesv1.CertificateSigningRequest]{
+		PrepareForCreate:       setRequestAuthor,
+		PrepareForUpdate:       func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) { r.Spec = old.Spec },
+		PrepareForStatusUpdate: keepApproval,
+		Validate:               validateCertificateSigningRequest,
+		ValidateUpdate:         validateCertificateSigningRequestUpdate,
+		ValidateStatusUpdate:   validateCertificateSigningRequestStatusUpdate,
+		Through: map[schema.GroupVersion]registry.Validation[*certificatesv1.CertificateSigningRequest]{
+			certificatesv1beta1.SchemeGroupVersion: {
+				Create: validateCertificateSigningRequestV1beta1, Update: validateCertificateSigningRequestUpdate,
+			},
+		},
+	},
 	Fields:       signingRequestFields,
 	Subresources: []registry.Subresource{{Name: "approval", Update: updateApproval}},
 }
@@ -312,35 +324,25 @@ func (s approvalStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.S
 	return s.ResetFields([]string{"spec", "status.certificate"})
 }
 
-var signingRequestHooks = registry.HooksOf[*certificatesv1.CertificateSigningRequest]{
-	// The server sets the author of a request, and ignores the one that the client sends.
-	PrepareForCreate: func(ctx context.Context, r *certificatesv1.CertificateSigningRequest) {
-		r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
-		if user, ok := genericapirequest.UserFrom(ctx); ok {
-			r.Spec.Username, r.Spec.UID, r.Spec.Groups = user.GetName(), user.GetUID(), user.GetGroups()
-			for k, v := range user.GetExtra() {
-				if r.Spec.Extra == nil {
-					r.Spec.Extra = map[string]certificatesv1.ExtraValue{}
-				}
-				r.Spec.Extra[k] = v
+// setRequestAuthor sets the author of a new request to the user. The author that the client sends is ignored.
+func setRequestAuthor(ctx context.Context, r *certificatesv1.CertificateSigningRequest) {
+	r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
+	if user, ok := genericapirequest.UserFrom(ctx); ok {
+		r.Spec.Username, r.Spec.UID, r.Spec.Groups = user.GetName(), user.GetUID(), user.GetGroups()
+		for k, v := range user.GetExtra() {
+			if r.Spec.Extra == nil {
+				r.Spec.Extra = map[string]certificatesv1.ExtraValue{}
 			}
+			r.Spec.Extra[k] = v
 		}
-	},
-	PrepareForUpdate: func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) { r.Spec = old.Spec },
-	// Only the approval subresource changes the conditions of approval and denial.
-	PrepareForStatusUpdate: func(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) {
-		keepRequestConditions(r, old, certificatesv1.CertificateApproved)
-		keepRequestConditions(r, old, certificatesv1.CertificateDenied)
-		setRequestConditionTimes(r, old)
-	},
-	Validate:             validateCertificateSigningRequest,
-	ValidateUpdate:       validateCertificateSigningRequestUpdate,
-	ValidateStatusUpdate: validateCertificateSigningRequestStatusUpdate,
-	Through: map[schema.GroupVersion]registry.Validation[*certificatesv1.CertificateSigningRequest]{
-		certificatesv1beta1.SchemeGroupVersion: {
-			Create: validateCertificateSigningRequestV1beta1, Update: validateCertificateSigningRequestUpdate,
-		},
-	},
+	}
+}
+
+// keepApproval keeps the conditions of approval and denial, which only the approval subresource changes.
+func keepApproval(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) {
+	keepRequestConditions(r, old, certificatesv1.CertificateApproved)
+	keepRequestConditions(r, old, certificatesv1.CertificateDenied)
+	setRequestConditionTimes(r, old)
 }
 
 // keepRequestConditions keeps the old conditions of a type. If their number has changed, the function keeps nothing,

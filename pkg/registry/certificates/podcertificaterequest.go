@@ -50,8 +50,13 @@ var podCertificateRequestKind = registry.Kind{
 	Status:              true,
 	StatusKeepsMetadata: true,
 	Printer:             &podCertificateRequestColumns,
-	Hooks:               podCertificateRequestHooks,
-	Fields:              podCertificateRequestFields,
+	Hooks: registry.HooksOf[*certificatesv1beta1.PodCertificateRequest]{
+		Validate:             validatePodCertificateRequest,
+		ValidateUpdate:       validatePodCertificateRequestUpdate,
+		ValidateStatusUpdate: validatePodCertificateRequestStatusUpdate,
+		AuthorizeStatus:      maySign,
+	},
+	Fields: podCertificateRequestFields,
 }
 
 // podCertificateSeconds is the longest validity of a pod's certificate, one day, if the request gives none.
@@ -390,13 +395,6 @@ func requestedKey(s *certificatesv1beta1.PodCertificateRequestSpec) crypto.Publi
 		return nil
 	}
 	return key
-}
-
-var podCertificateRequestHooks = registry.HooksOf[*certificatesv1beta1.PodCertificateRequest]{
-	Validate:             validatePodCertificateRequest,
-	ValidateUpdate:       validatePodCertificateRequestUpdate,
-	ValidateStatusUpdate: validatePodCertificateRequestStatusUpdate,
-	AuthorizeStatus:      maySign,
 }
 
 // maySign refuses a changed answer by a user without permission to sign for the signer (KEP-4317).

@@ -41,7 +41,7 @@ func TestMaySign(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: test.by})
-			if errs := podCertificateRequestHooks.AuthorizeStatus(ctx, deps, request(test.answer), request("")); (len(errs) > 0) != test.refused {
+			if errs := maySign(ctx, deps, request(test.answer), request("")); (len(errs) > 0) != test.refused {
 				t.Errorf("%s: refused: want %t, got %v", test.reason, test.refused, errs)
 			}
 		})

@@ -23,7 +23,12 @@ var leaseKind = registry.Kind{
 	CreateOnUpdate:    true,
 	ConditionalUpdate: true,
 	Printer:           &leaseColumns,
-	Hooks:             leaseHooks,
+	Hooks: registry.HooksOf[*coordinationv1.Lease]{
+		PrepareForCreate: func(_ context.Context, l *coordinationv1.Lease) { dropCoordination(l, &coordinationv1.Lease{}) },
+		PrepareForUpdate: func(_ context.Context, l, old *coordinationv1.Lease) { dropCoordination(l, old) },
+		Validate:         validateLease,
+		ValidateUpdate:   validateLeaseUpdate,
+	},
 }
 
 // validateLease checks a new lease.
@@ -55,13 +60,6 @@ func leaseSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
 	f.AddIf(ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "",
 		field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
 	return f.Errs
-}
-
-var leaseHooks = registry.HooksOf[*coordinationv1.Lease]{
-	PrepareForCreate: func(_ context.Context, l *coordinationv1.Lease) { dropCoordination(l, &coordinationv1.Lease{}) },
-	PrepareForUpdate: func(_ context.Context, l, old *coordinationv1.Lease) { dropCoordination(l, old) },
-	Validate:         validateLease,
-	ValidateUpdate:   validateLeaseUpdate,
 }
 
 // dropCoordination drops the fields of coordinated leader election (KEP-4355) if the server doesn't have that feature

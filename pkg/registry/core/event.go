@@ -30,8 +30,14 @@ var eventKind = registry.Kind{
 	TTL:            func(deps registry.Dependencies) uint64 { return uint64(deps.EventTTL.Seconds()) },
 	NoDependents:   true,
 	Printer:        &eventColumns,
-	Hooks:          eventHooks,
-	Fields:         eventFields,
+	Hooks: registry.HooksOf[*corev1.Event]{
+		Validate:       validateEvent,
+		ValidateUpdate: validateEventUpdate,
+		Through: map[schema.GroupVersion]registry.Validation[*corev1.Event]{
+			eventsv1.SchemeGroupVersion: {Create: validateEventsEvent, Update: validateEventsEventUpdate},
+		},
+	},
+	Fields: eventFields,
 }
 
 // These are the limits of an event's fields, in characters.
@@ -136,14 +142,6 @@ func eventSeries(o *corev1.Event) field.ErrorList {
 		f.AddIf(o.Series.LastObservedTime.IsZero(), field.Required(field.NewPath("series.lastObservedTime"), ""))
 	}
 	return f.Errs
-}
-
-var eventHooks = registry.HooksOf[*corev1.Event]{
-	Validate:       validateEvent,
-	ValidateUpdate: validateEventUpdate,
-	Through: map[schema.GroupVersion]registry.Validation[*corev1.Event]{
-		eventsv1.SchemeGroupVersion: {Create: validateEventsEvent, Update: validateEventsEventUpdate},
-	},
 }
 
 // eventColumns shows the object, the reason and the message, the latest event first.

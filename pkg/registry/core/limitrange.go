@@ -26,7 +26,11 @@ var limitRangeKind = registry.Kind{
 	Object:     &corev1.LimitRange{}, List: &corev1.LimitRangeList{},
 	Defaults:       []registry.Default{registry.DefaultOf(defaultLimitRange)},
 	CreateOnUpdate: true,
-	Hooks:          limitRangeHooks,
+	Hooks: registry.HooksOf[*corev1.LimitRange]{
+		PrepareForCreate: nameLimitRange,
+		Validate:         validateLimitRange,
+		ValidateUpdate:   validateLimitRangeUpdate,
+	},
 }
 
 // defaultLimitRange sets the defaults of a LimitRange. For containers, the default limit is the maximum. The default
@@ -163,12 +167,9 @@ func limitRatio(path *field.Path, name corev1.ResourceName, item *corev1.LimitRa
 	return f.Errs
 }
 
-var limitRangeHooks = registry.HooksOf[*corev1.LimitRange]{
-	PrepareForCreate: func(_ context.Context, r *corev1.LimitRange) {
-		if r.Name == "" {
-			r.Name = string(uuid.NewUUID())
-		}
-	},
-	Validate:       validateLimitRange,
-	ValidateUpdate: validateLimitRangeUpdate,
+// nameLimitRange gives a name to a range without one.
+func nameLimitRange(_ context.Context, r *corev1.LimitRange) {
+	if r.Name == "" {
+		r.Name = string(uuid.NewUUID())
+	}
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,11 +32,19 @@ var namespaceKind = registry.Kind{
 	Defaults:      []registry.Default{registry.DefaultOf(defaultNamespace)},
 	Status:        true,
 	ReturnDeleted: true,
-	Hooks:         namespaceHooks,
-	Subresources:  []registry.Subresource{{Name: "finalize", Update: updateFinalizers, Storage: newFinalize}},
-	Storage:       newNamespaceStorage,
-	Printer:       &namespaceColumns,
-	Fields:        namespaceFields,
+	Hooks: registry.HooksOf[*corev1.Namespace]{
+		PrepareForCreate: activateNamespace,
+		PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
+		// Defaulting sets the label too, but runs before a name is generated.
+		Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
+		Validate:             validateNamespace,
+		ValidateUpdate:       validateNamespaceUpdate,
+		ValidateStatusUpdate: validateNamespaceStatusUpdate,
+	},
+	Subresources: []registry.Subresource{{Name: "finalize", Update: updateFinalizers, Storage: newFinalize}},
+	Storage:      newNamespaceStorage,
+	Printer:      &namespaceColumns,
+	Fields:       namespaceFields,
 }
 
 // defaultNamespace sets the defaults of a Namespace. If the name is still to be generated, Canonicalize sets the label
@@ -270,22 +279,12 @@ func (o onlyUpdate) Update(ctx context.Context, name string, objInfo rest.Update
 	return o.s.Update(ctx, name, objInfo, createValidation, updateValidation, force, options)
 }
 
-var namespaceHooks = registry.HooksOf[*corev1.Namespace]{
-	PrepareForCreate: func(_ context.Context, n *corev1.Namespace) {
-		n.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
-		for _, f := range n.Spec.Finalizers {
-			if f == corev1.FinalizerKubernetes {
-				return
-			}
-		}
+// activateNamespace makes a new namespace active. Its finalizer keeps a deleted namespace until its objects are gone.
+func activateNamespace(_ context.Context, n *corev1.Namespace) {
+	n.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+	if !slices.Contains(n.Spec.Finalizers, corev1.FinalizerKubernetes) {
 		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
-	},
-	PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
-	// Defaulting sets the label too, but runs before a name is generated.
-	Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
-	Validate:             validateNamespace,
-	ValidateUpdate:       validateNamespaceUpdate,
-	ValidateStatusUpdate: validateNamespaceStatusUpdate,
+	}
 }
 
 var namespaceColumns = printers.Of(

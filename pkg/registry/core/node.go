@@ -40,8 +40,16 @@ var nodeKind = registry.Kind{
 	},
 	StatusOnCreate: true,
 	Printer:        &nodeColumns,
-	Hooks:          nodeHooks,
-	Fields:         nodeFields,
+	Hooks: registry.HooksOf[*corev1.Node]{
+		PrepareForCreate:       func(_ context.Context, n *corev1.Node) { dropConfigSource(n, &corev1.Node{}) },
+		PrepareForUpdate:       func(_ context.Context, n, old *corev1.Node) { dropConfigSource(n, old) },
+		PrepareForStatusUpdate: func(_ context.Context, n, old *corev1.Node) { dropConfigStatus(n, old) },
+		Validate:               validateNode,
+		ValidateUpdate:         validateNodeUpdate,
+		ValidateStatusUpdate:   validateNodeStatusUpdate,
+		Warnings:               nodeWarnings,
+	},
+	Fields: nodeFields,
 	Gated: []registry.Gate{
 		registry.GateOf[corev1.Node]("1.36", "NodeDeclaredFeatures", "Status.DeclaredFeatures"),
 		registry.GateOf[corev1.Node]("1.37", "KubeletInUserNamespace", "Status.NodeInfo.RunningInUserNamespace"),
@@ -185,16 +193,6 @@ func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
 		seen.Insert(id)
 	}
 	return f.Errs
-}
-
-var nodeHooks = registry.HooksOf[*corev1.Node]{
-	PrepareForCreate:       func(_ context.Context, n *corev1.Node) { dropConfigSource(n, &corev1.Node{}) },
-	PrepareForUpdate:       func(_ context.Context, n, old *corev1.Node) { dropConfigSource(n, old) },
-	PrepareForStatusUpdate: func(_ context.Context, n, old *corev1.Node) { dropConfigStatus(n, old) },
-	Validate:               validateNode,
-	ValidateUpdate:         validateNodeUpdate,
-	ValidateStatusUpdate:   validateNodeStatusUpdate,
-	Warnings:               nodeWarnings,
 }
 
 // dropConfigSource drops the source of the kubelet's configuration, unless the old node has one. Kubelets no longer

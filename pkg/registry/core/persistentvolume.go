@@ -29,7 +29,14 @@ var persistentVolumeKind = registry.Kind{
 	Status:        true,
 	ReturnDeleted: true,
 	Printer:       &persistentVolumeColumns,
-	Hooks:         persistentVolumeHooks,
+	Hooks: registry.HooksOf[*corev1.PersistentVolume]{
+		PrepareForCreate:       startVolumePhase,
+		PrepareForStatusUpdate: timeVolumePhase,
+		Validate:               validatePersistentVolume,
+		ValidateUpdate:         validatePersistentVolumeUpdate,
+		ValidateStatusUpdate:   validatePersistentVolumeStatusUpdate,
+		Warnings:               persistentVolumeWarnings,
+	},
 }
 
 // defaultPersistentVolume sets the defaults of a PersistentVolume.
@@ -120,25 +127,22 @@ func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
 		"may not specify mount options for this volume type")}
 }
 
-var persistentVolumeHooks = registry.HooksOf[*corev1.PersistentVolume]{
-	PrepareForCreate: func(_ context.Context, v *corev1.PersistentVolume) {
+// startVolumePhase makes a new volume pending.
+func startVolumePhase(_ context.Context, v *corev1.PersistentVolume) {
+	now := metav1.Now()
+	v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
+}
+
+// timeVolumePhase sets the time of the last change of the phase.
+func timeVolumePhase(_ context.Context, v, old *corev1.PersistentVolume) {
+	given, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime
+	switch samePhase := v.Status.Phase == old.Status.Phase; {
+	case samePhase && given == nil:
+		v.Status.LastPhaseTransitionTime = was
+	case !samePhase && (given == nil || given.Equal(was)):
 		now := metav1.Now()
-		v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
-	},
-	PrepareForStatusUpdate: func(_ context.Context, v, old *corev1.PersistentVolume) {
-		given, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime
-		switch samePhase := v.Status.Phase == old.Status.Phase; {
-		case samePhase && given == nil:
-			v.Status.LastPhaseTransitionTime = was
-		case !samePhase && (given == nil || given.Equal(was)):
-			now := metav1.Now()
-			v.Status.LastPhaseTransitionTime = &now
-		}
-	},
-	Validate:             validatePersistentVolume,
-	ValidateUpdate:       validatePersistentVolumeUpdate,
-	ValidateStatusUpdate: validatePersistentVolumeStatusUpdate,
-	Warnings:             persistentVolumeWarnings,
+		v.Status.LastPhaseTransitionTime = &now
+	}
 }
 
 // persistentVolumeColumns shows the properties of a volume and its claim.

@@ -28,7 +28,7 @@ func TestPhaseTransitionTime(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			persistentVolumeHooks.PrepareForStatusUpdate(t.Context(), test.v, status(corev1.VolumePending, &before))
+			timeVolumePhase(t.Context(), test.v, status(corev1.VolumePending, &before))
 			got := test.v.Status.LastPhaseTransitionTime
 			if test.want == nil && (got == nil || !got.After(given.Time)) || test.want != nil && !test.want.Equal(got) {
 				t.Errorf("%s: want %v, got %v", test.reason, test.want, got)

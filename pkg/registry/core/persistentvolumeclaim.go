@@ -31,8 +31,15 @@ var persistentVolumeClaimKind = registry.Kind{
 	Status:        true,
 	ReturnDeleted: true,
 	Printer:       &persistentVolumeClaimColumns,
-	Hooks:         persistentVolumeClaimHooks,
-	Gated:         []registry.Gate{registry.GateOf[corev1.PersistentVolumeClaim](registry.OffByDefault, "CSIVolumeHealth", "Status.HealthStatus")},
+	Hooks: registry.HooksOf[*corev1.PersistentVolumeClaim]{
+		PrepareForCreate:     prepareDataSources,
+		PrepareForUpdate:     prepareUpdatedDataSources,
+		Validate:             validatePersistentVolumeClaim,
+		ValidateUpdate:       validatePersistentVolumeClaimUpdate,
+		ValidateStatusUpdate: validatePersistentVolumeClaimStatusUpdate,
+		Warnings:             persistentVolumeClaimWarnings,
+	},
+	Gated: []registry.Gate{registry.GateOf[corev1.PersistentVolumeClaim](registry.OffByDefault, "CSIVolumeHealth", "Status.HealthStatus")},
 }
 
 // validatePersistentVolumeClaim checks a new claim.
@@ -132,27 +139,24 @@ func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	return !annotated || annotation == *class
 }
 
-var persistentVolumeClaimHooks = registry.HooksOf[*corev1.PersistentVolumeClaim]{
-	PrepareForCreate: func(_ context.Context, c *corev1.PersistentVolumeClaim) {
+// prepareDataSources drops unknown data sources of a new claim, and gives its two fields the same one.
+func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
+	dropUnknownDataSource(&c.Spec)
+	dropOtherNamespace(&c.Spec)
+	sameDataSources(&c.Spec)
+}
+
+// prepareUpdatedDataSources does the same for an update, but drops no data source if the old claim has one.
+func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
+	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
 		dropUnknownDataSource(&c.Spec)
+	}
+	if old.Spec.DataSourceRef == nil {
 		dropOtherNamespace(&c.Spec)
-		sameDataSources(&c.Spec)
-	},
-	PrepareForUpdate: func(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
-		if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
-			dropUnknownDataSource(&c.Spec)
-		}
-		if old.Spec.DataSourceRef == nil {
-			dropOtherNamespace(&c.Spec)
-		}
-		sameDataSources(&c.Spec)
-		// The old claim may be older than dataSourceRef.
-		sameDataSources(&old.Spec)
-	},
-	Validate:             validatePersistentVolumeClaim,
-	ValidateUpdate:       validatePersistentVolumeClaimUpdate,
-	ValidateStatusUpdate: validatePersistentVolumeClaimStatusUpdate,
-	Warnings:             persistentVolumeClaimWarnings,
+	}
+	sameDataSources(&c.Spec)
+	// The old claim may be older than dataSourceRef.
+	sameDataSources(&old.Spec)
 }
 
 // dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot. Other sources have no effect in

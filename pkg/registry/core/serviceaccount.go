@@ -33,7 +33,13 @@ var serviceAccountKind = registry.Kind{
 	ReturnDeleted: true,
 	Subresources:  []registry.Subresource{{Name: "token", Storage: newToken}},
 	Printer:       &serviceAccountColumns,
-	Hooks:         serviceAccountHooks,
+	Hooks: registry.HooksOf[*corev1.ServiceAccount]{
+		PrepareForCreate: func(_ context.Context, a *corev1.ServiceAccount) { nameSecretsOnly(a) },
+		PrepareForUpdate: func(_ context.Context, a, _ *corev1.ServiceAccount) { nameSecretsOnly(a) },
+		Validate:         validateServiceAccount,
+		ValidateUpdate:   validateServiceAccountUpdate,
+		Warnings:         serviceAccountWarnings,
+	},
 }
 
 // defaultTokenRequest sets the defaults of a TokenRequest.
@@ -214,14 +220,6 @@ func getOther(ctx context.Context, from rest.Getter, resource, namespace, name s
 		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name, Parts: []string{resource, name},
 	})
 	return from.Get(ctx, name, &metav1.GetOptions{})
-}
-
-var serviceAccountHooks = registry.HooksOf[*corev1.ServiceAccount]{
-	PrepareForCreate: func(_ context.Context, a *corev1.ServiceAccount) { nameSecretsOnly(a) },
-	PrepareForUpdate: func(_ context.Context, a, _ *corev1.ServiceAccount) { nameSecretsOnly(a) },
-	Validate:         validateServiceAccount,
-	ValidateUpdate:   validateServiceAccountUpdate,
-	Warnings:         serviceAccountWarnings,
 }
 
 // nameSecretsOnly drops everything but the names of an account's secrets. All of them are in the account's namespace.

@@ -33,7 +33,14 @@ var endpointSliceKind = registry.Kind{
 	Defaults:   []registry.Default{registry.DefaultOf(defaultEndpointSlice), registry.DefaultOf(defaultEndpointSliceV1beta1)},
 	Generation: true,
 	Printer:    &endpointSliceColumns,
-	Hooks:      endpointSliceHooks,
+	Hooks: registry.HooksOf[*discoveryv1.EndpointSlice]{
+		PrepareForCreate: func(ctx context.Context, s *discoveryv1.EndpointSlice) { dropTopology(ctx, s, nil) },
+		PrepareForUpdate: dropTopology,
+		SpecChanged:      sliceChanged,
+		Validate:         validateEndpointSlice,
+		ValidateUpdate:   validateEndpointSliceUpdate,
+		Warnings:         endpointSliceWarnings,
+	},
 }
 
 // defaultEndpointSlice sets the defaults of an EndpointSlice.
@@ -169,16 +176,10 @@ func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorL
 	return f.Errs
 }
 
-var endpointSliceHooks = registry.HooksOf[*discoveryv1.EndpointSlice]{
-	PrepareForCreate: func(ctx context.Context, s *discoveryv1.EndpointSlice) { dropTopology(ctx, s, nil) },
-	PrepareForUpdate: dropTopology,
-	// The generation counts changes of labels, because a label names the service.
-	SpecChanged: func(s, old *discoveryv1.EndpointSlice) bool {
-		return registry.DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
-	},
-	Validate:       validateEndpointSlice,
-	ValidateUpdate: validateEndpointSliceUpdate,
-	Warnings:       endpointSliceWarnings,
+// sliceChanged tells whether the generation of a slice increases. A change of labels counts, because a label names the
+// service.
+func sliceChanged(s, old *discoveryv1.EndpointSlice) bool {
+	return registry.DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
 }
 
 // dropTopology drops v1beta1's topology from writes through v1, unless the endpoints don't change. Node names of the

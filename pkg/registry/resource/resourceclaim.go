@@ -46,7 +46,15 @@ var resourceClaimKind = registry.Kind{
 	StatusKeepsMetadata: true,
 	ReturnDeleted:       true,
 	Printer:             &resourceClaimColumns,
-	Hooks:               resourceClaimHooks,
+	Hooks: registry.HooksOf[*resourcev1.ResourceClaim]{
+		PrepareForStatusUpdate: dropDeallocatedDevices,
+		Validate:               validateResourceClaim,
+		ValidateUpdate:         validateResourceClaimUpdate,
+		ValidateStatusUpdate:   validateResourceClaimStatusUpdate,
+		Authorize:              authorizeClaim,
+		AuthorizeStatus:        authorizeClaimStatus,
+		AuthorizeFirst:         true,
+	},
 	Gated: []registry.Gate{
 		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRADeviceTaints", ofRequests("Spec", "Tolerations")...),
 		registry.GateOf[resourcev1.ResourceClaim]("1.36", "DRAConsumableCapacity",
@@ -58,23 +66,22 @@ var resourceClaimKind = registry.Kind{
 	},
 }
 
-// defaultResourceClaimV1beta1 sets the defaults of a resource.k8s.io/v1beta1
-// ResourceClaim.
-func defaultResourceClaimV1beta1(c *resourcev1beta1.ResourceClaim) {
-	deviceClaimV1beta1(&c.Spec.Devices)
-	if a := c.Status.Allocation; a != nil {
-		for i := range a.Devices.Results {
-			tolerationsV1beta1(a.Devices.Results[i].Tolerations)
-		}
-	}
-}
-
 // defaultResourceClaim sets the defaults of a ResourceClaim.
 func defaultResourceClaim(c *resourcev1.ResourceClaim) {
 	deviceClaim(&c.Spec.Devices)
 	if a := c.Status.Allocation; a != nil {
 		for i := range a.Devices.Results {
 			tolerations(a.Devices.Results[i].Tolerations)
+		}
+	}
+}
+
+// defaultResourceClaimV1beta1 sets the defaults of a resource.k8s.io/v1beta1 ResourceClaim.
+func defaultResourceClaimV1beta1(c *resourcev1beta1.ResourceClaim) {
+	deviceClaimV1beta1(&c.Spec.Devices)
+	if a := c.Status.Allocation; a != nil {
+		for i := range a.Devices.Results {
+			tolerationsV1beta1(a.Devices.Results[i].Tolerations)
 		}
 	}
 }
@@ -344,26 +351,22 @@ func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.At
 	return refusal
 }
 
-var resourceClaimHooks = registry.HooksOf[*resourcev1.ResourceClaim]{
-	PrepareForStatusUpdate: dropDeallocatedDevices,
-	Validate:               validateResourceClaim,
-	ValidateUpdate:         validateResourceClaimUpdate,
-	ValidateStatusUpdate:   validateResourceClaimStatusUpdate,
-	Authorize: func(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
-		if old != nil {
-			// The spec can't change.
-			return nil
-		}
-		return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
-	},
-	AuthorizeStatus: func(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
-		var errs field.ErrorList
-		if allocatedAdminAccess(old) == nil {
-			errs = allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
-		}
-		return append(errs, mayChangeClaim(ctx, deps, c, old)...)
-	},
-	AuthorizeFirst: true,
+// authorizeClaim checks the administrative access that a new claim requests. The spec of a stored claim can't change.
+func authorizeClaim(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+	if old != nil {
+		return nil
+	}
+	return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
+}
+
+// authorizeClaimStatus checks the administrative access of a new allocation, and the author's permissions for the parts
+// of the status that change.
+func authorizeClaimStatus(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
+	var errs field.ErrorList
+	if allocatedAdminAccess(old) == nil {
+		errs = allowAdminAccess(ctx, deps, c.Namespace, allocatedAdminAccess(c))
+	}
+	return append(errs, mayChangeClaim(ctx, deps, c, old)...)
 }
 
 // allocatedAdminAccess returns the first path where the allocation gives administrative access, or nil.

@@ -94,7 +94,7 @@ func TestWhoChangesClaims(t *testing.T) {
 			ctx := genericapirequest.WithUser(t.Context(), test.user)
 			ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{Verb: "update"})
 			var refused []string
-			for _, err := range resourceClaimHooks.AuthorizeStatus(ctx, deps, test.c, test.old) {
+			for _, err := range authorizeClaimStatus(ctx, deps, test.c, test.old) {
 				refused = append(refused, err.Field)
 			}
 			if diff := cmp.Diff(test.refused, refused); diff != "" {

@@ -27,7 +27,12 @@ var resourceClaimTemplateKind = registry.Kind{
 	},
 	ReturnDeleted: true,
 	Printer:       &resourceClaimTemplateColumns,
-	Hooks:         resourceClaimTemplateHooks,
+	Hooks: registry.HooksOf[*resourcev1.ResourceClaimTemplate]{
+		Validate:       validateResourceClaimTemplate,
+		ValidateUpdate: validateResourceClaimTemplateUpdate,
+		Authorize:      authorizeClaimTemplate,
+		AuthorizeFirst: true,
+	},
 	Gated: []registry.Gate{
 		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRADeviceTaints", ofRequests("Spec.Spec", "Tolerations")...),
 		registry.GateOf[resourcev1.ResourceClaimTemplate]("1.36", "DRAConsumableCapacity",
@@ -35,15 +40,15 @@ var resourceClaimTemplateKind = registry.Kind{
 	},
 }
 
+// defaultResourceClaimTemplate sets the defaults of a ResourceClaimTemplate.
+func defaultResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) {
+	deviceClaim(&t.Spec.Spec.Devices)
+}
+
 // defaultResourceClaimTemplateV1beta1 sets the defaults of a
 // resource.k8s.io/v1beta1 ResourceClaimTemplate.
 func defaultResourceClaimTemplateV1beta1(t *resourcev1beta1.ResourceClaimTemplate) {
 	deviceClaimV1beta1(&t.Spec.Spec.Devices)
-}
-
-// defaultResourceClaimTemplate sets the defaults of a ResourceClaimTemplate.
-func defaultResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) {
-	deviceClaim(&t.Spec.Spec.Devices)
 }
 
 // validateResourceClaimTemplate checks a new template.
@@ -61,16 +66,13 @@ func validateResourceClaimTemplateUpdate(o, old *resourcev1.ResourceClaimTemplat
 	return f.Errs
 }
 
-var resourceClaimTemplateHooks = registry.HooksOf[*resourcev1.ResourceClaimTemplate]{
-	Validate:       validateResourceClaimTemplate,
-	ValidateUpdate: validateResourceClaimTemplateUpdate,
-	Authorize: func(ctx context.Context, deps registry.Dependencies, t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
-		if old != nil {
-			return nil
-		}
-		return allowAdminAccess(ctx, deps, t.Namespace, requestedAdminAccess(t.Spec.Spec.Devices.Requests))
-	},
-	AuthorizeFirst: true,
+// authorizeClaimTemplate checks the administrative access that a new template requests. The spec of a stored template
+// can't change.
+func authorizeClaimTemplate(ctx context.Context, deps registry.Dependencies, t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
+	if old != nil {
+		return nil
+	}
+	return allowAdminAccess(ctx, deps, t.Namespace, requestedAdminAccess(t.Spec.Spec.Devices.Requests))
 }
 
 var resourceClaimTemplateColumns = printers.Of(

@@ -24,7 +24,13 @@ var csiNodeKind = registry.Kind{
 	ReturnDeleted:     true,
 	ConditionalUpdate: true,
 	Printer:           &csiNodeColumns,
-	Hooks:             csiNodeHooks,
+	Hooks: registry.HooksOf[*storagev1.CSINode]{
+		// The status is new in 1.37, and its feature gate is off.
+		PrepareForCreate: func(_ context.Context, n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} },
+		PrepareForUpdate: func(_ context.Context, n, old *storagev1.CSINode) { n.Status = old.Status },
+		Validate:         validateCSINode,
+		ValidateUpdate:   validateCSINodeUpdate,
+	},
 }
 
 const maxCSINodeID = 192
@@ -67,14 +73,6 @@ func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 		}
 	}
 	return f.Errs
-}
-
-// csiNodeHooks ignore the status that clients send, because the status is new in 1.37 and its feature gate is off.
-var csiNodeHooks = registry.HooksOf[*storagev1.CSINode]{
-	PrepareForCreate: func(_ context.Context, n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} },
-	PrepareForUpdate: func(_ context.Context, n, old *storagev1.CSINode) { n.Status = old.Status },
-	Validate:         validateCSINode,
-	ValidateUpdate:   validateCSINodeUpdate,
 }
 
 var csiNodeColumns = printers.Of(

@@ -13,36 +13,31 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-var podHooks = registry.HooksOf[*corev1.Pod]{
-	PrepareForCreate: func(ctx context.Context, pod *corev1.Pod) {
-		pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
-		if len(pod.Spec.SchedulingGates) > 0 {
-			setPodCondition(&pod.Status, corev1.PodCondition{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
-				Message: "Scheduling is blocked due to non-empty scheduling gates",
-			})
-		}
-		selectByLabelKeys(pod)
-		for _, w := range podAppArmorWarnings(ctx, pod, nil) {
-			warning.AddWarning(ctx, "", w)
-		}
-		appArmorFields(pod)
-	},
-	PrepareForStatusUpdate: func(_ context.Context, pod, old *corev1.Pod) {
-		pod.DeletionTimestamp = nil
-		// Old kubelets send owners without apiVersion, which the garbage collector needs.
-		pod.OwnerReferences = old.OwnerReferences
-		if pod.Status.QOSClass == "" {
-			pod.Status.QOSClass = old.Status.QOSClass
-		}
-		keepObservedGenerations(&pod.Status, &old.Status)
-	},
-	Validate:             validatePod,
-	ValidateUpdate:       validatePodUpdate,
-	ValidateStatusUpdate: validatePodStatusUpdate,
-	Warnings:             podWarnings,
-	StatusWarnings:       podStatusWarnings,
-	GracefulDelete:       gracefulPodDelete,
+// preparePod sets the status of a new pod, and completes its spec.
+func preparePod(ctx context.Context, pod *corev1.Pod) {
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		setPodCondition(&pod.Status, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		})
+	}
+	selectByLabelKeys(pod)
+	for _, w := range podAppArmorWarnings(ctx, pod, nil) {
+		warning.AddWarning(ctx, "", w)
+	}
+	appArmorFields(pod)
+}
+
+// preparePodStatus keeps the parts of the old pod that a status can't change.
+func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
+	pod.DeletionTimestamp = nil
+	// Old kubelets send owners without apiVersion, which the garbage collector needs.
+	pod.OwnerReferences = old.OwnerReferences
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = old.Status.QOSClass
+	}
+	keepObservedGenerations(&pod.Status, &old.Status)
 }
 
 // gracefulPodDelete gives a pod the time that the deletion, or the pod itself, asks
