@@ -1,7 +1,6 @@
 package admissionregistration
 
 import (
-	"reflect"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -54,9 +53,7 @@ func ValidateMutatingAdmissionPolicy(o *admissionregistrationv1.MutatingAdmissio
 
 // validateMutatingAdmissionPolicyUpdate checks a policy that replaces another.
 func validateMutatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
-	stored := storedPolicy{sameConditions: reflect.DeepEqual(o.Spec.ParamKind, old.Spec.ParamKind) &&
-		reflect.DeepEqual(o.Spec.MatchConditions, old.Spec.MatchConditions)}
-	stored.conditions = conditionTexts(old.Spec.MatchConditions)
+	stored := storedMatching(o.Spec.ParamKind, old.Spec.ParamKind, o.Spec.MatchConditions, old.Spec.MatchConditions)
 	stored.expressions = sets.New[string]()
 	for _, m := range old.Spec.Mutations {
 		if m.ApplyConfiguration != nil {

@@ -1,6 +1,7 @@
 package admissionregistration
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,12 +52,16 @@ type storedPolicy struct {
 	conditions, expressions, messages, annotations sets.Set[string]
 }
 
-func conditionTexts(conditions []admissionv1.MatchCondition) sets.Set[string] {
-	texts := sets.New[string]()
-	for _, c := range conditions {
-		texts.Insert(c.Expression)
+// storedMatching returns the match conditions of an old policy, and whether they and the kind of parameters stay.
+func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
+	stored := storedPolicy{
+		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),
+		conditions:     sets.New[string](),
 	}
-	return texts
+	for _, c := range oldConditions {
+		stored.conditions.Insert(c.Expression)
+	}
+	return stored
 }
 
 // policyCompiler makes a compiler. If there are variables, the compiler remembers them.

@@ -2,7 +2,6 @@ package admissionregistration
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -61,9 +60,7 @@ func ValidateValidatingAdmissionPolicy(o *admissionregistrationv1.ValidatingAdmi
 
 // validateValidatingAdmissionPolicyUpdate checks a policy that replaces another.
 func validateValidatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
-	stored := storedPolicy{sameConditions: reflect.DeepEqual(o.Spec.ParamKind, old.Spec.ParamKind) &&
-		reflect.DeepEqual(o.Spec.MatchConditions, old.Spec.MatchConditions)}
-	stored.conditions = conditionTexts(old.Spec.MatchConditions)
+	stored := storedMatching(o.Spec.ParamKind, old.Spec.ParamKind, o.Spec.MatchConditions, old.Spec.MatchConditions)
 	stored.expressions, stored.messages, stored.annotations = sets.New[string](), sets.New[string](), sets.New[string]()
 	for _, v := range old.Spec.Validations {
 		stored.expressions.Insert(v.Expression)
