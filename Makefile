@@ -7,9 +7,10 @@ SHELL := /bin/bash -o pipefail
 # One set of build flags, for one build cache: build, test, vet and the linter share their packages.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
 
-# A test's pattern (RUN=TestName), the packages to test or measure, and flags for `make run` and `make bench`.
+# A test's pattern (RUN=TestName), the packages to test or measure, and flags for `make run` and `make bench`. "work" are
+# the packages of all modules in go.work.
 RUN ?=
-PKG ?= ./...
+PKG ?= work
 ARGS ?=
 
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -60,7 +61,7 @@ verify: verify-words verify-format verify-tidy verify-build verify-vet lint veri
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
-	$(GOLANGCI_LINT) run --allow-parallel-runners
+	$(GOLANGCI_LINT) run --allow-parallel-runners ./... ./pkg/miniapitest/...
 
 .PHONY: verify-words
 verify-words: ## Check that nothing unfinished and no machine's path is committed
@@ -73,15 +74,15 @@ verify-format: ## Check that the Go code is formatted
 
 .PHONY: verify-tidy
 verify-tidy: ## Check that go.mod and go.sum are tidy
-	go mod tidy -diff
+	hack/tidy.sh check
 
 .PHONY: verify-build
 verify-build: ## Check that every package builds
-	go build ./...
+	go build work
 
 .PHONY: verify-vet
 verify-vet: ## Run go vet
-	go vet ./...
+	go vet work
 
 .PHONY: verify-openapi
 verify-openapi: ## Check that the OpenAPI definitions are current
@@ -98,7 +99,7 @@ update-format: ## Format the Go code
 
 .PHONY: update-tidy
 update-tidy: ## Tidy go.mod and go.sum
-	go mod tidy
+	hack/tidy.sh
 
 .PHONY: update-openapi
 update-openapi: ## Regenerate the OpenAPI definitions

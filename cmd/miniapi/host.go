@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/inprocess/local"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/host"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/local"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
 )
 
 // serveOptions are the options of a server and of this command.

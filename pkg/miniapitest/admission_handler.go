@@ -73,7 +73,8 @@ func Patched(operations ...PatchOperation) *admissionv1.AdmissionResponse {
 			Message: fmt.Sprintf("encoding the patch: %v", err), Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
 		}}
 	}
-	return &admissionv1.AdmissionResponse{Allowed: true, Patch: patch, PatchType: new(admissionv1.PatchTypeJSONPatch)}
+	patchType := admissionv1.PatchTypeJSONPatch
+	return &admissionv1.AdmissionResponse{Allowed: true, Patch: patch, PatchType: &patchType}
 }
 
 // PatchOperation is one operation of a JSON patch (RFC 6902). In paths, "~1" stands for

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // webhooksOf returns how the server calls the webhooks of a configuration or definition.

@@ -1,10 +1,6 @@
 package miniapitest
 
-import (
-	"time"
-
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
-)
+import "time"
 
 // WithReachTimeout changes the time that Start waits for a webhook.
 func WithReachTimeout(timeout time.Duration) Option {
@@ -16,6 +12,3 @@ func WithReachTimeout(timeout time.Duration) Option {
 
 // WaitForHandlers changes the time that Stop leaves to webhook handlers.
 func (s *Server) WaitForHandlers(patience time.Duration) { s.webhooks.patience = patience }
-
-// UseEngine changes the engine of servers without another one.
-func UseEngine(e engine.Engine) { processes = e }

@@ -2,6 +2,7 @@ package miniapitest
 
 import (
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,12 @@ var removeOnce sync.Once
 // folderPath returns the path of a new folder. It is known before the folder is made, so that an engine can remove the
 // folder however this process ends.
 func folderPath() (string, error) {
-	path, err := filepath.Abs(filepath.Join(os.TempDir(), folderPrefix+rand.Text()))
+	unique := make([]byte, 16)
+	_, err := rand.Read(unique)
+	if err != nil {
+		return "", fmt.Errorf("folder of the kubeconfig: %w", err)
+	}
+	path, err := filepath.Abs(filepath.Join(os.TempDir(), folderPrefix+hex.EncodeToString(unique)))
 	if err != nil {
 		return "", fmt.Errorf("folder of the kubeconfig: %w", err)
 	}

@@ -1,6 +1,7 @@
 package miniapitest_test
 
 import (
+	"context"
 	"os/exec"
 	"strings"
 	"testing"
@@ -10,22 +11,20 @@ import (
 // seconds to link, and its versions would be the test's.
 func TestImports(t *testing.T) {
 	t.Parallel()
-	const ours = "github.com/miniapi-dev/miniapi/pkg/"
+	const ours = "github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	allowed := map[string]bool{
-		"sigs.k8s.io/yaml":                  true,
-		"k8s.io/klog/v2/textlogger":         true, // of a module that client-go has
-		ours + "miniapitest":                true,
-		ours + "miniapitest/engine":         true,
-		ours + "miniapitest/engine/process": true,
-		ours + "miniapitest/engine/program": true,
-		ours + "miniapitest/engine/wire":    true,
-		ours + "server/manifests":           true,
+		ours:                     true,
+		ours + "/engine":         true,
+		ours + "/engine/process": true,
+		ours + "/engine/program": true,
+		ours + "/engine/wire":    true,
+		ours + "/manifests":      true,
 	}
 	for _, name := range dependencies(t, "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/restmapper",
-		"k8s.io/client-go/discovery/cached/memory", "k8s.io/client-go/tools/clientcmd", "gopkg.in/evanphx/json-patch.v4") {
+		"k8s.io/client-go/discovery/cached/memory", "k8s.io/client-go/tools/clientcmd") {
 		allowed[name] = true
 	}
-	for _, name := range dependencies(t, ours+"miniapitest") {
+	for _, name := range dependencies(t, ours) {
 		standard := !strings.Contains(strings.Split(name, "/")[0], ".")
 		if !allowed[name] && !standard && !strings.HasPrefix(name, "vendor/") &&
 			!strings.HasPrefix(name, "k8s.io/api/") && !strings.HasPrefix(name, "k8s.io/apimachinery/") && !strings.HasPrefix(name, "k8s.io/client-go/") {
@@ -34,9 +33,27 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// The fixture's module requires no module of which the user doesn't ask for by client-go. Tests count, too.
+func TestRequirements(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(context.Background(), "go", "mod", "edit", "-print").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(out), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 2 && strings.HasPrefix(fields[1], "v") && fields[0] != "k8s.io/api" && fields[0] != "k8s.io/apimachinery" && fields[0] != "k8s.io/client-go" {
+			t.Errorf("go.mod requires %s: only what client-go brings may be there", fields[0])
+		}
+		if len(fields) > 0 && (fields[0] == "replace" || fields[0] == "exclude") {
+			t.Errorf("go.mod has %q: users would need the same", line)
+		}
+	}
+}
+
 func dependencies(t *testing.T, packages ...string) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, packages...)...).Output()
+	out, err := exec.CommandContext(context.Background(), "go", append([]string{"list", "-deps"}, packages...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // installed is an object that Start installs, and the webhooks that the server calls for it.
@@ -100,7 +100,7 @@ func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 func (s *Server) install(ctx context.Context, o *options) error {
 	info, reached := s.server.Info(), map[string]bool{}
 	for _, step := range o.steps(info) {
-		if err := (manifests.Applier{Config: s.config}).Apply(ctx, step.objects); err != nil {
+		if err := s.applier().Apply(ctx, step.objects); err != nil {
 			return explainUnknown(err)
 		}
 		for _, webhook := range step.webhooks {

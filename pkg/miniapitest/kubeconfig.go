@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -51,8 +50,7 @@ func (s *Server) writeKubeconfig(path string) error {
 
 func kubeconfig(current string, contexts map[string]*rest.Config) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
-	for _, name := range slices.Sorted(maps.Keys(contexts)) {
-		c := contexts[name]
+	for name, c := range contexts {
 		config.Clusters[adminContext] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
 		config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
 		config.Contexts[name] = &clientcmdapi.Context{Cluster: adminContext, AuthInfo: name, Namespace: "default"}

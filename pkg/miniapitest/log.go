@@ -1,16 +1,12 @@
 package miniapitest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
-
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
 )
 
 // logLines is the number of lines that are kept of a server's log. An error is at the end of the log.
@@ -28,19 +24,9 @@ type serverLog struct {
 	to io.Writer
 }
 
-// context returns a context whose logger adds to the log.
-func (l *serverLog) context(ctx context.Context) context.Context {
-	return klog.NewContext(ctx, l.logger())
-}
-
-func (l *serverLog) logger() klog.Logger {
-	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l)))
-}
-
-// Write takes one entry.
-func (l *serverLog) Write(entry []byte) (int, error) {
-	l.add(strings.TrimSuffix(string(entry), "\n"))
-	return len(entry), nil
+// note takes an entry of the fixture itself.
+func (l *serverLog) note(format string, args ...any) {
+	l.add("miniapitest: " + fmt.Sprintf(format, args...))
 }
 
 func (l *serverLog) add(line string) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"k8s.io/klog/v2"
 )
 
 // The error of a start has the end of its server's log, and no other server's.
@@ -18,9 +16,8 @@ func TestServerLog(t *testing.T) {
 		t.Errorf("want the error as it was, got %v", err)
 	}
 	for i := range logs {
-		logger := klog.FromContext(logs[i].context(t.Context()))
 		for line := range 2 * logLines {
-			logger.WithName("part").Info("happened", "server", i, "line", line)
+			logs[i].note("server=%d line=%d", i, line)
 		}
 	}
 	for i := range logs {
@@ -32,7 +29,7 @@ func TestServerLog(t *testing.T) {
 			text  string
 			there bool
 		}{
-			{fmt.Sprintf(`"happened" logger="part" server=%d line=%d`, i, 2*logLines-1), true},
+			{fmt.Sprintf("miniapitest: server=%d line=%d", i, 2*logLines-1), true},
 			{fmt.Sprintf(`server=%d line=%d`, i, logLines), true},
 			{fmt.Sprintf(`server=%d line=%d`+"\n", i, logLines-1), false},
 			{fmt.Sprintf("(%d lines before)\n", logLines), true},

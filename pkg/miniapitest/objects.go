@@ -8,14 +8,13 @@ import (
 	"reflect"
 	"slices"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // WithCRDs installs the CustomResourceDefinitions in files, globs or folders, before all other objects. Other objects
@@ -114,7 +113,14 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	if err != nil {
 		return fmt.Errorf("manifests: %w", err)
 	}
-	return explainUnknown((manifests.Applier{Config: s.config}).Apply(ctx, objects))
+	return explainUnknown(s.applier().Apply(ctx, objects))
+}
+
+// applier returns what applies objects to the server. Warnings of the server are in its log.
+func (s *Server) applier() manifests.Applier {
+	return manifests.Applier{Config: s.config, Warn: func(object manifests.Object, text string) {
+		s.log.note("warning: %s: %s %s: %s", object.Source, object.GetKind(), object.GetName(), text)
+	}}
 }
 
 // explainUnknown adds advice to an error about a kind that isn't served.
@@ -154,9 +160,7 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 				continue
 			}
 			found = true
-			if err := merge(definition.Unstructured, patch.Unstructured); err != nil {
-				return nil, fmt.Errorf("%s: %w", patch.Source, err)
-			}
+			merge(definition.Object, patch.Object)
 		}
 		if !found {
 			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch, name the definition's file too",
@@ -167,20 +171,23 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 }
 
 // merge applies a JSON merge patch (RFC 7386) to an object.
-func merge(object, patch *unstructured.Unstructured) error {
-	before, err := object.MarshalJSON()
-	if err != nil {
-		return err
+func merge(object, patch map[string]any) {
+	for field, value := range patch {
+		change, isMap := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(object, field)
+		case isMap:
+			below, _ := object[field].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+				object[field] = below
+			}
+			merge(below, change)
+		default:
+			object[field] = value
+		}
 	}
-	change, err := patch.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	after, err := jsonpatch.MergePatch(before, change)
-	if err != nil {
-		return err
-	}
-	return object.UnmarshalJSON(after)
 }
 
 // asManifests returns the object, or the items of a list.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -115,7 +114,7 @@ func (o *options) checkPlugins(names []string) error {
 // before. ServiceAccountNodeAudienceRestriction, which only kube-apiserver has, is accepted too and belongs to one server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
-		for _, name := range slices.Sorted(maps.Keys(gates)) {
+		for _, name := range sets.List(sets.KeySet(gates)) {
 			on := gates[name]
 			if earlier, given := o.description.FeatureGates[name]; given && earlier != on {
 				return fmt.Errorf("feature gate %s is given as %t and as %t: give one of them", name, earlier, on)

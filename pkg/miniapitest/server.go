@@ -23,6 +23,7 @@ type Server struct {
 
 	log      *serverLog
 	origin   *origin // nil if the fixture itself stops the server
+	lost     *lost   // nil like origin
 	stopOnce func() error
 
 	mu    sync.Mutex
@@ -35,8 +36,7 @@ type Server struct {
 // is no test, as in TestMain, call Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	// t.Context() ends before the cleanup, while clients may still be at work.
-	s, err := start(context.WithoutCancel(t.Context()), nil, opts)
+	s, err := start(context.Background(), nil, opts)
 	if err != nil {
 		t.Fatalf("miniapitest: %v", err)
 	}
@@ -121,7 +121,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 		return nil, errors.Join(err, webhooks.close())
 	}
 	s := &Server{server: started, webhooks: webhooks, config: adminConfig(started.Info()), origin: origin, log: log, users: map[string]*rest.Config{}}
-	if err := s.prepare(log.context(ctx), o); err != nil {
+	if err := s.prepare(ctx, o); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
 	return s, nil
@@ -131,7 +131,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 func (o *options) takeAudit(log *serverLog) func(event []byte) {
 	return func(event []byte) {
 		if err := o.auditSink(event); err != nil {
-			log.logger().Error(err, "an audit event is lost")
+			log.note("an audit event is lost: %v", err)
 		}
 	}
 }

@@ -23,14 +23,19 @@ func newOrigin() *origin {
 	return &origin{place: place}
 }
 
+// lost is reached from a Server alone. Nothing that it refers to refers to it, so it has a finalizer that runs, which an
+// object in a cycle, as a Server is, may not have.
+type lost struct{ origin *origin }
+
 // watch reports a server that nothing refers to any more, so that nothing can stop it. The server runs on: its clients
 // may still be in use.
 func (o *origin) watch(s *Server) {
-	runtime.AddCleanup(s, func(o *origin) {
-		if !o.stopped.Load() {
-			reportUnstopped("nothing refers any more to the server that New started at " + o.place + ", and the server was not stopped")
+	s.lost = &lost{o}
+	runtime.SetFinalizer(s.lost, func(l *lost) {
+		if !l.origin.stopped.Load() {
+			reportUnstopped("nothing refers any more to the server that New started at " + l.origin.place + ", and the server was not stopped")
 		}
-	}, o)
+	})
 }
 
 // last returns the report of the next process that finds files of the server.

@@ -8,7 +8,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // wantedKinds are the kinds of a group that an option installs from manifests, in any version.

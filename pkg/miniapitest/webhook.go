@@ -82,7 +82,8 @@ func (w *Webhook) CABundle() []byte { return w.server.authority.CA() }
 
 // ClientConfig returns the handler's address for a webhook configuration.
 func (w *Webhook) ClientConfig() admissionregistrationv1.WebhookClientConfig {
-	return admissionregistrationv1.WebhookClientConfig{URL: new(w.URL()), CABundle: w.CABundle()}
+	url := w.URL()
+	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: w.CABundle()}
 }
 
 // webhookServer serves the webhooks of one Server.
@@ -240,6 +241,6 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// A handler gets only requests that it is configured for.
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		call(handler, s.log.logger(), w, r)
+		call(handler, s.log, w, r)
 	}
 }

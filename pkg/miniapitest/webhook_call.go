@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-
-	"k8s.io/klog/v2"
 )
 
 // call runs a handler, and answers with an error if the handler doesn't return: otherwise the server, and so the test,
 // would only see a closed connection. The handler has its own goroutine because t.FailNow ends its goroutine.
-func call(handler http.Handler, log klog.Logger, w http.ResponseWriter, r *http.Request) {
+func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.Request) {
 	ended := make(chan error, 1)
 	go func() {
 		returned := false
@@ -25,14 +23,14 @@ func call(handler http.Handler, log klog.Logger, w http.ResponseWriter, r *http.
 }
 
 // answerEnd answers for a handler that hasn't returned. It returns a panic that package http must see.
-func answerEnd(log klog.Logger, w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
+func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
 	err, _ := panicked.(error)
 	switch {
 	case returned:
 	case errors.Is(err, http.ErrAbortHandler):
 		return err
 	case panicked != nil:
-		log.Error(nil, fmt.Sprintf("the webhook %s has panicked: %v", r.URL.Path, panicked), "stack", string(debug.Stack()))
+		log.note("the webhook %s has panicked: %v\n%s", r.URL.Path, panicked, debug.Stack())
 		http.Error(w, fmt.Sprintf("the handler has panicked: %v", panicked), http.StatusInternalServerError)
 	default:
 		http.Error(w, "the handler has ended its goroutine, as t.FailNow, t.Fatal and t.Skip do: only a test's own goroutine may; a handler can call t.Error and return",

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
-	"github.com/miniapi-dev/miniapi/pkg/server/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // WithWebhook serves a handler at a path from the start, as Server.Webhook does later. A path has one handler.

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/miniapi-dev/miniapi/pkg/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 

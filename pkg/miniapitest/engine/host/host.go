@@ -98,7 +98,9 @@ func (h *host) take(r wire.Request) {
 			h.servers[r.Server] = &hosted{id: r.Server, leftover: r.Start.Leftover, snapshots: map[int64]engine.Snapshot{}}
 		}
 		s := h.servers[r.Server]
-		h.running.Go(func() {
+		h.running.Add(1)
+		go func() {
+			defer h.running.Done()
 			reply := h.call(ctx, r, s)
 			reply.ID = r.ID
 			h.mu.Lock()
@@ -106,7 +108,7 @@ func (h *host) take(r wire.Request) {
 			h.mu.Unlock()
 			cancel()
 			_ = h.out.Write(reply) // an error means that the test process is gone
-		})
+		}()
 	}
 }
 
@@ -238,12 +240,14 @@ func (h *host) end() error {
 	var stopping sync.WaitGroup
 	errs := make(chan error, 2*len(h.servers))
 	for _, s := range h.servers { // no call changes them any more
-		stopping.Go(func() {
+		stopping.Add(1)
+		go func() {
+			defer stopping.Done()
 			if s.Server != nil {
 				errs <- s.Stop()
 			}
 			errs <- removeLeftover(s.leftover)
-		})
+		}()
 	}
 	stopping.Wait()
 	close(errs)

@@ -107,8 +107,10 @@ func (h *host) listen() {
 	h.mu.Unlock()
 	_ = h.out.SetReadDeadline(time.Time{})
 	_ = h.errors.SetReadDeadline(time.Time{})
-	h.listening.Go(h.readErrorsOn)
-	h.listening.Go(func() {
+	h.listening.Add(2)
+	go h.readErrorsOn()
+	go func() {
+		defer h.listening.Done()
 		for {
 			var reply wire.Reply
 			if err := h.reader.Read(&reply); err != nil {
@@ -117,7 +119,7 @@ func (h *host) listen() {
 			}
 			h.take(reply)
 		}
-	})
+	}()
 }
 
 // pause ends the reading, when no server is left that could say anything.
@@ -227,7 +229,10 @@ func (h *host) close() {
 
 // readErrorsOn reads standard error until pause, or the end of the process. What the program writes there goes to
 // standard error.
-func (h *host) readErrorsOn() { _, _ = io.Copy(io.MultiWriter(os.Stderr, &h.stderr), h.errors) }
+func (h *host) readErrorsOn() {
+	defer h.listening.Done()
+	_, _ = io.Copy(io.MultiWriter(os.Stderr, &h.stderr), h.errors)
+}
 
 // readErrors reads what there is until a time.
 func (h *host) readErrors(until time.Time) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/host"
@@ -33,7 +34,25 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	if left := goroutines(); code == 0 && left != "" {
+		fmt.Fprintln(os.Stderr, "goroutines are left:", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// goroutines returns the traces of the goroutines of the engine, after those that are about to end have ended.
+func goroutines() (left string) {
+	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		all := make([]byte, 1<<20)
+		traces := strings.Split(string(all[:runtime.Stack(all, true)]), "\n\n")
+		left = strings.Join(slices.DeleteFunc(traces, func(trace string) bool {
+			return !strings.Contains(trace, "/engine/process.")
+		}), "\n\n")
+		return left == "", nil
+	})
+	return left
 }
 
 // fakeEngine starts servers that do what the data folder of their description says.
@@ -136,7 +155,7 @@ func events(log *logged) engine.Events {
 func start(t *testing.T, e engine.Engine, d engine.Description) (engine.Server, *logged) {
 	t.Helper()
 	log := &logged{}
-	s, err := e.Start(t.Context(), d, events(log))
+	s, err := e.Start(context.Background(), d, events(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +173,7 @@ func TestServer(t *testing.T) {
 	var audited []byte
 	var warned string
 	place := engine.Place{Namespace: "a", Name: "b", Port: 3, Address: "c:4"}
-	s, err := e.Start(t.Context(), engine.Description{Audit: true, Services: []engine.Place{place}}, engine.Events{
+	s, err := e.Start(context.Background(), engine.Description{Audit: true, Services: []engine.Place{place}}, engine.Events{
 		Log: log.add, Warn: func(w string) { warned = w }, Configured: func(a engine.Authority) { authority = a },
 		Audit: func(event []byte) {
 			audited = event
@@ -177,18 +196,18 @@ func TestServer(t *testing.T) {
 		t.Errorf("got the user %s, groups %s, error %v, audit event %s", cert, groups, err, audited)
 	}
 	untrusted := (*engine.UntrustedError)(nil)
-	if err := s.Reach(t.Context(), engine.Webhook{Name: "w"}, time.Second); !errors.As(err, &untrusted) || err.Error() != `webhook "w" isn't trusted` {
+	if err := s.Reach(context.Background(), engine.Webhook{Name: "w"}, time.Second); !errors.As(err, &untrusted) || err.Error() != `webhook "w" isn't trusted` {
 		t.Errorf("want an error that says why, got %v", err)
 	}
-	snapshot, err := s.Snapshot(t.Context())
+	snapshot, err := s.Snapshot(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Restore(t.Context(), snapshot); err == nil || err.Error() != "restored 1 of 1" {
+	if err := s.Restore(context.Background(), snapshot); err == nil || err.Error() != "restored 1 of 1" {
 		t.Errorf("want the error of the restore, got %v", err)
 	}
 	other, _ := start(t, e, engine.Description{})
-	if err := other.Restore(t.Context(), snapshot); err == nil || !strings.Contains(err.Error(), "another server's") {
+	if err := other.Restore(context.Background(), snapshot); err == nil || !strings.Contains(err.Error(), "another server's") {
 		t.Errorf("want an error, got %v", err)
 	}
 	if _, _, err := s.User("logs", nil); err != nil {
@@ -242,10 +261,10 @@ func TestProcesses(t *testing.T) {
 func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	e, log := newEngine(), &logged{}
-	if _, err := e.Start(t.Context(), engine.Description{DataDir: "fails"}, events(log)); err == nil || err.Error() != "the disk is full" || len(log.lines) != 1 {
+	if _, err := e.Start(context.Background(), engine.Description{DataDir: "fails"}, events(log)); err == nil || err.Error() != "the disk is full" || len(log.lines) != 1 {
 		t.Errorf("want the error and the log, got %v, %q", err, log.lines)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := e.Start(ctx, engine.Description{DataDir: "waits"}, events(log)); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("want the start to end with its context, got %v", err)
@@ -289,7 +308,7 @@ func TestEndOfProcess(t *testing.T) {
 			test.end(s)
 			for _, s := range []engine.Server{s, other} {
 				<-s.Ended()
-				if _, err := s.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "the miniapi process "+s.Info().Host+" has ended") {
+				if _, err := s.Snapshot(context.Background()); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "the miniapi process "+s.Info().Host+" has ended") {
 					t.Errorf("want %q because %s, got %v", test.want, test.reason, err)
 				}
 				if err := s.Stop(); err == nil {
@@ -323,7 +342,7 @@ func TestOtherPrograms(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			e := &process.Engine{Program: func(context.Context) (string, error) { return test.program, nil }}
-			_, err := e.Start(t.Context(), engine.Description{}, events(&logged{}))
+			_, err := e.Start(context.Background(), engine.Description{}, events(&logged{}))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.program) {
 				t.Errorf("want %q because %s, got %v", test.want, test.reason, err)
 			}

@@ -46,11 +46,13 @@ func (s *server) take(event wire.Reply) {
 	case event.Log != nil:
 		s.log.add(*event.Log)
 	case event.Audit != nil:
-		s.audits.Go(func() {
+		s.audits.Add(1)
+		go func() {
+			defer s.audits.Done()
 			// A function that ends its goroutine has taken the event, too.
 			defer func() { _ = s.host.writer.Write(wire.Request{Server: s.id, Audited: event.Event}) }()
 			s.events.Audit(event.Audit)
-		})
+		}()
 	case event.CA != nil:
 		s.events.Configured(authority{s, event.CA})
 	case event.Ended:
@@ -133,7 +135,7 @@ func (s *server) Snapshot(ctx context.Context) (engine.Snapshot, error) {
 		return nil, err
 	}
 	made := &snapshot{s, reply.Snapshot}
-	runtime.AddCleanup(made, func(id int64) { s.forget(id) }, reply.Snapshot)
+	runtime.SetFinalizer(made, func(m *snapshot) { s.forget(m.id) })
 	return made, nil
 }
 

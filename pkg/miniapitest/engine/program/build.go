@@ -152,7 +152,7 @@ func digestOf(checkout string) (string, error) {
 		_, err = sum.Write(content)
 		return err
 	}
-	for _, file := range []string{"go.mod", "go.sum"} {
+	for _, file := range []string{"go.mod", "go.sum", "go.work"} {
 		if err := add(filepath.Join(checkout, file)); err != nil {
 			return "", err
 		}

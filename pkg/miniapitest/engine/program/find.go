@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// module is the module of the fixture, and command the package of the program.
+	// module is the module of the program, and command its package. The module of the fixture has the same versions.
 	module  = "github.com/miniapi-dev/miniapi"
 	command = module + "/cmd/miniapi"
+	fixture = module + "/pkg/miniapitest"
 
 	// Variable is the environment variable that names the program.
 	Variable = "MINIAPI"
@@ -87,7 +88,7 @@ func findSource(ctx context.Context) (source, error) {
 // that isn't compiled with -trimpath, it leads there.
 func sourceOf(file string) source {
 	file = filepath.ToSlash(file)
-	if _, rest, found := strings.Cut(file, module+"@"); found {
+	if _, rest, found := strings.Cut(file, fixture+"@"); found {
 		version, _, _ := strings.Cut(rest, "/")
 		return source{version: version}
 	}
@@ -97,14 +98,17 @@ func sourceOf(file string) source {
 	return source{}
 }
 
-// checkoutAbove returns the folder of miniapi's go.mod, at or above a folder, or "".
+// checkoutAbove returns the folder of miniapi's go.mod, at or above a folder of miniapi, or "".
 func checkoutAbove(folder string) string {
 	for {
 		if content, err := os.ReadFile(filepath.Join(folder, "go.mod")); err == nil {
-			if declares(content, module) {
+			switch declared(content) {
+			case module:
 				return folder
+			case fixture: // the checkout is above
+			default:
+				return ""
 			}
-			return ""
 		}
 		above := filepath.Dir(folder)
 		if above == folder {
@@ -114,23 +118,23 @@ func checkoutAbove(folder string) string {
 	}
 }
 
-// declares reports whether a go.mod is that of a module.
-func declares(content []byte, module string) bool {
+// declared returns the module of a go.mod, or "".
+func declared(content []byte) string {
 	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) >= 2 && fields[0] == "module" {
-			return strings.Trim(fields[1], `"`) == module
+			return strings.Trim(fields[1], `"`)
 		}
 	}
-	return false
+	return ""
 }
 
 // ask asks the go command, which knows about replace directives, workspaces and vendor folders.
 func ask(ctx context.Context, folder string) (source, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-json", module)
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-json", fixture)
 	list.Dir = folder
 	out, err := list.Output()
 	if err != nil {
-		return source{}, fmt.Errorf("go list -m %s, in %s: %w%s", module, folder, err, stderrOf(err))
+		return source{}, fmt.Errorf("go list -m %s, in %s: %w%s", fixture, folder, err, stderrOf(err))
 	}
 	listed := struct {
 		Version, Dir string
@@ -138,7 +142,7 @@ func ask(ctx context.Context, folder string) (source, error) {
 		Replace      *struct{ Version, Dir string }
 	}{}
 	if err := json.Unmarshal(out, &listed); err != nil {
-		return source{}, fmt.Errorf("go list -m %s: %w", module, err)
+		return source{}, fmt.Errorf("go list -m %s: %w", fixture, err)
 	}
 	if listed.Replace != nil {
 		listed.Version, listed.Dir = listed.Replace.Version, listed.Replace.Dir
@@ -147,9 +151,12 @@ func ask(ctx context.Context, folder string) (source, error) {
 	case listed.Version != "":
 		return source{version: listed.Version}, nil
 	case listed.Dir != "":
-		return source{checkout: listed.Dir}, nil
+		if checkout := checkoutAbove(listed.Dir); checkout != "" {
+			return source{checkout: checkout}, nil
+		}
+		return source{}, fmt.Errorf("%s is a copy of %s without the rest of miniapi", listed.Dir, fixture)
 	}
-	return source{}, fmt.Errorf("go list -m %s tells no version and no folder", module)
+	return source{}, fmt.Errorf("go list -m %s tells no version and no folder", fixture)
 }
 
 // stderrOf returns what a command has written to standard error, for the end of an error.

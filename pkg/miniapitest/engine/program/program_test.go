@@ -17,16 +17,16 @@ func TestSourceOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const file = "/pkg/miniapitest/engine/program/find.go"
+	const file = "/engine/program/find.go"
 	for _, test := range []struct {
 		name, reason, file string
 		want               source
 	}{
-		{"module cache", "the folder has the version", "/go/pkg/mod/" + module + "@v1.2.3" + file, source{version: "v1.2.3"}},
-		{"module cache, trimmed", "so has a trimmed path", module + "@v0.0.0-20260101000000-abcdefabcdef" + file, source{version: "v0.0.0-20260101000000-abcdefabcdef"}},
-		{"checkout", "a go.mod is above", root + file, source{checkout: root}},
-		{"checkout, trimmed", "nothing is known", module + file, source{}},
-		{"vendor folder", "it isn't whole", "/operator/vendor/" + module + file, source{}},
+		{"module cache", "the folder has the version", "/go/pkg/mod/" + fixture + "@v1.2.3" + file, source{version: "v1.2.3"}},
+		{"module cache, trimmed", "so has a trimmed path", fixture + "@v0.0.0-20260101000000-abcdefabcdef" + file, source{version: "v0.0.0-20260101000000-abcdefabcdef"}},
+		{"checkout", "a go.mod is above", root + "/pkg/miniapitest" + file, source{checkout: root}},
+		{"checkout, trimmed", "nothing is known", fixture + file, source{}},
+		{"vendor folder", "it isn't whole", "/operator/vendor/" + fixture + file, source{}},
 		{"moved", "it isn't there any more", "/none" + file, source{}},
 	} {
 		if got := sourceOf(test.file); got != test.want {
@@ -39,7 +39,7 @@ func TestSourceOf(t *testing.T) {
 func TestCheckoutAbove(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for folder, content := range map[string]string{"": "module " + module + "\n", "examples/own": "// an example\nmodule example.com/own\n"} {
+	for folder, content := range map[string]string{"": "module " + module + "\n", "pkg/miniapitest": "module " + fixture + "\n", "examples/own": "// an example\nmodule example.com/own\n"} {
 		if err := os.MkdirAll(filepath.Join(root, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestCheckoutAbove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for folder, want := range map[string]string{root: root, filepath.Join(root, "examples"): root, filepath.Join(root, "examples/own"): "", filepath.Dir(root): ""} {
+	for folder, want := range map[string]string{root: root, filepath.Join(root, "examples"): root, filepath.Join(root, "pkg/miniapitest"): root, filepath.Join(root, "examples/own"): "", filepath.Dir(root): ""} {
 		if got := checkoutAbove(folder); got != want {
 			t.Errorf("%s: want %q, got %q", folder, want, got)
 		}
@@ -67,7 +67,7 @@ func TestNamed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(Variable, test.value)
-			got, err := Find(t.Context())
+			got, err := Find(context.Background())
 			if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("want %q, error %q because %s, got %q, %v", test.want, test.err, test.reason, got, err)
 			}
@@ -115,12 +115,14 @@ func TestOfVersion(t *testing.T) {
 	cache := t.TempDir()
 	var asking sync.WaitGroup
 	for range 4 {
-		asking.Go(func() {
+		asking.Add(1)
+		go func() {
+			defer asking.Done()
 			got, err := ofVersion(context.Background(), cache, "v1.2.3")
 			if want := filepath.Join(cache, "v1.2.3", "miniapi"); got != want || err != nil {
 				t.Errorf("want %s, got %s, %v", want, got, err)
 			}
-		})
+		}()
 	}
 	asking.Wait()
 	if got := calls(); len(got) != 1 || !strings.HasPrefix(got[0], "install -ldflags=-s -w "+command+"@v1.2.3 in "+cache) || !strings.HasSuffix(got[0], "with GOFLAGS= GOWORK=off") {
@@ -133,7 +135,7 @@ func TestOfVersion(t *testing.T) {
 func TestFailedBuild(t *testing.T) {
 	fakeGo(t, `echo "dial tcp: no route" >&2; exit 1`)
 	cache := t.TempDir()
-	_, err := ofVersion(t.Context(), cache, "v1.2.3")
+	_, err := ofVersion(context.Background(), cache, "v1.2.3")
 	for _, want := range []string{"building miniapi v1.2.3", "dial tcp: no route", "the go command and the network", "set $MINIAPI"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
@@ -156,7 +158,7 @@ func TestOfCheckout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"go.mod", "go.sum", "cmd/miniapi/main.go", "pkg/a/a.go", "pkg/a/a_test.go", "pkg/a/testdata/x.yaml"} {
+	for _, file := range []string{"go.mod", "go.sum", "go.work", "cmd/miniapi/main.go", "pkg/a/a.go", "pkg/a/a_test.go", "pkg/a/testdata/x.yaml"} {
 		write(file, "")
 	}
 	earlier := ""
@@ -174,7 +176,7 @@ func TestOfCheckout(t *testing.T) {
 		{"versions", "other code is linked", "go.mod", "module a", 4},
 	} {
 		write(test.file, test.content)
-		got, err := ofCheckout(t.Context(), cache, checkout)
+		got, err := ofCheckout(context.Background(), cache, checkout)
 		if err != nil || !isFile(got) {
 			t.Fatalf("%s: want a program, got %q, %v", test.name, got, err)
 		}

@@ -1,0 +1,158 @@
+package manifests_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+)
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n"
+
+func named(name string) string { return strings.ReplaceAll(configMap, "NAME", name) }
+
+var tree = map[string]string{
+	"b.yaml":                   named("b") + "---\n" + named("b2"),
+	"a.yml":                    named("a"),
+	"notes.txt":                "not a manifest",
+	"below/c.json":             `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c"}}]}`,
+	"below/kustomization.yaml": "resources: [c.json]",
+	"odd/d.yaml":               "resources: [c.json]\n---\n" + named("d"),
+	"changes/e.json":           `[{"op":"remove","path":"/data"}]`,
+	"changes/f.yaml":           "text\n---\n7\n---\n# nothing\n---\n" + named("f"),
+	"items/g.yaml":             "apiVersion: example.com/v1\nkind: Shelf\nitems: [7, {}, {kind: Box}]\n---\n" + named("g"),
+	"patches/h.yaml":           named("h") + "---\n" + named("patch"),
+	"unread/i.yaml":            named("i") + "---\na: {\n",
+	"names/bool.yaml":          named("on"),
+	"names/number.yaml":        named("007"),
+	"names/none.yaml":          "apiVersion: v1\nkind: ConfigMap\n",
+	"names/list.yaml":          "apiVersion: v1\nkind: ConfigMap\nmetadata: [name]\n",
+	"names/generated.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n",
+	"reviews/nameless.yaml":    "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: ann}\n",
+	"reviews/named.yaml":       "apiVersion: authentication.k8s.io/v1\nkind: TokenReview\nmetadata: {name: a}\n",
+	"kustomize/j.yaml":         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
+}
+
+// Manifests are read alike from the machine and from an fs.FS.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	memory := fstest.MapFS{}
+	for name, content := range tree {
+		memory[name] = &fstest.MapFile{Data: []byte(content)}
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configMaps := func(gvk schema.GroupVersionKind) bool { return gvk.Kind == "ConfigMap" }
+	patch := func(u *unstructured.Unstructured) error {
+		if u.GetName() == "patch" {
+			return errors.New("data must be set")
+		}
+		return nil
+	}
+	tests := []struct {
+		name, reason string
+		paths        []string
+		wanted       func(schema.GroupVersionKind) bool
+		want         []string
+		err          string
+	}{
+		{name: "file", reason: "documents keep their order", paths: []string{"b.yaml"}, want: []string{"b", "b2"}},
+		{name: "folder", reason: "in the order of names, lists item by item, without a kustomization", paths: []string{"below"}, want: []string{"c"}},
+		{name: "folder with slashes", reason: "so the shell completes it", paths: []string{"./below/"}, want: []string{"c"}},
+		{name: "glob", reason: "a pattern is what no file is called", paths: []string{"*.y*ml"}, want: []string{"a", "b", "b2"}},
+		{name: "in order", reason: "the order of paths is the caller's", paths: []string{"below/c.json", "a.yml"}, want: []string{"c", "a"}},
+		{name: "wanted", reason: "what isn't an object is passed over by who wants certain ones", paths: []string{"odd", "below"}, wanted: configMaps, want: []string{"d"}},
+		{name: "wanted among no objects", reason: "and so is what isn't even a map", paths: []string{"changes"}, wanted: configMaps, want: []string{"f"}},
+		{name: "wanted among lists", reason: "what has items needn't be a list of objects", paths: []string{"items"}, wanted: configMaps, want: []string{"g"}},
+		{name: "wanted among patches", reason: "a folder has both", paths: []string{"patches"}, wanted: configMaps, want: []string{"h"}},
+		{name: "wanted among patches of a glob", reason: "and so does a glob", paths: []string{"patches/*.yaml"}, wanted: configMaps, want: []string{"h"}},
+		{name: "patch by name", reason: "nobody names a file to have it passed over", paths: []string{"patches/h.yaml"}, wanted: configMaps,
+			err: "h.yaml, document 2: ConfigMap patch: data must be set; if this is kustomize's patch of one, name the files of objects instead"},
+		{name: "patch among all", reason: "all is wanted, whole", paths: []string{"patches"}, err: "h.yaml, document 2: ConfigMap patch: data must be set"},
+		{name: "not read", reason: "what is wanted may be there", paths: []string{"unread"}, wanted: configMaps, err: "i.yaml, document 2: error converting YAML to JSON"},
+		{name: "name that is a boolean", reason: "YAML 1.1 has more of them than one thinks of", paths: []string{"names/bool.yaml"}, err: "bool.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads true"},
+		{name: "name that is a number", reason: "the digits looked like a name", paths: []string{"names/number.yaml"}, err: "number.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads 7"},
+		{name: "no name", reason: "nothing is applied without", paths: []string{"names/none.yaml"}, err: "none.yaml, document 1: ConfigMap: metadata.name must be set"},
+		{name: "no metadata", reason: "a list has no name", paths: []string{"names/list.yaml"}, err: "list.yaml, document 1: ConfigMap: metadata must be a map"},
+		{name: "generated name", reason: "kubectl create takes it", paths: []string{"names/generated.yaml"}, err: "generated.yaml, document 1: ConfigMap: metadata.name must be set: what is applied needs one"},
+		{name: "review", reason: "a name would be of no use", paths: []string{"reviews/nameless.yaml"}, err: "nameless.yaml, document 1: SubjectAccessReview: it is answered and not stored, so it can't be applied"},
+		{name: "review with a name", reason: "and is of none", paths: []string{"reviews/named.yaml"}, err: "named.yaml, document 1: TokenReview: it is answered and not stored"},
+		{name: "no object", reason: "it must not be passed over in silence", paths: []string{"odd"}, err: "d.yaml, document 1: apiVersion and kind must be set"},
+		{name: "no map", reason: "nor must this", paths: []string{"changes"}, err: "e.json, document 1: it must be an object, with apiVersion and kind; if this is a file of kustomize's, name the files of objects instead"},
+		{name: "no map in a list", reason: "nor this", paths: []string{"items"}, err: "g.yaml, document 1: it must be an object"},
+		{name: "kustomize's", reason: "no server has the kind", paths: []string{"kustomize"}, err: "j.yaml, document 1: kind Component is for kustomize, not for a server"},
+		{name: "no match", reason: "a pattern is expected to match", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
+		{name: "no path", reason: "it is that of a variable that isn't set", paths: []string{""}, err: "a path is empty: name a file, a glob or a folder"},
+		{name: "no file", reason: "so is a name", paths: []string{"none.yaml"}, err: "none.yaml"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var paths []string
+			for _, p := range test.paths {
+				if p != "" {
+					p = dir + "/" + p
+				}
+				paths = append(paths, p)
+			}
+			check := func(objects []manifests.Object, err error) {
+				t.Helper()
+				if test.err != "" {
+					if err == nil || !strings.Contains(err.Error(), test.err) {
+						t.Errorf("want %q because %s, got %v", test.err, test.reason, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, o := range objects {
+					got = append(got, o.GetName())
+				}
+				if !slices.Equal(test.want, got) {
+					t.Errorf("want %q because %s, got %q", test.want, test.reason, got)
+				}
+			}
+			check(manifests.Reader{Patch: patch, Wanted: test.wanted}.Load(paths...))
+			check(manifests.Reader{Patch: patch, Wanted: test.wanted, FS: memory}.Load(test.paths...))
+		})
+	}
+}
+
+// A path that no file system takes isn't only one where nothing is.
+func TestPathsOfFileSystems(t *testing.T) {
+	t.Parallel()
+	const rule = "begin at its root, without a slash"
+	for _, test := range []struct {
+		path, reason string
+		says         bool
+	}{
+		{"/config/crd", "an embed.FS says no more than that it isn't there", true},
+		{"../config/crd", "go:embed takes nothing from above, either", true},
+		{"/config/*.yaml", "so it is with a glob", true},
+		{"config/none", "the path is one, and nothing is there", false},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			t.Parallel()
+			_, err := manifests.Reader{FS: fstest.MapFS{}}.Load(test.path)
+			if err == nil || strings.Contains(err.Error(), rule) != test.says {
+				t.Errorf("rule said: want %v because %s, got %v", test.says, test.reason, err)
+			}
+		})
+	}
+}
