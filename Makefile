@@ -57,7 +57,7 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-words verify-format verify-tidy verify-build verify-vet lint verify-openapi ## Check everything but the tests
+verify: verify-words verify-format verify-tidy verify-build verify-vet lint verify-openapi verify-runtimehooks ## Check everything but the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
@@ -88,10 +88,14 @@ verify-vet: ## Run go vet
 verify-openapi: ## Check that the OpenAPI definitions are current
 	hack/verify-openapi.sh
 
+.PHONY: verify-runtimehooks
+verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is current
+	hack/verify-runtimehooks.sh
+
 ##@ Change
 
 .PHONY: update
-update: update-format update-tidy update-openapi ## Regenerate everything that is generated
+update: update-format update-tidy update-openapi update-runtimehooks ## Regenerate everything that is generated
 
 .PHONY: update-format
 update-format: ## Format the Go code
@@ -104,6 +108,10 @@ update-tidy: ## Tidy go.mod and go.sum
 .PHONY: update-openapi
 update-openapi: ## Regenerate the OpenAPI definitions
 	hack/update-openapi.sh
+
+.PHONY: update-runtimehooks
+update-runtimehooks: ## Regenerate what the types of pkg/runtimehooks need
+	hack/update-runtimehooks.sh
 
 # Built outside of go.mod, so that the linter's dependencies stay out of it.
 $(GOLANGCI_LINT):

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Fails if the committed code differs from what hack/update-runtimehooks.sh generates.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+before=$(mktemp -d)
+trap 'rm -rf "$before"' EXIT
+
+mapfile -t generated < <(find pkg/runtimehooks -name 'zz_generated*.go')
+tar -cf "$before/generated.tar" "${generated[@]}"
+hack/update-runtimehooks.sh
+for file in "${generated[@]}"; do
+	if ! tar -xOf "$before/generated.tar" "$file" | diff -u - "$file" | head -n 60; then
+		stale=yes
+	fi
+done
+tar -xf "$before/generated.tar"
+if [[ ${stale:-} ]]; then
+	echo "pkg/runtimehooks/api is not current: run 'make update'" >&2
+	exit 1
+fi

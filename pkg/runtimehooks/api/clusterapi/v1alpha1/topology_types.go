@@ -1,0 +1,224 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// topology has the hooks by which extensions take part in the topology of Clusters.
+func topology() []catalog.Definition {
+	tags := []string{"Topology Mutation Hook"}
+	return []catalog.Definition{
+		catalog.Define(GeneratePatches, catalog.Metadata{
+			Summary: "is called while the topology of a Cluster is computed, and answers with patches for templates",
+			Description: "The request has all templates of the ClusterClass, and the variables by which the patches may differ. " +
+				"The caller applies the patches in the order of the response. The answer must be deterministic.",
+			Tags: tags,
+		}),
+		catalog.Define(ValidateTopology, catalog.Metadata{
+			Summary:     "is called when all patches are applied to the templates of a Cluster, and judges the result",
+			Description: "The request has all templates, and the variables. A Failure refuses the topology.",
+			Tags:        tags,
+		}),
+		catalog.Define(DiscoverVariables, catalog.Metadata{
+			Summary:     "is called for a ClusterClass, and answers with the variables that the patches of the extension take",
+			Description: "The response has the schemas of all variables.",
+			Tags:        tags,
+		}),
+	}
+}
+
+// PatchType is the format of a patch.
+// +enum
+type PatchType string
+
+const (
+	// JSONPatchType is a JSON patch (RFC 6902).
+	JSONPatchType PatchType = "JSONPatch"
+	// JSONMergePatchType is a JSON merge patch (RFC 7386).
+	JSONMergePatchType PatchType = "JSONMergePatch"
+)
+
+// Variable is a variable with its value.
+type Variable struct {
+	// name is the name of the variable.
+	// +required
+	Name string `json:"name"`
+
+	// value is any JSON.
+	// +required
+	Value JSON `json:"value"`
+}
+
+// HolderReference names the object that uses a template.
+type HolderReference struct {
+	// apiVersion is the group and version of the object.
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// kind is the kind of the object.
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace is the namespace of the object.
+	// +required
+	Namespace string `json:"namespace"`
+
+	// name is the name of the object.
+	// +required
+	Name string `json:"name"`
+
+	// fieldPath is the path of the field that refers to the template.
+	// +required
+	FieldPath string `json:"fieldPath"`
+}
+
+// GeneratePatchesRequest is the request of GeneratePatches.
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type GeneratePatchesRequest struct {
+	metav1.TypeMeta       `json:",inline"`
+	hooksv1.CommonRequest `json:",inline"`
+
+	// variables count for all templates.
+	// +optional
+	Variables []Variable `json:"variables,omitempty"`
+
+	// items are the templates.
+	// +required
+	Items []GeneratePatchesRequestItem `json:"items"`
+}
+
+// GeneratePatchesRequestItem is a template to patch.
+type GeneratePatchesRequestItem struct {
+	// uid names the template, for the patches in the response.
+	// +required
+	UID types.UID `json:"uid"`
+
+	// holderReference names the object that uses the template.
+	// +required
+	HolderReference HolderReference `json:"holderReference"`
+
+	// object is the template.
+	// +required
+	Object runtime.RawExtension `json:"object"`
+
+	// variables count for this template alone.
+	// +optional
+	Variables []Variable `json:"variables,omitempty"`
+}
+
+// GeneratePatchesResponse is the response of GeneratePatches.
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type GeneratePatchesResponse struct {
+	metav1.TypeMeta        `json:",inline"`
+	hooksv1.CommonResponse `json:",inline"`
+
+	// items are the patches, in the order in which the caller applies them.
+	// +optional
+	Items []GeneratePatchesResponseItem `json:"items,omitempty"`
+}
+
+// GeneratePatchesResponseItem is a patch for a template.
+type GeneratePatchesResponseItem struct {
+	// uid names the template, as in the request.
+	// +required
+	UID types.UID `json:"uid"`
+
+	// patchType is the format of the patch.
+	// +required
+	PatchType PatchType `json:"patchType"`
+
+	// patch is the patch, in base64 on the wire.
+	// +required
+	Patch []byte `json:"patch"`
+}
+
+// GeneratePatches is called while the topology of a Cluster is computed.
+func GeneratePatches(*GeneratePatchesRequest, *GeneratePatchesResponse) {}
+
+// ValidateTopologyRequest is the request of ValidateTopology.
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type ValidateTopologyRequest struct {
+	metav1.TypeMeta       `json:",inline"`
+	hooksv1.CommonRequest `json:",inline"`
+
+	// variables count for all templates.
+	// +optional
+	Variables []Variable `json:"variables,omitempty"`
+
+	// items are the templates.
+	// +required
+	Items []ValidateTopologyRequestItem `json:"items"`
+}
+
+// ValidateTopologyRequestItem is a template to judge.
+type ValidateTopologyRequestItem struct {
+	// holderReference names the object that uses the template.
+	// +required
+	HolderReference HolderReference `json:"holderReference"`
+
+	// object is the template with all patches.
+	// +required
+	Object runtime.RawExtension `json:"object"`
+
+	// variables count for this template alone.
+	// +optional
+	Variables []Variable `json:"variables,omitempty"`
+}
+
+// ValidateTopologyResponse is the response of ValidateTopology.
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type ValidateTopologyResponse struct {
+	metav1.TypeMeta        `json:",inline"`
+	hooksv1.CommonResponse `json:",inline"`
+}
+
+// ValidateTopology is called when all patches are applied to the templates of a Cluster.
+func ValidateTopology(*ValidateTopologyRequest, *ValidateTopologyResponse) {}
+
+// DiscoverVariablesRequest is the request of DiscoverVariables.
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type DiscoverVariablesRequest struct {
+	metav1.TypeMeta       `json:",inline"`
+	hooksv1.CommonRequest `json:",inline"`
+}
+
+// DiscoverVariablesResponse is the response of DiscoverVariables.
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type DiscoverVariablesResponse struct {
+	metav1.TypeMeta        `json:",inline"`
+	hooksv1.CommonResponse `json:",inline"`
+
+	// variables are the variables that the patches of the extension take.
+	// +optional
+	Variables []ClusterClassVariable `json:"variables,omitempty"`
+}
+
+// ClusterClassVariable is a variable of a ClusterClass.
+type ClusterClassVariable struct {
+	// name is the name of the variable.
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// required says whether each Cluster must set the variable.
+	// +required
+	Required *bool `json:"required,omitempty"`
+
+	// schema is the schema of the variable's value.
+	// +required
+	Schema VariableSchema `json:"schema,omitempty,omitzero"`
+}
+
+// VariableSchema is the schema of a variable's value.
+type VariableSchema struct {
+	// openAPIV3Schema is a schema in the form of custom resource definitions.
+	// +required
+	OpenAPIV3Schema JSON `json:"openAPIV3Schema,omitempty,omitzero"`
+}
+
+// DiscoverVariables is called for a ClusterClass.
+func DiscoverVariables(*DiscoverVariablesRequest, *DiscoverVariablesResponse) {}

@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/kube-openapi/pkg/common"
+)
+
+// Catalog is a set of hooks. Fill it before its first use: Register and the other functions that add to it must not run
+// at the same time as others.
+type Catalog struct {
+	hooks map[GroupVersionHook]*Descriptor
+	// names finds a hook by its function, which is known by its qualified name.
+	names       map[string]GroupVersionHook
+	conversions map[conversionKey]func(in, out runtime.Object) error
+	schemas     []common.GetOpenAPIDefinitions
+}
+
+// New returns an empty catalog.
+func New() *Catalog {
+	return &Catalog{
+		hooks:       map[GroupVersionHook]*Descriptor{},
+		names:       map[string]GroupVersionHook{},
+		conversions: map[conversionKey]func(in, out runtime.Object) error{},
+	}
+}
+
+// Descriptor is a hook of a catalog.
+type Descriptor struct {
+	GroupVersionHook
+	Metadata
+	// Request and Response name the types. The kind is the name of the Go type.
+	Request, Response schema.GroupVersionKind
+
+	request, response reflect.Type // structs
+}
+
+// NewRequest returns an empty request.
+func (d *Descriptor) NewRequest() runtime.Object { return newObject(d.request) }
+
+// NewResponse returns an empty response.
+func (d *Descriptor) NewResponse() runtime.Object { return newObject(d.response) }
+
+// CheckRequest returns an error unless an object has the type of the hook's requests.
+func (d *Descriptor) CheckRequest(obj runtime.Object) error {
+	return checkType(d, "request", d.request, obj)
+}
+
+// CheckResponse returns an error unless an object has the type of the hook's responses.
+func (d *Descriptor) CheckResponse(obj runtime.Object) error {
+	return checkType(d, "response", d.response, obj)
+}
+
+func checkType(d *Descriptor, what string, want reflect.Type, obj runtime.Object) error {
+	if got := reflect.TypeOf(obj); got != reflect.PointerTo(want) {
+		return fmt.Errorf("a %s of hook %s has type *%s, not %v", what, d.GroupVersionHook, want, got)
+	}
+	if reflect.ValueOf(obj).IsNil() {
+		return fmt.Errorf("the %s of hook %s is nil", what, d.GroupVersionHook)
+	}
+	return nil
+}
+
+func newObject(t reflect.Type) runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
+
+// Register adds hooks under a group version. It adds all of them or none: the error names each that can't be added. The
+// same definition may be added again.
+func (c *Catalog) Register(gv schema.GroupVersion, definitions ...Definition) error {
+	if gv.Group == "" || gv.Version == "" {
+		return fmt.Errorf("hooks of group version %q: a group and a version are required", gv)
+	}
+	var errs []error
+	added := make([]*Descriptor, 0, len(definitions))
+	for _, definition := range definitions {
+		d, err := c.describe(gv, definition)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		added = append(added, d)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, d := range added {
+		c.hooks[d.GroupVersionHook] = d
+		c.names[definitions[i].function] = d.GroupVersionHook
+	}
+	return nil
+}
+
+func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Descriptor, error) {
+	gvh := GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: definition.name}
+	if definition.err != nil {
+		return nil, fmt.Errorf("hook %s: %w", gvh, definition.err)
+	}
+	d := &Descriptor{
+		GroupVersionHook: gvh,
+		Metadata:         definition.metadata,
+		Request:          gv.WithKind(definition.request.Name()),
+		Response:         gv.WithKind(definition.response.Name()),
+		request:          definition.request,
+		response:         definition.response,
+	}
+	if old := c.hooks[gvh]; old != nil && (old.request != d.request || old.response != d.response) {
+		return nil, fmt.Errorf("hook %s is there with request %s and response %s, and can't have %s and %s too",
+			gvh, old.request, old.response, d.request, d.response)
+	}
+	if old, ok := c.names[definition.function]; ok && old != gvh {
+		return nil, fmt.Errorf("hook %s: function %s is hook %s", gvh, definition.function, old)
+	}
+	return d, nil
+}
+
+// Hook returns a hook by its name, nil if the catalog lacks it.
+func (c *Catalog) Hook(gvh GroupVersionHook) *Descriptor { return c.hooks[gvh] }
+
+// Describe returns the hook of a function.
+func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
+	function, err := functionName(hook)
+	if err != nil {
+		return nil, err
+	}
+	gvh, ok := c.names[function]
+	if !ok {
+		return nil, fmt.Errorf("the catalog has no hook for function %s", function)
+	}
+	return c.hooks[gvh], nil
+}
+
+// Hooks returns all hooks by group, then name, then version, the newest first.
+func (c *Catalog) Hooks() []*Descriptor {
+	all := make([]*Descriptor, 0, len(c.hooks))
+	for _, d := range c.hooks {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *Descriptor) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Hook, b.Hook), newestFirst(a, b))
+	})
+	return all
+}
+
+// Versions returns the versions of a hook, the newest first.
+func (c *Catalog) Versions(hook GroupHook) []*Descriptor {
+	var versions []*Descriptor
+	for gvh, d := range c.hooks {
+		if gvh.GroupHook() == hook {
+			versions = append(versions, d)
+		}
+	}
+	slices.SortFunc(versions, newestFirst)
+	return versions
+}
+
+func newestFirst(a, b *Descriptor) int {
+	return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+}

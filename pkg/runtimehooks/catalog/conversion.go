@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// conversionKey names a conversion: types convert within a hook.
+type conversionKey struct {
+	hook     GroupHook
+	from, to reflect.Type // structs
+}
+
+// Conversion converts a request or a response between two versions of a hook. Convert makes one.
+type Conversion struct {
+	from, to reflect.Type // structs
+	convert  func(in, out runtime.Object) error
+}
+
+// Convert makes a conversion of a function that fills out from in. Out is empty at first.
+func Convert[In, Out any](convert func(in *In, out *Out) error) Conversion {
+	return Conversion{
+		from:    reflect.TypeFor[In](),
+		to:      reflect.TypeFor[Out](),
+		convert: func(in, out runtime.Object) error { return convert(any(in).(*In), any(out).(*Out)) },
+	}
+}
+
+// AddConversions adds conversions between versions of a hook, which must be registered. Requests go down, from the newest
+// version to each older one, and responses go up.
+func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) error {
+	requests, responses := map[reflect.Type]bool{}, map[reflect.Type]bool{}
+	for _, d := range c.Versions(hook) {
+		requests[d.request], responses[d.response] = true, true
+	}
+	var errs []error
+	for _, f := range conversions {
+		if !(requests[f.from] && requests[f.to]) && !(responses[f.from] && responses[f.to]) {
+			errs = append(errs, fmt.Errorf("conversion of %s to %s: hook %s has no two versions with these requests or responses", f.from, f.to, hook))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, f := range conversions {
+		c.conversions[conversionKey{hook, f.from, f.to}] = f.convert
+	}
+	return nil
+}
+
+// ConvertRequest returns a request of one version of a hook as another version's. The result may share memory with in.
+func (c *Catalog) ConvertRequest(in runtime.Object, from, to *Descriptor) (runtime.Object, error) {
+	if err := from.CheckRequest(in); err != nil {
+		return nil, err
+	}
+	out := to.NewRequest()
+	if err := c.convert(in, out, "request", from, to, from.request, to.request); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ConvertResponse fills out, a response of a version of a hook, from in, another version's.
+func (c *Catalog) ConvertResponse(in, out runtime.Object, from, to *Descriptor) error {
+	if err := errors.Join(from.CheckResponse(in), to.CheckResponse(out)); err != nil {
+		return err
+	}
+	return c.convert(in, out, "response", from, to, from.response, to.response)
+}
+
+func (c *Catalog) convert(in, out runtime.Object, what string, from, to *Descriptor, inType, outType reflect.Type) error {
+	if from.GroupHook() != to.GroupHook() {
+		return fmt.Errorf("a %s of hook %s doesn't convert to one of %s: types convert within one group and hook", what, from, to)
+	}
+	convert := c.conversions[conversionKey{from.GroupHook(), inType, outType}]
+	switch {
+	case convert != nil:
+		if err := convert(in, out); err != nil {
+			return fmt.Errorf("converting a %s of hook %s to version %s: %w", what, from, to.Version, err)
+		}
+	case inType == outType:
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(in).Elem())
+	default:
+		return fmt.Errorf("the catalog has no conversion of a %s of hook %s to version %s (%s to %s)", what, from, to.Version, inType, outType)
+	}
+	return nil
+}

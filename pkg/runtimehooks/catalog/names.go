@@ -1,0 +1,41 @@
+package catalog
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersionHook names one version of a hook.
+type GroupVersionHook struct {
+	Group, Version, Hook string
+}
+
+// GroupHook names a hook in all its versions.
+type GroupHook struct {
+	Group, Hook string
+}
+
+// GroupVersion returns the group version.
+func (h GroupVersionHook) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: h.Group, Version: h.Version}
+}
+
+// GroupHook returns the hook without its version.
+func (h GroupVersionHook) GroupHook() GroupHook { return GroupHook{Group: h.Group, Hook: h.Hook} }
+
+// String returns GROUP/VERSION/HOOK.
+func (h GroupVersionHook) String() string { return h.Group + "/" + h.Version + "/" + h.Hook }
+
+// Path returns the path at which an extension serves a handler of the hook, in lower case: /GROUP/VERSION/HOOK/HANDLER.
+// The path of a singleton, such as Discovery, has no handler: then handler is "".
+func (h GroupVersionHook) Path(handler string) string {
+	path := "/" + strings.ToLower(h.Group+"/"+h.Version+"/"+h.Hook)
+	if handler == "" {
+		return path
+	}
+	return path + "/" + strings.ToLower(handler)
+}
+
+// String returns GROUP/HOOK.
+func (h GroupHook) String() string { return h.Group + "/" + h.Hook }

@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/util"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// AddSchemas adds the schemas of types, which openapi-gen of k8s.io/kube-openapi generates. OpenAPI takes the schema of
+// each request and response from them.
+func (c *Catalog) AddSchemas(definitions common.GetOpenAPIDefinitions) {
+	c.schemas = append(c.schemas, definitions)
+}
+
+// OpenAPI describes all hooks as an extension serves them, in one OpenAPI 3.0 document: a POST for each hook, with the
+// name of the handler as the last part of the path unless the hook is a singleton.
+func (c *Catalog) OpenAPI(info spec.Info) (*spec3.OpenAPI, error) {
+	document := &spec3.OpenAPI{
+		Version:    "3.0.0",
+		Info:       &info,
+		Paths:      &spec3.Paths{Paths: map[string]*spec3.Path{}},
+		Components: &spec3.Components{Schemas: map[string]*spec.Schema{}},
+	}
+	schemas := newSchemas(c.schemas, document.Components.Schemas)
+	var errs []error
+	for _, d := range c.Hooks() {
+		operation, err := d.operation(schemas)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("hook %s: %w", d, err))
+			continue
+		}
+		document.Paths.Paths[d.pathTemplate()] = &spec3.Path{PathProps: spec3.PathProps{Post: operation}}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return document, nil
+}
+
+func (d *Descriptor) pathTemplate() string {
+	if d.Singleton {
+		return d.Path("")
+	}
+	return d.Path("{name}")
+}
+
+func (d *Descriptor) operation(schemas *schemas) (*spec3.Operation, error) {
+	request, err := schemas.content(d.request)
+	if err != nil {
+		return nil, err
+	}
+	response, err := schemas.content(d.response)
+	if err != nil {
+		return nil, err
+	}
+	operation := &spec3.Operation{OperationProps: spec3.OperationProps{
+		Tags:        d.Tags,
+		Summary:     d.Summary,
+		Description: d.Description,
+		OperationId: d.operationID(),
+		Deprecated:  d.Deprecated,
+		RequestBody: &spec3.RequestBody{RequestBodyProps: spec3.RequestBodyProps{Required: true, Content: request}},
+		Responses: &spec3.Responses{ResponsesProps: spec3.ResponsesProps{StatusCodeResponses: map[int]*spec3.Response{
+			200: {ResponseProps: spec3.ResponseProps{
+				Description: "The handler has answered. Its status says whether it has succeeded.",
+				Content:     response,
+			}},
+		}}},
+	}}
+	if !d.Singleton {
+		operation.Parameters = []*spec3.Parameter{{ParameterProps: spec3.ParameterProps{
+			Name:        "name",
+			In:          "path",
+			Description: "The name of the handler, which is unique in the extension.",
+			Required:    true,
+			Schema:      spec.StringProperty(),
+		}}}
+	}
+	return operation, nil
+}
+
+// operationID returns group, version and hook in one word, in the form of Kubernetes, such as
+// hooksRuntimeClusterV1alpha1Discovery.
+func (d *Descriptor) operationID() string {
+	parts := strings.Split(strings.TrimSuffix(d.Group, ".x-k8s.io"), ".")
+	parts = append(parts, d.Version, d.Hook)
+	for i, part := range parts[1:] {
+		parts[i+1] = strings.ToUpper(part[:1]) + part[1:]
+	}
+	return strings.Join(parts, "")
+}
+
+// schemas copies the schemas that a document refers to into its components.
+type schemas struct {
+	known      map[string]common.OpenAPIDefinition
+	components map[string]*spec.Schema
+}
+
+func newSchemas(getters []common.GetOpenAPIDefinitions, components map[string]*spec.Schema) *schemas {
+	s := &schemas{known: map[string]common.OpenAPIDefinition{}, components: components}
+	for _, definitions := range getters {
+		for name, definition := range definitions(reference) {
+			s.known[name] = definition
+		}
+	}
+	return s
+}
+
+// content returns the JSON of a type, by reference to its schema.
+func (s *schemas) content(t reflect.Type) (map[string]*spec3.MediaType, error) {
+	name := modelName(t)
+	if err := s.add(name); err != nil {
+		return nil, err
+	}
+	return map[string]*spec3.MediaType{"application/json": {MediaTypeProps: spec3.MediaTypeProps{
+		Schema: &spec.Schema{SchemaProps: spec.SchemaProps{Ref: reference(name)}},
+	}}}, nil
+}
+
+// add adds a schema and those that it refers to.
+func (s *schemas) add(name string) error {
+	if s.components[component(name)] != nil {
+		return nil
+	}
+	definition, ok := s.known[name]
+	if !ok {
+		return fmt.Errorf("no schemas that were added to the catalog have type %s", name)
+	}
+	schema := definition.Schema
+	delete(schema.Extensions, common.ExtensionV2Schema) // the type in OpenAPI 2
+	s.components[component(name)] = &schema
+	for _, dependency := range definition.Dependencies {
+		if err := s.add(dependency); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modelName returns the name by which openapi-gen knows a type: the one that the type gives itself, or else that of the Go
+// type. An embedded metav1.TypeMeta lends its method, which isn't the name of the type.
+func modelName(t reflect.Type) string {
+	named, ok := reflect.New(t).Interface().(util.OpenAPIModelNamer)
+	if !ok {
+		return t.PkgPath() + "." + t.Name()
+	}
+	for f := range t.Fields() {
+		if embedded, ok := reflect.New(f.Type).Interface().(util.OpenAPIModelNamer); f.Anonymous && ok && embedded.OpenAPIModelName() == named.OpenAPIModelName() {
+			return t.PkgPath() + "." + t.Name()
+		}
+	}
+	return named.OpenAPIModelName()
+}
+
+// component returns the name of a schema in a document, where a slash would be a further part of a path.
+func component(name string) string { return strings.ReplaceAll(name, "/", ".") }
+
+func reference(name string) spec.Ref {
+	return spec.MustCreateRef("#/components/schemas/" + component(name))
+}

@@ -1,0 +1,68 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Check returns an error for each hook that breaks a rule for versions of the proposal. It finds what a catalog shows:
+// requests of the newest version convert to each older version, and responses of these back (rule 2), and a version is
+// deprecated only if another version, which is at least as stable, isn't (rule 3).
+func (c *Catalog) Check() error {
+	var errs []error
+	seen := map[GroupHook]bool{}
+	for _, d := range c.Hooks() {
+		hook := d.GroupHook()
+		if seen[hook] {
+			continue
+		}
+		seen[hook] = true
+		versions := c.Versions(hook)
+		errs = append(errs, c.checkConversions(versions), checkDeprecations(versions))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Catalog) checkConversions(versions []*Descriptor) error {
+	var errs []error
+	newest := versions[0]
+	for _, older := range versions[1:] {
+		key := conversionKey{newest.GroupHook(), newest.request, older.request}
+		if newest.request != older.request && c.conversions[key] == nil {
+			errs = append(errs, fmt.Errorf("hook %s: its request doesn't convert down to %s", newest, older.Version))
+		}
+		key = conversionKey{newest.GroupHook(), older.response, newest.response}
+		if newest.response != older.response && c.conversions[key] == nil {
+			errs = append(errs, fmt.Errorf("hook %s: its response doesn't convert up to %s", older, newest.Version))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkDeprecations(versions []*Descriptor) error {
+	stable := 0 // the stability of the most stable version that isn't deprecated, 0 if there is none
+	for _, d := range versions {
+		if !d.Deprecated {
+			stable = max(stable, stability(d.Version))
+		}
+	}
+	var errs []error
+	for _, d := range versions {
+		if d.Deprecated && stability(d.Version) > stable {
+			errs = append(errs, fmt.Errorf("hook %s is deprecated, and no other version that is at least as stable replaces it", d))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stability orders tracks: alpha, beta, GA.
+func stability(version string) int {
+	switch {
+	case strings.Contains(version, "alpha"):
+		return 1
+	case strings.Contains(version, "beta"):
+		return 2
+	}
+	return 3
+}
