@@ -1,0 +1,45 @@
+package client
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// ResponseCache keeps successful responses, for hooks whose handlers are deterministic. A response is that of one
+// handler to one request. It is forgotten when the ExtensionConfig changes, or after a time. A response that blocks is
+// never kept.
+type ResponseCache struct {
+	responses *utilcache.LRUExpireCache
+	keep      time.Duration
+}
+
+// NewResponseCache returns a cache for a number of responses, each of which it keeps for a time.
+func NewResponseCache(size int, keep time.Duration) *ResponseCache {
+	return &ResponseCache{responses: utilcache.NewLRUExpireCache(size), keep: keep}
+}
+
+func (c *ResponseCache) get(key string) (hooksv1.ResponseObject, bool) {
+	cached, ok := c.responses.Get(key)
+	if !ok {
+		return nil, false
+	}
+	return cached.(hooksv1.ResponseObject).DeepCopyObject().(hooksv1.ResponseObject), true
+}
+
+func (c *ResponseCache) add(key string, response hooksv1.ResponseObject) {
+	if retry, is := response.(hooksv1.RetryResponseObject); is && retry.GetRetryAfterSeconds() != 0 {
+		return
+	}
+	c.responses.Add(key, response.DeepCopyObject(), c.keep)
+}
+
+// cacheKey names a response: it is that of a handler, as its ExtensionConfig was, to a request.
+func cacheKey(handler, configVersion string, caller *catalog.Descriptor, body []byte) string {
+	return fmt.Sprintf("%s/%s/%s/%x", handler, configVersion, caller, sha256.Sum256(body))
+}

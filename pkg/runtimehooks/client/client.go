@@ -1,0 +1,267 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+)
+
+// Options are what a client needs.
+type Options struct {
+	// Catalog has the hooks that can be called.
+	Catalog *catalog.Catalog
+	// Registry has the handlers. It isn't needed for Discover.
+	Registry *registry.Registry
+	// Connector reaches extensions.
+	Connector Connector
+	// NamespaceLabels returns the labels of a namespace. It is needed for ExtensionConfigs with a namespaceSelector.
+	NamespaceLabels func(ctx context.Context, namespace string) (map[string]string, error)
+	// Observe, if it is set, is told of each call that was made, also of those to Discovery. Many goroutines may call it.
+	Observe func(Outcome)
+}
+
+// Client calls hooks. Any number of goroutines may use it.
+type Client struct {
+	options Options
+}
+
+// New returns a client.
+func New(options Options) (*Client, error) {
+	if options.Catalog == nil || options.Connector == nil {
+		return nil, errors.New("a client of hooks needs a catalog and a connector")
+	}
+	return &Client{options}, nil
+}
+
+// CallOption changes a call.
+type CallOption func(*callOptions)
+
+type callOptions struct {
+	cache   *ResponseCache
+	observe []func(Outcome)
+}
+
+// WithCache answers from a cache if the same request to the same handler is in it, and adds the response if not.
+func WithCache(cache *ResponseCache) CallOption {
+	return func(o *callOptions) { o.cache = cache }
+}
+
+// WithObserver tells a function what each handler answered, in the order of the calls.
+func WithObserver(observe func(Outcome)) CallOption {
+	return func(o *callOptions) { o.observe = append(o.observe, observe) }
+}
+
+// GetAllExtensions returns the names of the handlers of a hook, in all its versions, for an object. They are in the order
+// in which CallAll calls them.
+func (c *Client) GetAllExtensions(ctx context.Context, hook catalog.Hook, forObject metav1.Object) ([]string, error) {
+	d, err := c.options.Catalog.Describe(hook)
+	if err != nil {
+		return nil, err
+	}
+	registrations, err := c.matching(ctx, d, forObject)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(registrations))
+	for i, r := range registrations {
+		names[i] = r.Name
+	}
+	return names, nil
+}
+
+func (c *Client) matching(ctx context.Context, d *catalog.Descriptor, forObject metav1.Object) ([]*registry.Registration, error) {
+	all, err := c.options.Registry.List(d.GroupHook())
+	if err != nil {
+		return nil, err
+	}
+	var matching []*registry.Registration
+	for _, r := range all {
+		matches, err := c.matches(ctx, r, forObject)
+		if err != nil {
+			return nil, fmt.Errorf("handler %q of hook %s: %w", r.Name, d, err)
+		}
+		if matches {
+			matching = append(matching, r)
+		}
+	}
+	return matching, nil
+}
+
+// matches tells whether a handler is called for objects in the object's namespace.
+func (c *Client) matches(ctx context.Context, r *registry.Registration, forObject metav1.Object) (bool, error) {
+	if r.Namespaces.Empty() {
+		return true, nil
+	}
+	namespace := forObject.GetNamespace()
+	if namespace == "" {
+		return false, fmt.Errorf("object %q has no namespace that spec.namespaceSelector of ExtensionConfig %q could select", forObject.GetName(), r.Config)
+	}
+	if c.options.NamespaceLabels == nil {
+		return false, fmt.Errorf("ExtensionConfig %q has a spec.namespaceSelector, and the client doesn't read namespaces", r.Config)
+	}
+	of, err := c.options.NamespaceLabels(ctx, namespace)
+	if err != nil {
+		return false, fmt.Errorf("reading the labels of namespace %q: %w", namespace, err)
+	}
+	return r.Namespaces.Matches(labels.Set(of)), nil
+}
+
+// CallAll calls all handlers of a hook for an object, one after the other. Response is then what came of it: the status
+// is Success, retryAfterSeconds is the lowest that isn't 0, and the messages are joined. Other fields of the handlers'
+// responses are for WithObserver.
+//
+// The first handler that fails ends the call. A caller that calls again, after an error or because a handler blocks, calls
+// all handlers again.
+func (c *Client) CallAll(ctx context.Context, hook catalog.Hook, forObject metav1.Object, request hooksv1.RequestObject, response hooksv1.ResponseObject, options ...CallOption) error {
+	d, err := c.describe(hook, request, response)
+	if err != nil {
+		return err
+	}
+	registrations, err := c.matching(ctx, d, forObject)
+	if err != nil {
+		return err
+	}
+	responses := make([]hooksv1.ResponseObject, len(registrations))
+	for i, r := range registrations {
+		responses[i] = d.NewResponse().(hooksv1.ResponseObject)
+		if err := c.call(ctx, d, r, request, responses[i], options); err != nil {
+			return fmt.Errorf("hook %s: %w", d, err)
+		}
+	}
+	aggregate(response, responses)
+	return nil
+}
+
+// aggregate makes one response of those of all handlers, which have all succeeded.
+func aggregate(into hooksv1.ResponseObject, responses []hooksv1.ResponseObject) {
+	into.SetStatus(hooksv1.ResponseStatusSuccess)
+	var messages []string
+	var lowest int32
+	for _, response := range responses {
+		if message := response.GetMessage(); message != "" {
+			messages = append(messages, message)
+		}
+		if retry, is := response.(hooksv1.RetryResponseObject); is {
+			if seconds := retry.GetRetryAfterSeconds(); seconds != 0 && (lowest == 0 || seconds < lowest) {
+				lowest = seconds
+			}
+		}
+	}
+	into.SetMessage(strings.Join(messages, ", "))
+	if retry, is := into.(hooksv1.RetryResponseObject); is {
+		retry.SetRetryAfterSeconds(lowest)
+	}
+}
+
+// CallExtension calls a handler by its name, HANDLER.CONFIG, for an object, and fills the response. The handler may
+// implement another version of the hook. It is an error if the handler isn't for objects in the object's namespace.
+func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject metav1.Object, name string, request hooksv1.RequestObject, response hooksv1.ResponseObject, options ...CallOption) error {
+	d, err := c.describe(hook, request, response)
+	if err != nil {
+		return err
+	}
+	r, err := c.options.Registry.Get(name)
+	if err != nil {
+		return err
+	}
+	if r.Hook.GroupHook() != d.GroupHook() {
+		return fmt.Errorf("handler %q implements hook %s, not %s", name, r.Hook, d)
+	}
+	matches, err := c.matches(ctx, r, forObject)
+	if err != nil {
+		return fmt.Errorf("handler %q: %w", name, err)
+	}
+	if !matches {
+		return fmt.Errorf("handler %q: spec.namespaceSelector of ExtensionConfig %q doesn't select namespace %q of object %q",
+			name, r.Config, forObject.GetNamespace(), forObject.GetName())
+	}
+	return c.call(ctx, d, r, request, response, options)
+}
+
+func (c *Client) describe(hook catalog.Hook, request hooksv1.RequestObject, response hooksv1.ResponseObject) (*catalog.Descriptor, error) {
+	if c.options.Registry == nil {
+		return nil, errors.New("the client has no registry, and finds no handlers")
+	}
+	d, err := c.options.Catalog.Describe(hook)
+	if err != nil {
+		return nil, err
+	}
+	return d, errors.Join(d.CheckRequest(request), d.CheckResponse(response))
+}
+
+// call calls a handler, applies its failure policy, and tells what happened.
+func (c *Client) call(ctx context.Context, d *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject, response hooksv1.ResponseObject, options []CallOption) error {
+	var o callOptions
+	for _, option := range options {
+		option(&o)
+	}
+	implemented := c.options.Catalog.Hook(r.Hook)
+	if implemented == nil {
+		return fmt.Errorf("handler %q implements hook %s, which the catalog lacks", r.Name, r.Hook)
+	}
+	local, err := c.localRequest(d, implemented, r, request)
+	if err != nil {
+		return fmt.Errorf("handler %q: %w", r.Name, err)
+	}
+	assign(response, d.NewResponse()) // what the caller left in it isn't the handler's
+	outcome := Outcome{Handler: r.Name, Hook: d.GroupVersionHook, Implemented: r.Hook}
+	answer := exchange{
+		client: c, caller: d, implemented: implemented, clientConfig: r.ClientConfig,
+		handler: r.Handler, timeout: r.Timeout, cache: o.cache, configVersion: r.ConfigVersion,
+	}
+	err = answer.make(ctx, local, response, &outcome)
+	var callError *CallError
+	if errors.As(err, &callError) && r.FailurePolicy == runtimev1.FailurePolicyIgnore {
+		klog.FromContext(ctx).Error(err, "the call of a handler failed, which its failurePolicy ignores", "handler", r.Name, "hook", d.String())
+		outcome.Ignored = err
+		empty(d, response)
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("handler %q: %w", r.Name, err)
+	}
+	outcome.Err, outcome.Response = err, response
+	for _, observe := range o.observe {
+		observe(outcome)
+	}
+	if c.options.Observe != nil && !outcome.Cached {
+		c.options.Observe(outcome)
+	}
+	return err
+}
+
+// empty makes a response a success with nothing else in it.
+func empty(d *catalog.Descriptor, response hooksv1.ResponseObject) {
+	fresh := d.NewResponse().(hooksv1.ResponseObject)
+	fresh.SetStatus(hooksv1.ResponseStatusSuccess)
+	assign(response, fresh)
+}
+
+// localRequest returns the request as the handler gets it: with all settings, in the version that the handler implements.
+func (c *Client) localRequest(d, implemented *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject) (hooksv1.RequestObject, error) {
+	local := request.DeepCopyObject().(hooksv1.RequestObject)
+	if len(r.Settings) > 0 {
+		settings := maps.Clone(r.Settings)
+		maps.Copy(settings, request.GetSettings())
+		local.SetSettings(settings)
+	}
+	if implemented != d {
+		converted, err := c.options.Catalog.ConvertRequest(local, d, implemented)
+		if err != nil {
+			return nil, err
+		}
+		local = converted.(hooksv1.RequestObject)
+	}
+	return local, nil
+}

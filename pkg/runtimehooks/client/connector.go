@@ -1,0 +1,189 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
+
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+)
+
+// Connector reaches extensions.
+type Connector interface {
+	// Connect returns how an extension is reached. It makes no connection.
+	Connect(runtimev1.ClientConfig) (Connection, error)
+}
+
+// Connection is how an extension is reached. HTTP doesn't follow redirects: an extension must not send its callers
+// elsewhere.
+type Connection struct {
+	// URL is the URL to which the paths of hooks are appended.
+	URL  *url.URL
+	HTTP *http.Client
+}
+
+// ServiceResolver finds a host and a port of a service.
+type ServiceResolver interface {
+	ResolveEndpoint(namespace, name string, port int32) (*url.URL, error)
+}
+
+// ConnectorOptions say how extensions are reached.
+type ConnectorOptions struct {
+	// Services finds the addresses of services. By default, the name of a service is looked up, as in a cluster.
+	Services ServiceResolver
+	// CertFile and KeyFile have a client certificate that extensions are shown. A change of the files takes effect with
+	// the next call.
+	CertFile, KeyFile string
+	// Dial makes connections. By default, the network does.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// connections is how many extensions keep their connections.
+const connections = 256
+
+// HTTPSConnector reaches extensions by HTTPS, with HTTP/2 if they speak it.
+type HTTPSConnector struct {
+	options     ConnectorOptions
+	certificate *clientCertificate // nil if there is none
+
+	mu      sync.Mutex
+	clients *lru.Cache // of *http.Client by clientKey
+}
+
+var _ Connector = &HTTPSConnector{}
+
+// clientKey is what connections depend on.
+type clientKey struct{ host, caBundle string }
+
+// NewHTTPSConnector returns a connector. Close it to close its connections.
+func NewHTTPSConnector(options ConnectorOptions) (*HTTPSConnector, error) {
+	if (options.CertFile == "") != (options.KeyFile == "") {
+		return nil, fmt.Errorf("a client certificate needs both files: the certificate %q and the key %q", options.CertFile, options.KeyFile)
+	}
+	c := &HTTPSConnector{options: options}
+	c.clients = lru.NewWithEvictionFunc(connections, func(_ lru.Key, client any) { client.(*http.Client).CloseIdleConnections() })
+	if options.CertFile != "" {
+		c.certificate = &clientCertificate{certFile: options.CertFile, keyFile: options.KeyFile}
+		if _, err := c.certificate.reload(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Close closes the connections that no call uses.
+func (c *HTTPSConnector) Close() { c.clients.Clear() }
+
+// Connect implements Connector.
+func (c *HTTPSConnector) Connect(config runtimev1.ClientConfig) (Connection, error) {
+	base, err := BaseURL(config)
+	if err != nil {
+		return Connection{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.certificate != nil {
+		changed, err := c.certificate.reload()
+		if err != nil {
+			return Connection{}, err
+		}
+		if changed { // a connection keeps the certificate with which it began
+			c.clients.Clear()
+		}
+	}
+	key := clientKey{base.Host, string(config.CABundle)}
+	if known, ok := c.clients.Get(key); ok {
+		return Connection{base, known.(*http.Client)}, nil
+	}
+	client, err := c.newClient(config, base)
+	if err != nil {
+		return Connection{}, err
+	}
+	c.clients.Add(key, client)
+	return Connection{base, client}, nil
+}
+
+func (c *HTTPSConnector) newClient(config runtimev1.ClientConfig, base *url.URL) (*http.Client, error) {
+	security := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: base.Hostname()}
+	if len(config.CABundle) > 0 {
+		security.RootCAs = x509.NewCertPool()
+		if !security.RootCAs.AppendCertsFromPEM(config.CABundle) {
+			return nil, errors.New("spec.clientConfig.caBundle has no certificate")
+		}
+	}
+	if c.certificate != nil {
+		security.GetClientCertificate = c.certificate.get
+	}
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		TLSClientConfig:        security,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    25,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+		DialContext:            c.dial(config.Service),
+	}
+	return NoRedirects(&http.Client{Transport: transport}), nil
+}
+
+// NoRedirects makes a client return redirects as responses.
+func NoRedirects(client *http.Client) *http.Client {
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
+}
+
+// dial returns how connections are made: to an address of the service, if there is one to resolve.
+func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := c.options.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	if !service.IsSet() || c.options.Services == nil {
+		return dial
+	}
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		endpoint, err := c.options.Services.ResolveEndpoint(service.Namespace, service.Name, ptr.Deref(service.Port, runtimev1.DefaultServicePort))
+		if err != nil {
+			return nil, err
+		}
+		return dial(ctx, network, endpoint.Host)
+	}
+}
+
+// BaseURL returns the URL to which the paths of hooks are appended. That of a service is https://NAME.NAMESPACE.svc:PORT.
+func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
+	switch service := config.Service; {
+	case config.URL != "" && service.IsSet():
+		return nil, errors.New("spec.clientConfig has a url and a service: one of them is required")
+	case service.IsSet():
+		port := int(cmp.Or(ptr.Deref(service.Port, 0), runtimev1.DefaultServicePort))
+		return &url.URL{
+			Scheme: "https",
+			Host:   net.JoinHostPort(service.Name+"."+service.Namespace+".svc", strconv.Itoa(port)),
+			Path:   service.Path,
+		}, nil
+	case config.URL == "":
+		return nil, errors.New("spec.clientConfig has neither a url nor a service: one of them is required")
+	}
+	base, err := url.Parse(config.URL)
+	if err != nil {
+		return nil, fmt.Errorf("spec.clientConfig.url: %w", err)
+	}
+	if base.Scheme != "https" || base.Host == "" {
+		return nil, fmt.Errorf("spec.clientConfig.url %q is not of the form https://HOST[:PORT][/PREFIX]", config.URL)
+	}
+	return base, nil
+}

@@ -1,0 +1,114 @@
+package client_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+)
+
+func TestDiscover(t *testing.T) {
+	t.Parallel()
+	const hook = `"requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"BeforeClusterCreate"}`
+	reference := runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: "BeforeClusterCreate"}
+	for _, test := range []struct {
+		name, reason, answer string
+		want                 []runtimev1.ExtensionHandler
+		err                  string
+	}{{
+		name:   "none",
+		reason: "an extension may have no handlers yet",
+		answer: `{"status":"Success"}`,
+		want:   []runtimev1.ExtensionHandler{},
+	}, {
+		name:   "defaults",
+		reason: "an extension says what differs from the defaults",
+		answer: `{"status":"Success","handlers":[{"name":"b",` + hook + `},{"name":"a",` + hook + `,"timeoutSeconds":30,"failurePolicy":"Ignore"}]}`,
+		want: []runtimev1.ExtensionHandler{
+			{Name: "a.quota", RequestHook: reference, TimeoutSeconds: 30, FailurePolicy: "Ignore"},
+			{Name: "b.quota", RequestHook: reference, TimeoutSeconds: 10, FailurePolicy: "Fail"},
+		},
+	}, {
+		name:   "failure",
+		reason: "the extension may refuse to say",
+		answer: `{"status":"Failure","message":"starting"}`,
+		err:    "answered Failure: starting",
+	}, {
+		name:   "unknown status",
+		reason: "there are two statuses",
+		answer: `{"status":"Maybe"}`,
+		err:    `"Maybe", which is neither Success nor Failure`,
+	}, {
+		name:   "name",
+		reason: "a name is a part of a path and of HANDLER.CONFIG",
+		answer: `{"status":"Success","handlers":[{"name":"a.b",` + hook + `}]}`,
+		err:    "no DNS label",
+	}, {
+		name:   "name twice",
+		reason: "a name is unique",
+		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `},{"name":"a",` + hook + `}]}`,
+		err:    `"a" is there twice`,
+	}, {
+		name:   "unknown hook",
+		reason: "a hook that the caller doesn't know is never called",
+		answer: `{"status":"Success","handlers":[{"name":"a","requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1","hook":"BeforeClusterCreate"}}]}`,
+		err:    "the catalog has no hook hooks.runtime.cluster.x-k8s.io/v1/BeforeClusterCreate",
+	}, {
+		name:   "no group version",
+		reason: "an apiVersion has one slash",
+		answer: `{"status":"Success","handlers":[{"name":"a","requestHook":{"apiVersion":"a/b/c","hook":"BeforeClusterCreate"}}]}`,
+		err:    `requestHook.apiVersion "a/b/c"`,
+	}, {
+		name:   "discovery itself",
+		reason: "the path of a singleton has no name",
+		answer: `{"status":"Success","handlers":[{"name":"a","requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"Discovery"}}]}`,
+		err:    "has no handlers with names",
+	}, {
+		name:   "timeout too short",
+		reason: "a call takes a second at least",
+		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"timeoutSeconds":0}]}`,
+		err:    "timeoutSeconds is 0, not between 1 and 30",
+	}, {
+		name:   "timeout too long",
+		reason: "a call doesn't hold up its caller",
+		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"timeoutSeconds":31}]}`,
+		err:    "timeoutSeconds is 31, not between 1 and 30",
+	}, {
+		name:   "failure policy",
+		reason: "there are two policies",
+		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"failurePolicy":"Retry"}]}`,
+		err:    `failurePolicy is "Retry"`,
+	}, {
+		name:   "all faults at once",
+		reason: "the author of an extension mends all of them at once",
+		answer: `{"status":"Success","handlers":[{"name":"A",` + hook + `},{"name":"b",` + hook + `,"timeoutSeconds":99}]}`,
+		err:    "timeoutSeconds is 99",
+	}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			paths := make(chan string, 1)
+			config := w.serve("quota", http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+				paths <- req.Method + " " + req.URL.Path
+				answer(http.StatusOK, test.answer).ServeHTTP(rw, req)
+			}))
+			config.Spec.ClientConfig.URL += "/prefix"
+			got, err := w.client.Discover(t.Context(), config)
+			if path := <-paths; path != "POST /prefix/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery" {
+				t.Errorf("the request is %s", path)
+			}
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), `"quota"`) {
+					t.Errorf("error %v lacks %q (%s)", err, test.err, test.reason)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got, %s): %s", err, test.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// MaxBodyBytes bounds the bodies of requests and responses: 20 MiB, as in Cluster API.
+const MaxBodyBytes = 20 << 20
+
+// maxShownBytes bounds what an error shows of a body.
+const maxShownBytes = 512
+
+// Outcome is what a call of a handler came to.
+type Outcome struct {
+	// Handler is HANDLER.CONFIG. It is "" for Discovery.
+	Handler string
+	// Hook is the version that the caller works with, and Implemented the one that the handler implements.
+	Hook, Implemented catalog.GroupVersionHook
+	// Host is the host of the request, with its port if there is one.
+	Host string
+	// Code is the HTTP status, 0 if there was no response.
+	Code int
+	// Duration is the time from the request to the end of its response.
+	Duration time.Duration
+	// Warnings are the texts of the response's Warning headers.
+	Warnings []string
+	// Response is the response in the caller's version. It isn't to be changed.
+	Response hooksv1.ResponseObject
+	// Err is the error of the call, and Ignored the one that the handler's failure policy ignored.
+	Err, Ignored error
+	// Cached means that nothing was sent: the response is of an earlier call.
+	Cached bool
+}
+
+// CallError is an error of the call itself: the handler gave no answer, or none that the protocol knows.
+type CallError struct{ Err error }
+
+// Error implements error.
+func (e *CallError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *CallError) Unwrap() error { return e.Err }
+
+func callErrorf(format string, args ...any) error {
+	return &CallError{fmt.Errorf(format, args...)}
+}
+
+// FailureError is the error for an answer whose status isn't Success.
+type FailureError struct {
+	Status  hooksv1.ResponseStatus
+	Message string
+}
+
+// Error implements error.
+func (e *FailureError) Error() string {
+	if e.Status == hooksv1.ResponseStatusFailure {
+		return fmt.Sprintf("answered Failure: %s", e.Message)
+	}
+	return fmt.Sprintf("answered the status %q, which is neither Success nor Failure: %s", e.Status, e.Message)
+}
+
+// exchange is a request to a handler and its response.
+type exchange struct {
+	client              *Client
+	caller, implemented *catalog.Descriptor
+	clientConfig        runtimev1.ClientConfig
+	handler             string // the name in the extension, "" for a singleton
+	timeout             time.Duration
+	cache               *ResponseCache
+	configVersion       string
+}
+
+// make sends a request of the implemented version, and fills a response of the caller's.
+func (x *exchange) make(ctx context.Context, request runtime.Object, response hooksv1.ResponseObject, outcome *Outcome) error {
+	request.GetObjectKind().SetGroupVersionKind(x.implemented.Request)
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encoding the request: %w", err)
+	}
+	if len(body) > MaxBodyBytes {
+		return fmt.Errorf("the request has %d bytes, and %d are allowed", len(body), MaxBodyBytes)
+	}
+	if x.cache == nil {
+		return x.send(ctx, body, response, outcome)
+	}
+	key := cacheKey(outcome.Handler, x.configVersion, x.caller, body)
+	if cached, ok := x.cache.get(key); ok {
+		assign(response, cached)
+		outcome.Cached = true
+		return nil
+	}
+	if err := x.send(ctx, body, response, outcome); err != nil {
+		return err
+	}
+	x.cache.add(key, response)
+	return nil
+}
+
+func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.ResponseObject, outcome *Outcome) error {
+	connection, err := x.client.options.Connector.Connect(x.clientConfig)
+	if err != nil {
+		return err
+	}
+	target := *connection.URL
+	target.Path = path.Join("/", target.Path, x.implemented.Path(x.handler))
+	target.RawQuery = url.Values{"timeout": {x.timeout.String()}}.Encode()
+	outcome.Host = target.Host
+
+	limited, cancel := context.WithTimeoutCause(ctx, x.timeout, fmt.Errorf("no answer within %s", x.timeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, http.MethodPost, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("request to %s: %w", &target, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+
+	start := time.Now()
+	answer, err := x.receive(connection.HTTP, req, outcome)
+	outcome.Duration = time.Since(start)
+	if err != nil {
+		if ctx.Err() != nil { // the caller has given up: no policy makes a success of that
+			return fmt.Errorf("calling %s: %w", target.Redacted(), context.Cause(ctx))
+		}
+		if limited.Err() != nil {
+			err = context.Cause(limited)
+		}
+		return callErrorf("calling %s: %w", target.Redacted(), err)
+	}
+	return x.accept(answer, response)
+}
+
+// receive returns the body of a response that is one of the protocol.
+func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outcome) ([]byte, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) { // the caller names the URL
+			err = wrapped.Err
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	outcome.Code = resp.StatusCode
+	if warnings, errs := utilnet.ParseWarningHeaders(resp.Header.Values("Warning")); len(errs) == 0 {
+		for _, w := range warnings {
+			outcome.Warnings = append(outcome.Warnings, w.Text)
+		}
+	}
+	if resp.StatusCode != http.StatusOK {
+		shown, _ := io.ReadAll(io.LimitReader(resp.Body, maxShownBytes))
+		return nil, fmt.Errorf("answered with HTTP status %d, not 200: %q", resp.StatusCode, shown)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxBodyBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the response: %w", err)
+	case len(data) > MaxBodyBytes:
+		return nil, fmt.Errorf("the response has more than %d bytes", MaxBodyBytes)
+	}
+	return data, nil
+}
+
+// accept fills the caller's response from the handler's.
+func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
+	local := x.implemented.NewResponse().(hooksv1.ResponseObject)
+	if err := json.Unmarshal(data, local); err != nil {
+		return callErrorf("the response is no %s: %w: %q", x.implemented.Response.Kind, err, data[:min(len(data), maxShownBytes)])
+	}
+	if got := local.GetObjectKind().GroupVersionKind(); !got.Empty() && got != x.implemented.Response {
+		return callErrorf("the response is a %s, not a %s", got, x.implemented.Response)
+	}
+	if retry, is := local.(hooksv1.RetryResponseObject); is && retry.GetRetryAfterSeconds() < 0 {
+		return callErrorf("retryAfterSeconds is %d, which is negative", retry.GetRetryAfterSeconds())
+	}
+	if err := x.client.options.Catalog.ConvertResponse(local, response, x.implemented, x.caller); err != nil {
+		return err
+	}
+	if status := response.GetStatus(); status != hooksv1.ResponseStatusSuccess {
+		return &FailureError{Status: status, Message: response.GetMessage()}
+	}
+	return nil
+}
+
+// assign copies what a pointer points at.
+func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }

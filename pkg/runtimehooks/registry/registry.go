@@ -1,0 +1,186 @@
+// Package registry keeps the handlers of all extensions that have been discovered, for callers to find them.
+//
+// A registry is cold at first, and answers nothing until WarmUp has given it all ExtensionConfigs at once: a caller that
+// asked earlier would miss handlers. After that, Add and Remove follow single ExtensionConfigs. Don't use it for calls:
+// package client makes these.
+package registry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// ErrNotReady is the error of a registry that WarmUp hasn't filled yet.
+var ErrNotReady = errors.New("extensions have not been discovered yet")
+
+// Registration is a handler that can be called. It is never changed.
+type Registration struct {
+	// Name is HANDLER.CONFIG. Config is the name of the ExtensionConfig, and Handler the name in the extension.
+	Name, Handler, Config string
+	// ConfigVersion is the resource version of the ExtensionConfig.
+	ConfigVersion string
+	// Hook is the hook version that the handler implements.
+	Hook catalog.GroupVersionHook
+	// Namespaces selects the namespaces for whose objects the handler is called.
+	Namespaces labels.Selector
+	// ClientConfig says where the extension is.
+	ClientConfig runtimev1.ClientConfig
+	// Timeout bounds a call.
+	Timeout time.Duration
+	// FailurePolicy says what a failed call means.
+	FailurePolicy runtimev1.FailurePolicy
+	// Settings are sent with each request.
+	Settings map[string]string
+}
+
+// Registry has the handlers by ExtensionConfig. Any number of goroutines may use it.
+type Registry struct {
+	mu      sync.RWMutex
+	configs map[string][]*Registration
+	ready   chan struct{}
+}
+
+// New returns a cold registry.
+func New() *Registry {
+	return &Registry{configs: map[string][]*Registration{}, ready: make(chan struct{})}
+}
+
+// Ready is closed once the registry is warm.
+func (r *Registry) Ready() <-chan struct{} { return r.ready }
+
+func (r *Registry) isReady() bool {
+	select {
+	case <-r.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// WarmUp fills a cold registry with the handlers of all ExtensionConfigs. If one of them is invalid, the registry stays
+// cold and empty, and the error names each that is.
+func (r *Registry) WarmUp(configs []runtimev1.ExtensionConfig) error {
+	all := map[string][]*Registration{}
+	var errs []error
+	for i := range configs {
+		registrations, err := registrationsOf(&configs[i])
+		if err != nil {
+			errs = append(errs, err)
+		}
+		all[configs[i].Name] = registrations
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isReady() {
+		return errors.New("the registry is warm already")
+	}
+	r.configs = all
+	close(r.ready)
+	return nil
+}
+
+// Add replaces the handlers of an ExtensionConfig by those in its status. If one of them is invalid, nothing changes.
+func (r *Registry) Add(config *runtimev1.ExtensionConfig) error {
+	registrations, err := registrationsOf(config)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.isReady() {
+		return fmt.Errorf("adding ExtensionConfig %q: %w", config.Name, ErrNotReady)
+	}
+	r.configs[config.Name] = registrations
+	return nil
+}
+
+// Remove removes the handlers of an ExtensionConfig, if there are any.
+func (r *Registry) Remove(config string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.configs, config)
+}
+
+// List returns the handlers of a hook in all its versions, by the name of the ExtensionConfig, then that of the handler.
+func (r *Registry) List(hook catalog.GroupHook) ([]*Registration, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if !r.isReady() {
+		return nil, fmt.Errorf("handlers of hook %s: %w", hook, ErrNotReady)
+	}
+	var found []*Registration
+	for _, registrations := range r.configs {
+		for _, registration := range registrations {
+			if registration.Hook.GroupHook() == hook {
+				found = append(found, registration)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *Registration) int {
+		return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.Handler, b.Handler))
+	})
+	return found, nil
+}
+
+// Get returns a handler by its name, HANDLER.CONFIG.
+func (r *Registry) Get(name string) (*Registration, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if !r.isReady() {
+		return nil, fmt.Errorf("handler %q: %w", name, ErrNotReady)
+	}
+	_, config, _ := strings.Cut(name, ".")
+	for _, registration := range r.configs[config] {
+		if registration.Name == name {
+			return registration, nil
+		}
+	}
+	return nil, fmt.Errorf("no extension has a handler %q: a name is HANDLER.EXTENSIONCONFIG", name)
+}
+
+func registrationsOf(config *runtimev1.ExtensionConfig) ([]*Registration, error) {
+	selector := labels.Everything()
+	if s := config.Spec.NamespaceSelector; s != nil {
+		var err error
+		if selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
+			return nil, fmt.Errorf("ExtensionConfig %q: spec.namespaceSelector: %w", config.Name, err)
+		}
+	}
+	var errs []error
+	registrations := make([]*Registration, 0, len(config.Status.Handlers))
+	for i, handler := range config.Status.Handlers {
+		name, ofConfig := strings.CutSuffix(handler.Name, "."+config.Name)
+		gv, err := schema.ParseGroupVersion(handler.RequestHook.APIVersion)
+		if err != nil || !ofConfig {
+			errs = append(errs, fmt.Errorf("ExtensionConfig %q: status.handlers[%d]: %w", config.Name, i,
+				cmp.Or(err, fmt.Errorf("name %q doesn't end with .%s", handler.Name, config.Name))))
+			continue
+		}
+		registrations = append(registrations, &Registration{
+			Name: handler.Name, Handler: name, Config: config.Name, ConfigVersion: config.ResourceVersion,
+			Hook:          catalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: handler.RequestHook.Hook},
+			Namespaces:    selector,
+			ClientConfig:  config.Spec.ClientConfig,
+			Timeout:       time.Duration(cmp.Or(handler.TimeoutSeconds, hooksv1.DefaultTimeoutSeconds)) * time.Second,
+			FailurePolicy: cmp.Or(handler.FailurePolicy, runtimev1.FailurePolicyFail),
+			Settings:      config.Spec.Settings,
+		})
+	}
+	return registrations, errors.Join(errs...)
+}
