@@ -1,0 +1,15 @@
+// Package extension builds the HTTP server of an extension from typed functions.
+//
+//	c := catalog.New()
+//	if err := clusterapi.AddToCatalog(c); err != nil { … }
+//	e, err := extension.New(extension.Options{Catalog: c},
+//		extension.Of(clusterapi.BeforeClusterCreate, "quota", checkQuota, extension.Timeout(5*time.Second)))
+//	…
+//	err = extension.Serve(ctx, listener, e, extension.TLS{CertFile: "tls.crt", KeyFile: "tls.key"})
+//
+// The compiler checks that a function takes the hook's request and response. The extension answers Discovery with all
+// its handlers, reads and writes JSON, and answers for a function that panics. It is an http.Handler, which a test can
+// serve by net/http/httptest.
+//
+// The package imports the catalog and the types alone, so that an extension links neither an API server nor a client.
+package extension

@@ -1,0 +1,207 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/klog/v2"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// MaxRequestBytes bounds the body of a request: 20 MiB, as in Cluster API.
+const MaxRequestBytes = 20 << 20
+
+// warningCode is the code of a Warning header that stays true (RFC 7234, section 5.5).
+const warningCode = 299
+
+// Options are what an extension needs.
+type Options struct {
+	// Catalog has the hooks of all handlers.
+	Catalog *catalog.Catalog
+	// Observe, if it is set, is told of each request for a handler when it is answered. Many goroutines may call it.
+	Observe func(Served)
+}
+
+// Served is a request that was answered.
+type Served struct {
+	// Path is the handler's path.
+	Path string
+	// Hook is the hook, and Handler the name of the handler.
+	Hook    catalog.GroupVersionHook
+	Handler string
+	// Code is the HTTP status.
+	Code int
+	// Status is that of the response, "" if there is none.
+	Status hooksv1.ResponseStatus
+	// Duration is the time that the answer took.
+	Duration time.Duration
+}
+
+// Extension answers Discovery and the hooks of its handlers. It is an http.Handler.
+type Extension struct {
+	options  Options
+	handlers map[string]*served // by path
+}
+
+// served is a handler at its path.
+type served struct {
+	Handler
+	descriptor *catalog.Descriptor
+	path       string
+	// direct answers without a function: that is Discovery.
+	direct hooksv1.ResponseObject
+}
+
+// New returns an extension with some handlers. The error names each handler that is wrong, and each path that two have.
+func New(options Options, handlers ...Handler) (*Extension, error) {
+	if options.Catalog == nil {
+		return nil, errors.New("an extension needs a catalog")
+	}
+	discovery, err := options.Catalog.Describe(hooksv1.Discovery)
+	if err != nil {
+		return nil, err
+	}
+	answer := &hooksv1.DiscoveryResponse{Handlers: []hooksv1.ExtensionHandler{}}
+	answer.Status = hooksv1.ResponseStatusSuccess
+	e := &Extension{options: options, handlers: map[string]*served{}}
+	e.handlers[discovery.Path("")] = &served{descriptor: discovery, path: discovery.Path(""), direct: answer}
+	names := map[string]catalog.GroupVersionHook{}
+	var errs []error
+	for _, h := range handlers {
+		d, err := options.Catalog.Describe(h.hook)
+		if err == nil {
+			err = h.check(d)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("handler %q: %w", h.name, err))
+			continue
+		}
+		path := d.Path(h.name)
+		if e.handlers[path] != nil {
+			errs = append(errs, fmt.Errorf("handler %q: path %s is taken", h.name, path))
+			continue
+		}
+		if other, taken := names[h.name]; taken {
+			errs = append(errs, fmt.Errorf("handler %q for hook %s: hook %s has a handler of this name, and discovery takes one", h.name, d, other))
+			continue
+		}
+		e.handlers[path] = &served{Handler: h, descriptor: d, path: path}
+		if !d.Singleton {
+			names[h.name] = d.GroupVersionHook
+			answer.Handlers = append(answer.Handlers, h.discovered(d))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	h := e.handlers[req.URL.Path]
+	if h == nil {
+		http.Error(w, fmt.Sprintf("the extension has no handler at %s", req.URL.Path), http.StatusNotFound)
+		return
+	}
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, fmt.Sprintf("hooks are called by POST, not by %s", req.Method), http.StatusMethodNotAllowed)
+		return
+	}
+	start := time.Now()
+	code, response := h.answer(w, req)
+	if h.descriptor.Deprecated {
+		if header, err := utilnet.NewWarningHeader(warningCode, "-", fmt.Sprintf("hook %s is deprecated", h.descriptor)); err == nil {
+			w.Header().Add("Warning", header)
+		}
+	}
+	code = write(w, code, response)
+	if e.options.Observe != nil {
+		done := Served{Path: h.path, Hook: h.descriptor.GroupVersionHook, Handler: h.name, Code: code, Duration: time.Since(start)}
+		if response != nil {
+			done.Status = response.GetStatus()
+		}
+		e.options.Observe(done)
+	}
+}
+
+// write answers with a response, or without one if the code isn't 200.
+func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int {
+	if code != http.StatusOK {
+		http.Error(w, http.StatusText(code), code)
+		return code
+	}
+	body, err := json.Marshal(response)
+	if err != nil {
+		klog.ErrorS(err, "encoding the response of a hook", "type", fmt.Sprintf("%T", response))
+		http.Error(w, "the response can't be encoded", http.StatusInternalServerError)
+		return http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // the caller may be gone
+	return code
+}
+
+// answer returns the HTTP status and, if that is 200, the response. A request that can't be read is answered by a
+// Failure, as in Cluster API: the caller is at fault, which no failure policy covers. A function that panics, or leaves
+// the response without a status, is answered by the HTTP status 500, which the failure policy covers.
+func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, response hooksv1.ResponseObject) {
+	request := h.descriptor.NewRequest()
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxRequestBytes))
+	if err != nil {
+		return h.failure("the request can't be read: %v", err)
+	}
+	if err := json.Unmarshal(body, request); err != nil {
+		return h.failure("the request is no %s: %v", h.descriptor.Request.Kind, err)
+	}
+	if got := request.GetObjectKind().GroupVersionKind(); !got.Empty() && got != h.descriptor.Request {
+		return h.failure("the request is a %s, not a %s", got, h.descriptor.Request)
+	}
+	if h.direct != nil {
+		return http.StatusOK, h.direct
+	}
+	ctx, cancel := limited(req)
+	defer cancel()
+	defer func() {
+		if fault := recover(); fault != nil {
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", fault), "the handler of a hook panics",
+				"hook", h.descriptor.String(), "handler", h.name, "stack", string(debug.Stack()))
+			code, response = http.StatusInternalServerError, nil
+		}
+	}()
+	response = h.descriptor.NewResponse().(hooksv1.ResponseObject)
+	h.handle(ctx, request, response)
+	switch response.GetStatus() {
+	case hooksv1.ResponseStatusSuccess, hooksv1.ResponseStatusFailure:
+		return http.StatusOK, response
+	}
+	klog.FromContext(ctx).Error(fmt.Errorf("status %q is neither Success nor Failure", response.GetStatus()),
+		"the handler of a hook sets no status", "hook", h.descriptor.String(), "handler", h.name)
+	return http.StatusInternalServerError, nil
+}
+
+func (h *served) failure(format string, args ...any) (int, hooksv1.ResponseObject) {
+	response := h.descriptor.NewResponse().(hooksv1.ResponseObject)
+	response.SetStatus(hooksv1.ResponseStatusFailure)
+	response.SetMessage(fmt.Sprintf(format, args...))
+	return http.StatusOK, response
+}
+
+// limited returns a context that ends with the request, or after the time that the caller says it waits.
+func limited(req *http.Request) (context.Context, context.CancelFunc) {
+	timeout, err := time.ParseDuration(req.URL.Query().Get("timeout"))
+	if err != nil || timeout <= 0 {
+		return context.WithCancel(req.Context())
+	}
+	return context.WithTimeout(req.Context(), timeout)
+}

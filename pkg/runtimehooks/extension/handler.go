@@ -1,0 +1,92 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// Handler is a function for a hook, with a name. Of makes one.
+type Handler struct {
+	hook          catalog.Hook
+	name          string
+	handle        func(ctx context.Context, request, response any)
+	timeout       time.Duration // 0 is the default
+	failurePolicy hooksv1.FailurePolicy
+}
+
+// HandlerOption changes what Discovery says of a handler.
+type HandlerOption func(*Handler)
+
+// Timeout is how long callers wait for the handler's answer: whole seconds, from 1 to 30. The default is 10.
+func Timeout(timeout time.Duration) HandlerOption {
+	return func(h *Handler) { h.timeout = timeout }
+}
+
+// FailurePolicy says what a failed call means to callers. The default is Fail.
+func FailurePolicy(policy hooksv1.FailurePolicy) HandlerOption {
+	return func(h *Handler) { h.failurePolicy = policy }
+}
+
+// Of makes a handler for a hook. The name is a DNS label, or "" if the hook is a singleton. The context of handle ends
+// when the caller has given up. Handle must set the response's status.
+func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
+	hook func(Request, Response), name string, handle func(context.Context, Request, Response), options ...HandlerOption,
+) Handler {
+	h := Handler{hook: hook, name: name}
+	if handle != nil {
+		h.handle = func(ctx context.Context, request, response any) {
+			handle(ctx, request.(Request), response.(Response))
+		}
+	}
+	for _, option := range options {
+		option(&h)
+	}
+	return h
+}
+
+// check returns what is wrong with a handler.
+func (h Handler) check(d *catalog.Descriptor) error {
+	var errs []error
+	switch {
+	case d.Singleton && h.name != "":
+		errs = append(errs, fmt.Errorf("the hook is a singleton, and its handler has no name"))
+	case !d.Singleton:
+		for _, message := range validation.IsDNS1123Label(h.name) {
+			errs = append(errs, fmt.Errorf("the name is no DNS label: %s", message))
+		}
+	}
+	if h.handle == nil {
+		errs = append(errs, errors.New("the function is nil"))
+	}
+	seconds := time.Duration(hooksv1.MinTimeoutSeconds) * time.Second
+	longest := time.Duration(hooksv1.MaxTimeoutSeconds) * time.Second
+	if h.timeout != 0 && (h.timeout < seconds || h.timeout > longest || h.timeout%time.Second != 0) {
+		errs = append(errs, fmt.Errorf("timeout %s is not a number of whole seconds between %s and %s", h.timeout, seconds, longest))
+	}
+	switch h.failurePolicy {
+	case "", hooksv1.FailurePolicyFail, hooksv1.FailurePolicyIgnore:
+	default:
+		errs = append(errs, fmt.Errorf("failure policy %q is neither Fail nor Ignore", h.failurePolicy))
+	}
+	return errors.Join(errs...)
+}
+
+// discovered returns what Discovery says of a handler.
+func (h Handler) discovered(d *catalog.Descriptor) hooksv1.ExtensionHandler {
+	handler := hooksv1.ExtensionHandler{Name: h.name, RequestHook: hooksv1.ReferenceTo(d.GroupVersionHook)}
+	if h.timeout != 0 {
+		seconds := int32(h.timeout / time.Second)
+		handler.TimeoutSeconds = &seconds
+	}
+	if h.failurePolicy != "" {
+		handler.FailurePolicy = &h.failurePolicy
+	}
+	return handler
+}

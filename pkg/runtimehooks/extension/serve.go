@@ -1,0 +1,75 @@
+package extension
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// shutdownGrace is how long requests may go on when a server stops.
+const shutdownGrace = 30 * time.Second
+
+// TLS has the files by which a server proves who it is, and knows its callers. Each new connection reads them, so that
+// new files take effect without a restart.
+type TLS struct {
+	// CertFile and KeyFile have the serving certificate and its key, in PEM.
+	CertFile, KeyFile string
+	// ClientCAFile has the authorities of callers' certificates. Without it, anyone may call.
+	ClientCAFile string
+}
+
+// Serve serves a handler on a listener by HTTPS until ctx ends. Then it waits for the requests that are in flight.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, files TLS) error {
+	if _, err := files.config(nil); err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: files.config, NextProtos: nextProtos},
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+		defer cancel()
+		stopped <- server.Shutdown(grace)
+	})
+	err := server.ServeTLS(listener, "", "")
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serving hooks on %s: %w", listener.Addr(), err)
+	}
+	return <-stopped
+}
+
+// nextProtos are the protocols, the preferred first.
+var nextProtos = []string{"h2", "http/1.1"}
+
+// config reads the files for a connection.
+func (f TLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+	certificate, err := tls.LoadX509KeyPair(f.CertFile, f.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate %q with key %q: %w", f.CertFile, f.KeyFile, err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: nextProtos}
+	if f.ClientCAFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(f.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("authorities of callers: %w", err)
+	}
+	config.ClientCAs = x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("authorities of callers: %q has no certificate", f.ClientCAFile)
+	}
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	return config, nil
+}
