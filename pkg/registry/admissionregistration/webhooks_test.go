@@ -236,26 +236,46 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 	}
 }
 
-func TestValidatingWebhookConfiguration(t *testing.T) {
+func TestWebhookDefaults(t *testing.T) {
 	t.Parallel()
-	o := &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "hook.example.com", AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "ns", Name: "hook", Port: ptr.To[int32](443)}},
-			Rules:        []admissionv1.RuleWithOperations{{}}, TimeoutSeconds: ptr.To[int32](0),
-			MatchConditions: []admissionv1.MatchCondition{{Name: "a b", Expression: "true"}},
-		}},
-	}
-	registrytest.WantErrors(t, "every field of a validating webhook is looked at", ValidateValidatingWebhookConfiguration(o),
-		"webhooks[0].rules[0].operations: Required value",
-		"webhooks[0].rules[0].apiGroups: Required value",
-		"webhooks[0].rules[0].apiVersions: Required value",
-		"webhooks[0].rules[0].resources: Required value",
-		"webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
-		"webhooks[0].timeoutSeconds: Invalid value: 0: the timeout value must be between 1 and 30 seconds",
-		`webhooks[0].matchConditions[0].name: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', `+
-			`and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', `+
-			`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
-	)
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
+		{
+			Name:     "v1",
+			Reason:   "v1 has the strict defaults, and none for side effects and review versions",
+			Manifest: `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: w, sideEffects: null, clientConfig: {service: {name: hook, namespace: default}}, rules: [{operations: [CREATE]}]}]}`,
+			Path:     "webhooks.0",
+			Want: `
+name: w
+admissionReviewVersions: null
+clientConfig: {service: {name: hook, namespace: default, port: 443}}
+failurePolicy: Fail
+matchPolicy: Equivalent
+namespaceSelector: {}
+objectSelector: {}
+reinvocationPolicy: Never
+rules: [{operations: [CREATE], scope: "*"}]
+sideEffects: null
+timeoutSeconds: 10
+`,
+		},
+		{
+			Name:     "v1beta1",
+			Reason:   "v1beta1 has other defaults than v1",
+			Manifest: `{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingWebhookConfiguration, webhooks: [{name: w, clientConfig: {url: "https://example.com"}, rules: [{operations: [CREATE]}]}]}`,
+			Path:     "webhooks.0",
+			Want: `
+name: w
+admissionReviewVersions: [v1beta1]
+clientConfig: {url: "https://example.com"}
+failurePolicy: Ignore
+matchPolicy: Exact
+namespaceSelector: {}
+objectSelector: {}
+reinvocationPolicy: Never
+rules: [{operations: [CREATE], scope: "*"}]
+sideEffects: Unknown
+timeoutSeconds: 30
+`,
+		},
+	})
 }

@@ -5,20 +5,105 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
+
+func TestDaemonSet(t *testing.T) {
+	t.Parallel()
+	build := func(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
+		d := &appsv1.DaemonSet{ObjectMeta: registrytest.Stored("d"), Spec: appsv1.DaemonSetSpec{Selector: registrytest.AppSelector(), Template: registrytest.AppTemplate()}}
+		defaultDaemonSet(d)
+		change(d)
+		return d
+	}
+	registrytest.WantErrors(t, "a minimal daemon set with defaults is valid", validateDaemonSet(build(func(*appsv1.DaemonSet) {})))
+	registrytest.WantErrors(t, "a rolling update either surges or makes pods unavailable",
+		validateDaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1)) })),
+		"spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero")
+	registrytest.WantErrors(t, "the type of the update strategy has to be known",
+		validateDaemonSet(build(func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: "Never"} })),
+		`spec.updateStrategy: Unsupported value: {"Type":"Never","RollingUpdate":null}: supported values: "RollingUpdate", "OnDelete"`)
+}
+
+func TestDaemonSetWarnings(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "AppArmor annotation", Reason: "the server copies the annotation to the field in pods only, so a template gets the warning",
+			Object: &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"container.apparmor.security.beta.kubernetes.io/c": "x"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+			}}},
+			Want: []string{`spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead`},
+		},
+	})
+}
+
+func TestDaemonSetCreation(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
+		{
+			Name: "template generation", Reason: "the generation of the first template is 1",
+			Object: &appsv1.DaemonSet{},
+			Want: &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
+				Generation: 1, Annotations: map[string]string{"deprecated.daemonset.template.generation": "1"},
+			}},
+		},
+	})
+}
+
+// TestDaemonSetTemplateGeneration checks the generation of the template, which the server counts in an annotation.
+func TestDaemonSetTemplateGeneration(t *testing.T) {
+	t.Parallel()
+	build := func(image, annotation string) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{
+			ObjectMeta: metav1.ObjectMeta{Generation: 4, Annotations: map[string]string{"deprecated.daemonset.template.generation": annotation}},
+			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}},
+			}},
+		}
+	}
+	for _, tc := range []struct {
+		name, reason   string
+		obj, old       *appsv1.DaemonSet
+		want           int64
+		wantAnnotation string
+	}{
+		{
+			name: "new template", reason: "the server counts templates and ignores the annotation of the request",
+			obj: build("new", "99"), old: build("old", "7"),
+			want: 5, wantAnnotation: "8",
+		},
+		{
+			name: "same template", reason: "the server keeps the annotation if the request has another value",
+			obj: build("old", "0"), old: build("old", "7"),
+			want: 4, wantAnnotation: "7",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.Strategy(t, registrytest.Table(t, Group), tc.obj).PrepareForUpdate(t.Context(), tc.obj, tc.old)
+			if tc.obj.Generation != tc.want {
+				t.Errorf("generation %d, want %d: %s", tc.obj.Generation, tc.want, tc.reason)
+			}
+			if got := tc.obj.Annotations["deprecated.daemonset.template.generation"]; got != tc.wantAnnotation {
+				t.Errorf("template generation %q, want %q: %s", got, tc.wantAnnotation, tc.reason)
+			}
+		})
+	}
+}
 
 // TestTemplateGenerationAnnotation checks the versions of DaemonSets that have no field for the generation of the
 // template. In kube-apiserver, the conversion to these versions sets the annotation.
 func TestTemplateGenerationAnnotation(t *testing.T) {
 	t.Parallel()
-	table, err := registry.NewTable(Group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := registrytest.Table(t, Group)
 	counted := map[string]string{appsv1.DeprecatedTemplateGeneration: "7"}
 	for _, test := range []struct {
 		name, reason, want string

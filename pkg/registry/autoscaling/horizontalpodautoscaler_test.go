@@ -87,3 +87,67 @@ func TestReferencesOfAutoscalers(t *testing.T) {
 		})
 	}
 }
+
+func TestHorizontalPodAutoscalerColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "three metrics", Reason: "the cell shows two metrics as value and target, and counts the others",
+			Object: &autoscalingv2.HorizontalPodAutoscaler{
+				ObjectMeta: registrytest.MonthOld("x"),
+				Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+					ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"}, MaxReplicas: 9,
+					Metrics: []autoscalingv2.MetricSpec{
+						{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+							Name: "cpu", Target: autoscalingv2.MetricTarget{AverageUtilization: ptr.To[int32](80)},
+						}},
+						{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+							Target: autoscalingv2.MetricTarget{AverageValue: ptr.To(resource.MustParse("5"))},
+						}},
+						{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricSource{}},
+					},
+				},
+				Status: autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: 2, CurrentMetrics: []autoscalingv2.MetricStatus{
+					{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricStatus{
+						Current: autoscalingv2.MetricValueStatus{AverageUtilization: ptr.To[int32](30)},
+					}},
+				}},
+			},
+			Want: []any{"x", "Deployment/d", "cpu: 30%/80%, <unknown>/5 (avg) + 1 more...", "<unset>", int64(9), int64(2), "30d"},
+		},
+	})
+}
+
+func TestHorizontalPodAutoscalerErrors(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "metric", Reason: "a metric has the source of its type",
+			Object: &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: registrytest.Stored("h"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"}, MinReplicas: ptr.To[int32](3), MaxReplicas: 2,
+				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.PodsMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}}}},
+			Want: []string{
+				"spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`",
+				"spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization",
+				"spec.metrics[0].pods: Required value: must populate information for the given metric source",
+			},
+		},
+	})
+}
+
+func TestHorizontalPodAutoscalerDefaults(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
+		{
+			Name:     "behavior",
+			Reason:   "a behavior for one direction sets the defaults of both",
+			Manifest: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {behavior: {scaleDown: {selectPolicy: Min}}}}`,
+			Path:     "spec.behavior",
+			Want: `
+scaleUp: {selectPolicy: Max, stabilizationWindowSeconds: 0, policies: [{type: Pods, value: 4, periodSeconds: 15}, {type: Percent, value: 100, periodSeconds: 15}]}
+scaleDown: {selectPolicy: Min, policies: [{type: Percent, value: 100, periodSeconds: 15}]}
+`,
+		},
+	})
+}

@@ -212,48 +212,103 @@ func TestJobStatusUpdate(t *testing.T) {
 	}
 }
 
-func TestCronJob(t *testing.T) {
+func TestJobColumns(t *testing.T) {
 	t.Parallel()
-	build := func(schedule string, zone *string) *batchv1.CronJob {
-		c := &batchv1.CronJob{ObjectMeta: registrytest.Stored("c"), Spec: batchv1.CronJobSpec{Schedule: schedule, TimeZone: zone}}
-		c.Spec.JobTemplate.Spec.Template = registrytest.AppTemplate()
-		c.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		defaultCronJob(c)
-		return c
-	}
-	const zoned = `spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead`
-	for _, tc := range []struct {
-		name, reason, schedule string
-		zone                   *string
-		want                   []string
-	}{
-		{name: "full", reason: "ranges, steps, lists and names", schedule: "*/15 8-18 1,15 jan-jun mon-fri"},
-		{name: "nickname", reason: "a nickname stands for a schedule", schedule: "@every 1h30m"},
-		{name: "none", reason: "a schedule is required", want: []string{"spec.schedule: Required value"}},
-		{name: "few", reason: "a schedule has five fields", schedule: "* * *",
-			want: []string{`spec.schedule: Invalid value: "* * *": expected exactly 5 fields, found 3: [* * *]`}},
-		{name: "minute", reason: "an hour has 60 minutes", schedule: "60 * * * *",
-			want: []string{`spec.schedule: Invalid value: "60 * * * *": end of range (60) above maximum (59): 60`}},
-		{name: "word", reason: "the month has no such day", schedule: "0 0 * * someday",
-			want: []string{`spec.schedule: Invalid value: "0 0 * * someday": failed to parse int from someday: strconv.Atoi: parsing "someday": invalid syntax`}},
-		{name: "zone inside", reason: "a time zone has its own field", schedule: "TZ=UTC 0 0 * * *", want: []string{zoned}},
-		{name: "zone", reason: "the time zone has to exist", schedule: "0 0 * * *", zone: ptr.To("Mars/Olympus"),
-			want: []string{`spec.timeZone: Invalid value: "Mars/Olympus": unknown time zone Mars/Olympus`}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			registrytest.WantErrors(t, tc.reason, validateCronJob(build(tc.schedule, tc.zone)), tc.want...)
-		})
-	}
-	registrytest.WantErrors(t, "a time zone in a schedule that has one already may stay",
-		validateCronJobUpdate(build("TZ=UTC 5 0 * * *", nil), build("TZ=UTC 0 0 * * *", nil)))
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "work queue", Reason: "without completions, the job needs one success of any of its parallel pods",
+			Object: &batchv1.Job{
+				ObjectMeta: registrytest.MonthOld("x"),
+				Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](4), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"k": "v"}}, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "one"}, {Name: "b", Image: "two"}}}}},
+				Status:     batchv1.JobStatus{StartTime: ptr.To(registrytest.MonthAgo())},
+			},
+			Want: []any{"x", "Running", "0/1 of 4", "30d", "30d", "a,b", "one,two", "k=v"},
+		},
+		{
+			Name: "complete", Reason: "the duration ends with the job, and conditions with status False are ignored",
+			Object: &batchv1.Job{
+				ObjectMeta: registrytest.MonthOld("x"),
+				Spec:       batchv1.JobSpec{Completions: ptr.To[int32](2)},
+				Status: batchv1.JobStatus{
+					Succeeded: 2, StartTime: ptr.To(metav1.Unix(1000, 0)), CompletionTime: ptr.To(metav1.Unix(1042, 0)),
+					Conditions: []batchv1.JobCondition{
+						{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+					},
+				},
+			},
+			Want: []any{"x", "Complete", "2/2", "42s", "30d", "", "", "<none>"},
+		},
+	})
+}
 
-	long := build("0 0 * * *", nil)
-	long.Name = "a234567890123456789012345678901234567890123456789012345"
-	gang := build("@daily", nil)
-	gang.Spec.JobTemplate.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
-	registrytest.WantErrors(t, "what its jobs can't have", validateCronJob(gang), "spec.jobTemplate.spec.scheduling: Forbidden")
-	registrytest.WantErrors(t, "it is from where they could", validateCronJobUpdate(gang, gang))
-	registrytest.WantErrors(t, "the names of its jobs have to fit", validateCronJob(long),
-		`metadata.name: Invalid value: "`+long.Name+`": must be no more than 52 characters`)
+func TestJobWarnings(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "huge indexed job", Reason: "the warning needs a large number of completions and of parallel pods",
+			Object: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Generation: 1}, Spec: batchv1.JobSpec{
+				CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](100_001), Parallelism: ptr.To[int32](10_001),
+			}},
+			Want: []string{"spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"},
+		},
+	})
+}
+
+func TestJobDefaults(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
+		{
+			Name:     "backoff limit per index",
+			Reason:   "a limit for each index replaces the limit for the whole job",
+			Manifest: `{apiVersion: batch/v1, kind: Job, spec: {completions: 3, backoffLimitPerIndex: 1, completionMode: Indexed, podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}}}`,
+			Path:     "spec",
+			Want: `
+backoffLimit: 2147483647
+backoffLimitPerIndex: 1
+completionMode: Indexed
+completions: 3
+parallelism: 1
+manualSelector: false
+suspend: false
+podReplacementPolicy: Failed
+podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: "True"}]}]}
+template: {metadata: {}, spec: {containers: null, dnsPolicy: ClusterFirst, restartPolicy: Always, schedulerName: default-scheduler, securityContext: {}, terminationGracePeriodSeconds: 30}}
+`,
+		},
+	})
+}
+
+func TestJobCreation(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
+		{
+			Name: "selector", Reason: "the job selects its pods by its uid, and labels of the template are kept",
+			Object: &batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{Name: "j", UID: "u"},
+				Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job-name": "mine"}}}},
+			},
+			Want: &batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{Name: "j", UID: "u", Generation: 1},
+				Spec: batchv1.JobSpec{
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": "u"}},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+						"job-name": "mine", "batch.kubernetes.io/job-name": "j", "controller-uid": "u", "batch.kubernetes.io/controller-uid": "u",
+					}}},
+				},
+			},
+		},
+		{
+			Name: "manual selector", Reason: "the server adds no selector and no labels to a job with manualSelector",
+			Object: &batchv1.Job{Spec: batchv1.JobSpec{ManualSelector: ptr.To(true)}},
+			Want:   &batchv1.Job{ObjectMeta: registrytest.Generation(1), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true)}},
+		},
+	})
+}
+
+func TestJobFieldLabels(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckFieldLabels(t, registrytest.Table(t, Group), []registrytest.FieldLabelCase{{
+		Name: "unknown", Reason: "jobs have an error text of their own",
+		Kind: batchv1.SchemeGroupVersion.WithKind("Job"), Label: "a", Err: `field label "a" not supported for batchv1.Job`,
+	}})
 }

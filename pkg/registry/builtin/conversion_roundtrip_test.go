@@ -1,8 +1,7 @@
 package builtin_test
 
 import (
-	"encoding/json"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand"
 	"path"
 	"reflect"
 	"testing"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 // pairs are all kinds in the hub's Go type and in that of another version.
@@ -62,7 +62,7 @@ func TestRoundTripThroughHub(t *testing.T) {
 			for range 10 {
 				in := reflect.New(p.Version).Interface()
 				fill.Fill(in)
-				before := asMap(t, in)
+				before := registrytest.AsMap(t, in)
 				hub, out := reflect.New(p.Hub).Interface(), reflect.New(p.Version).Interface()
 				if err := s.Convert(in, hub, nil); err != nil {
 					t.Fatal(err)
@@ -70,28 +70,12 @@ func TestRoundTripThroughHub(t *testing.T) {
 				if err := s.Convert(hub, out, nil); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(before, asMap(t, out)); diff != "" {
+				if diff := cmp.Diff(before, registrytest.AsMap(t, out)); diff != "" {
 					t.Fatalf("changed on the way through %v (-before +after):\n%s", p.Hub, diff)
 				}
 			}
 		})
 	}
-}
-
-// asMap returns an object as JSON has it, without version and kind.
-func asMap(t *testing.T, obj any) map[string]any {
-	t.Helper()
-	data, err := json.Marshal(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
-	delete(m, "apiVersion")
-	delete(m, "kind")
-	return m
 }
 
 // validValues are fillers for types in which not every random value is valid.

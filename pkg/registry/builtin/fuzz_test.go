@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand"
 	"runtime/debug"
 	"testing"
 

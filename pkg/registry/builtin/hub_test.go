@@ -25,17 +25,17 @@ func TestDecodedWithoutKind(t *testing.T) {
 		into, want   runtime.Object
 	}{
 		{
-			name: "into the hub's type", reason: "the library's decoder converts nothing, and leaves the kind of the data",
+			name: "into the hub's type", reason: "the library's decoder converts nothing and sets the kind, which the table's decoder clears",
 			version: corev1.SchemeGroupVersion, sent: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 			into: &corev1.ConfigMap{}, want: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		},
 		{
-			name: "into nothing", reason: "the decoder converts to the hub, which clears the kind",
+			name: "without a target", reason: "the decoder converts to the hub and clears the kind",
 			version: corev1.SchemeGroupVersion, sent: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 			want: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		},
 		{
-			name: "from another version", reason: "a conversion copies no kind",
+			name: "from another version", reason: "a conversion does not copy the kind",
 			version: appsv1beta2.SchemeGroupVersion, sent: &appsv1beta2.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Revision: 1},
 			into: &appsv1.ControllerRevision{}, want: &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Revision: 1},
 		},
@@ -61,7 +61,7 @@ func TestDecodedWithoutKind(t *testing.T) {
 					t.Errorf("%s: decoded (-want +got):\n%s%s", info.MediaType, diff, tc.reason)
 				}
 				if gvk.GroupVersion() != tc.version {
-					t.Errorf("%s: the data are said to be of %s, want %s", info.MediaType, gvk.GroupVersion(), tc.version)
+					t.Errorf("%s: the decoder returns version %s of the data, want %s", info.MediaType, gvk.GroupVersion(), tc.version)
 				}
 			}
 		})

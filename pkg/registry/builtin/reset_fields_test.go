@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand"
 	"slices"
 	"strings"
 	"testing"

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 func names(columns []metav1.TableColumnDefinition) []string {
@@ -24,10 +26,10 @@ func names(columns []metav1.TableColumnDefinition) []string {
 	return names
 }
 
-// columnsOf are the columns of the row that an object is of.
+// columnsOf returns the columns of an object's kind.
 func columnsOf(t *testing.T, obj runtime.Object) printers.Printer {
 	t.Helper()
-	return *rowOf(t, obj).Printer
+	return *registrytest.Row(t, builtin.Table(), obj).Printer
 }
 
 func TestTableConvertor(t *testing.T) {
@@ -52,7 +54,7 @@ func TestTableConvertor(t *testing.T) {
 			meta:    metav1.ListMeta{ResourceVersion: "7"},
 		},
 		{
-			name: "page of a list", reason: "the client goes on from what the list says",
+			name: "page of a list", reason: "the client needs the metadata of the list to request the next page",
 			printer: columnsOf(t, &corev1.Namespace{}),
 			object: &corev1.NamespaceList{
 				ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "token", RemainingItemCount: ptr.To[int64](3)},
@@ -64,20 +66,20 @@ func TestTableConvertor(t *testing.T) {
 			meta:    metav1.ListMeta{ResourceVersion: "9", Continue: "token", RemainingItemCount: ptr.To[int64](3)},
 		},
 		{
-			name: "later event of a watch", reason: "the client has the columns already",
+			name: "later event of a watch", reason: "the first event has sent the columns",
 			printer: columnsOf(t, &corev1.Namespace{}),
 			object:  &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
 			options: &metav1.TableOptions{NoHeaders: true},
 			cells:   []any{"a"},
 		},
 		{
-			name: "empty list", reason: "the columns are there without a row",
+			name: "empty list", reason: "a table without rows has columns",
 			printer: columnsOf(t, &corev1.Namespace{}),
 			object:  &corev1.NamespaceList{},
 			columns: namespace,
 		},
 		{
-			name: "order of its own", reason: "flow schemas are listed as they are matched",
+			name: "order of flow schemas", reason: "flow schemas are listed in the order of their matching precedence",
 			printer: columnsOf(t, &flowcontrolv1.FlowSchema{}),
 			object: &flowcontrolv1.FlowSchemaList{Items: []flowcontrolv1.FlowSchema{
 				{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: flowcontrolv1.FlowSchemaSpec{MatchingPrecedence: 9}},
@@ -88,14 +90,14 @@ func TestTableConvertor(t *testing.T) {
 			cells:   []any{"b", "c", "a"},
 		},
 		{
-			name: "scale", reason: "the scale subresource of any kind shows a scale",
+			name: "scale", reason: "the scale subresources of all kinds have the same columns",
 			printer: printers.Scale,
 			object:  &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "d"}},
 			columns: []string{"Name", "Desired", "Available", "Age"},
 			cells:   []any{"d"},
 		},
 		{
-			name: "another kind", reason: "anything with metadata has a name",
+			name: "another kind", reason: "an object of another kind is shown with its name",
 			printer: columnsOf(t, &corev1.Namespace{}),
 			object:  &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: "3"}},
 			columns: []string{"Name", "Created At"},
@@ -103,7 +105,7 @@ func TestTableConvertor(t *testing.T) {
 			meta:    metav1.ListMeta{ResourceVersion: "3"},
 		},
 		{
-			name: "no printer", reason: "roles have no columns of their own",
+			name: "no printer", reason: "roles have no columns besides the default ones",
 			printer: printers.Default,
 			object:  &rbacv1.RoleList{Items: []rbacv1.Role{{ObjectMeta: metav1.ObjectMeta{Name: "r"}}}},
 			columns: []string{"Name", "Created At"},
@@ -133,30 +135,5 @@ func TestTableConvertor(t *testing.T) {
 				t.Errorf("%s: metadata (-want +got):\n%s", test.reason, diff)
 			}
 		})
-	}
-}
-
-func TestPodRowConditions(t *testing.T) {
-	t.Parallel()
-	for phase, want := range map[corev1.PodPhase]string{
-		corev1.PodRunning:   "",
-		corev1.PodSucceeded: "The pod has completed successfully.",
-		corev1.PodFailed:    "The pod failed.",
-	} {
-		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
-		table, err := printers.TableConvertor(columnsOf(t, &corev1.Pod{})).ConvertToTable(context.Background(), pod, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ""
-		for _, c := range table.Rows[0].Conditions {
-			if c.Type != metav1.RowCompleted || c.Status != metav1.ConditionTrue || c.Reason != string(phase) {
-				t.Errorf("%s: condition %+v, want Completed with the phase as its reason", phase, c)
-			}
-			got = c.Message
-		}
-		if got != want {
-			t.Errorf("%s: message %q, want %q", phase, got, want)
-		}
 	}
 }

@@ -1,19 +1,22 @@
 package certificates
 
 import (
-	"github.com/miniapi-dev/miniapi/pkg/registry"
-
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 func TestSigningRequestsOfEachVersion(t *testing.T) {
@@ -64,4 +67,65 @@ func TestSigningRequestsOfEachVersion(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCertificateSigningRequestColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "approved and denied", Reason: "Denied takes precedence over Approved, and Failed and Issued are added",
+			Object: &certificatesv1.CertificateSigningRequest{
+				ObjectMeta: registrytest.MonthOld("x"),
+				Spec:       certificatesv1.CertificateSigningRequestSpec{Username: "u", ExpirationSeconds: ptr.To[int32](3600)},
+				Status: certificatesv1.CertificateSigningRequestStatus{
+					Conditions: []certificatesv1.CertificateSigningRequestCondition{
+						{Type: certificatesv1.CertificateApproved}, {Type: certificatesv1.CertificateDenied}, {Type: certificatesv1.CertificateFailed},
+					},
+					Certificate: []byte("c"),
+				},
+			},
+			Want: []any{"x", "30d", "<none>", "u", "60m", "Denied,Failed,Issued"},
+		},
+	})
+}
+
+func TestCertificateSigningRequestCreation(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
+		{
+			Name: "identity and status", Reason: "the server sets the user of the request and ignores the status",
+			Object: &certificatesv1.CertificateSigningRequest{
+				Spec:   certificatesv1.CertificateSigningRequestSpec{Username: "root", Groups: []string{"system:masters"}, SignerName: "s"},
+				Status: certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved"}}},
+			},
+			Want: &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
+				Username: "jane", UID: "u", Groups: []string{"g"}, Extra: map[string]certificatesv1.ExtraValue{"k": {"v"}}, SignerName: "s",
+			}},
+		},
+	})
+}
+
+func TestCertificateSigningRequestStatusUpdate(t *testing.T) {
+	t.Parallel()
+	long := metav1.NewTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
+	request := func(conditions ...certificatesv1.CertificateSigningRequestCondition) *certificatesv1.CertificateSigningRequest {
+		return &certificatesv1.CertificateSigningRequest{Status: certificatesv1.CertificateSigningRequestStatus{Conditions: conditions}}
+	}
+	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
+		{
+			Name: "conditions", Reason: "the status endpoint keeps approvals, and keeps the transition time of an unchanged condition",
+			Object: request(
+				certificatesv1.CertificateSigningRequestCondition{Type: "Approved", Status: "True", Reason: "forged"},
+				certificatesv1.CertificateSigningRequestCondition{Type: "Failed", Status: "True", LastUpdateTime: long},
+			),
+			Status: true, Old: request(
+				certificatesv1.CertificateSigningRequestCondition{Type: "Approved", Status: "True", Reason: "given", LastUpdateTime: long, LastTransitionTime: long},
+				certificatesv1.CertificateSigningRequestCondition{Type: "Failed", Status: "True", LastTransitionTime: long},
+			),
+			Want: request(
+				certificatesv1.CertificateSigningRequestCondition{Type: "Approved", Status: "True", Reason: "given", LastUpdateTime: long, LastTransitionTime: long},
+				certificatesv1.CertificateSigningRequestCondition{Type: "Failed", Status: "True", LastUpdateTime: long, LastTransitionTime: long},
+			),
+		},
+	})
 }

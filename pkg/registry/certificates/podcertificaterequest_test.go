@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
+	"github.com/google/go-cmp/cmp"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,72 +56,6 @@ func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
 
 // brokenCertificate is a PEM block without a valid certificate.
 const brokenCertificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-
-func TestClusterTrustBundle(t *testing.T) {
-	t.Parallel()
-	key := ecKey(t, elliptic.P256())
-	authority, other := certificatePEM(t, key, x509.Certificate{IsCA: true}), certificatePEM(t, key, x509.Certificate{IsCA: true})
-	leaf := certificatePEM(t, key, x509.Certificate{})
-	bundle := func(name, signer, anchors string) *certificatesv1.ClusterTrustBundle {
-		return &certificatesv1.ClusterTrustBundle{ObjectMeta: registrytest.ClusterStored(name),
-			Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: anchors}}
-	}
-	for _, tc := range []struct {
-		name, reason string
-		errs         field.ErrorList
-		want         []string
-	}{{
-		name: "any", reason: "text between the blocks has no meaning",
-		errs: validateClusterTrustBundle(bundle("a", "", "one\n"+authority+"two\n"+other)),
-	}, {
-		name: "signer's", reason: "the name begins with the signer's", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
-	}, {
-		name: "signer's by another name", reason: "a bundle without signer must not have a signer's name",
-		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),
-		want: []string{`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`},
-	}, {
-		name: "nobody's by a signer's name", reason: "the signer is the same, but the permission to attest is missing",
-		errs: validateClusterTrustBundle(bundle("e.com:s:a", "", authority)),
-		want: []string{`metadata.name: Invalid value: "e.com:s:a": ClusterTrustBundle without signer name must not have ":" in its name`},
-	}, {
-		name: "no domain", reason: "bundles of signers have a prefix", errs: validateClusterTrustBundle(bundle("s:a", "s", authority)),
-		want: []string{`spec.signerName: Invalid value: "s": must be a fully qualified domain and path of the form 'example.com/signer-name'`},
-	}, {
-		name: "empty", reason: "an empty bundle would trust no certificate", errs: validateClusterTrustBundle(bundle("a", "", "text")),
-		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": at least one trust anchor must be provided`},
-	}, {
-		name: "duplicate", reason: "a bundle has each anchor once", errs: validateClusterTrustBundle(bundle("a", "", authority+other+authority)),
-		want: []string{`spec.trustBundle: Invalid value: "<value omitted>": duplicate trust anchor (indices [0 2])`},
-	}, {
-		name: "no anchors", reason: "every block is checked",
-		errs: validateClusterTrustBundle(bundle("a", "", leaf+strings.ReplaceAll(authority, "CERTIFICATE", "KEY")+
-			strings.Replace(authority, "-----\n", "-----\nA: b\n\n", 1)+brokenCertificate)),
-		want: []string{
-			`spec.trustBundle: Invalid value: "<value omitted>": entry 0 does not have the CA bit set`,
-			`spec.trustBundle: Invalid value: "<value omitted>": entry 1 has bad block type: KEY`,
-			`spec.trustBundle: Invalid value: "<value omitted>": entry 2 has PEM block headers`,
-			`spec.trustBundle: Invalid value: "<value omitted>": entry 3 does not parse as X.509: x509: malformed certificate`,
-		},
-	}, {
-		name: "too large", reason: "kubelets have to be able to read the bundle", errs: validateClusterTrustBundle(bundle("a", "", strings.Repeat("x", 1<<20+1))),
-		want: []string{`spec.trustBundle: Too long: may not be more than 1048576 bytes`},
-	}, {
-		name: "another signer", reason: "pods already trust the bundle of this signer",
-		errs: validateClusterTrustBundleUpdate(bundle("a", "e.com/s", authority), bundle("a", "", authority)),
-		want: []string{
-			`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`,
-			`spec.signerName: Invalid value: "e.com/s": field is immutable`,
-		},
-	}, {
-		name: "kept", reason: "a certificate that an older server accepted stays valid",
-		errs: validateClusterTrustBundleUpdate(bundle("a", "", brokenCertificate), bundle("a", "", brokenCertificate)),
-	}} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			registrytest.WantErrors(t, tc.reason, tc.errs, tc.want...)
-		})
-	}
-}
 
 // podRequest is a valid request without a key.
 func podRequest(change func(*certificatesv1beta1.PodCertificateRequest)) *certificatesv1beta1.PodCertificateRequest {
@@ -374,5 +308,38 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 			}
 			registrytest.WantErrors(t, tc.reason, errs, tc.want...)
 		})
+	}
+}
+
+func TestPodCertificateRequestColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "denied", Reason: "the type of the request's condition is its state",
+			Object: &certificatesv1beta1.PodCertificateRequest{
+				ObjectMeta: registrytest.MonthOld("x"),
+				Spec:       certificatesv1beta1.PodCertificateRequestSpec{PodName: "p", ServiceAccountName: "a", NodeName: "n", SignerName: "e.com/s"},
+				Status:     certificatesv1beta1.PodCertificateRequestStatus{Conditions: []metav1.Condition{{Type: "Denied"}}},
+			},
+			Want: []any{"x", "p", "a", "n", "e.com/s", "Denied", "<none>"},
+		},
+	})
+}
+
+// TestConversionKeepsFieldsOfHub checks that a conversion keeps the fields that the source version lacks. The
+// admission chain depends on that.
+func TestConversionKeepsFieldsOfHub(t *testing.T) {
+	t.Parallel()
+	s := registrytest.Table(t, Group).Scheme()
+	hub := registrytest.Decode(t, s, `{apiVersion: certificates.k8s.io/v1beta1, kind: PodCertificateRequest, metadata: {name: r}, spec: {podName: old, pkixPublicKey: a2V5, stubPKCS10Request: b2xk}}`)
+	v1 := registrytest.Decode(t, s, `{apiVersion: certificates.k8s.io/v1, kind: PodCertificateRequest, metadata: {name: r}, spec: {podName: new}}`)
+	if err := s.Convert(v1, hub, nil); err != nil {
+		t.Fatal(err)
+	}
+	spec := registrytest.At(registrytest.AsMap(t, hub), "spec").(map[string]any)
+	for field, want := range map[string]any{"podName": "new", "pkixPublicKey": "a2V5", "stubPKCS10Request": nil} {
+		if diff := cmp.Diff(want, spec[field]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", field, diff)
+		}
 	}
 }

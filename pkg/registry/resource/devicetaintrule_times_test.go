@@ -1,13 +1,12 @@
 package resource_test
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"testing"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"

@@ -14,6 +14,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 // TestWhoChangesClaims checks that only schedulers allocate a claim, and that a driver reports only its own devices, on
@@ -104,5 +105,39 @@ func TestWhoChangesClaims(t *testing.T) {
 				t.Errorf("asked (-want +got), %s:\n%s", test.reason, diff)
 			}
 		})
+	}
+}
+
+// TestResourceClaimStatusForbidden checks that one error has both the missing permission to write a claim's status and the invalid
+// fields.
+func TestResourceClaimStatusForbidden(t *testing.T) {
+	t.Parallel()
+	claim := func(results ...resourcev1.DeviceRequestAllocationResult) *resourcev1.ResourceClaim {
+		c := &resourcev1.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", ResourceVersion: "1"},
+			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
+				{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "c"}},
+			}}},
+		}
+		if results != nil {
+			c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
+		}
+		return c
+	}
+	table := registrytest.Table(t, Group)
+	main := table.Strategy(registrytest.Row(t, table, claim()), registry.Dependencies{
+		Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			return authorizer.DecisionNoOpinion, "", nil
+		}),
+	})
+	ctx := genericapirequest.WithUser(registrytest.Through(resourcev1.SchemeGroupVersion), &user.DefaultInfo{Name: "jane"})
+	errs := registry.StatusStrategy{Strategy: main}.ValidateUpdate(ctx, claim(resourcev1.DeviceRequestAllocationResult{Request: "another", Driver: "d.e", Pool: "p", Device: "d"}), claim())
+	var got []string
+	for _, err := range errs {
+		got = append(got, string(err.Type)+" "+err.Field)
+	}
+	want := []string{"FieldValueForbidden status.allocation", "FieldValueInvalid status.allocation.devices.results[0].request"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }

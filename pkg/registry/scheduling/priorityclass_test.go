@@ -10,6 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+	"github.com/miniapi-dev/miniapi/pkg/registry/scheduling"
 )
 
 func TestPriorityClassDeletion(t *testing.T) {
@@ -47,4 +48,27 @@ func TestPriorityClassDeletion(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPriorityClassErrors(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckErrors(t, registrytest.Table(t, scheduling.Group), []registrytest.WriteCase{
+		{
+			Name: "system prefix", Reason: "only the classes of the system have the prefix system-",
+			Object: &schedulingv1.PriorityClass{ObjectMeta: registrytest.ClusterStored("system-mine"), Value: 1},
+			Want:   []string{"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-mine is not a known system priority class"},
+		},
+	})
+}
+
+func TestPriorityClassGeneration(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckGenerations(t, registrytest.Table(t, scheduling.Group), []registrytest.GenerationCase{
+		{
+			Name: "description", Reason: "the generation of a priority class stays 1",
+			Object: &schedulingv1.PriorityClass{ObjectMeta: registrytest.Generation(1), Description: "new"},
+			Old:    &schedulingv1.PriorityClass{ObjectMeta: registrytest.Generation(1)},
+			Want:   1,
+		},
+	})
 }

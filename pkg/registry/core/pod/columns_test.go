@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
 // aMonthAgo is shown as "30d", however long a test takes.
@@ -222,5 +225,30 @@ func TestPodPlacement(t *testing.T) {
 	want := []any{"<unknown>", "10.1.2.3", "n", "<none>", "1/3"}
 	if diff := cmp.Diff(want, podColumns.Cells(pod)[4:]); diff != "" {
 		t.Errorf("age and wide cells of a placed pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestPodRowConditions(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[corev1.PodPhase]string{
+		corev1.PodRunning:   "",
+		corev1.PodSucceeded: "The pod has completed successfully.",
+		corev1.PodFailed:    "The pod failed.",
+	} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+		table, err := printers.TableConvertor(podColumns).ConvertToTable(context.Background(), pod, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, c := range table.Rows[0].Conditions {
+			if c.Type != metav1.RowCompleted || c.Status != metav1.ConditionTrue || c.Reason != string(phase) {
+				t.Errorf("%s: condition %+v, want Completed with the phase as its reason", phase, c)
+			}
+			got = c.Message
+		}
+		if got != want {
+			t.Errorf("%s: message %q, want %q", phase, got, want)
+		}
 	}
 }

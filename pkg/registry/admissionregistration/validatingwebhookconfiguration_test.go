@@ -1,0 +1,35 @@
+package admissionregistration
+
+import (
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestValidatingWebhookConfiguration(t *testing.T) {
+	t.Parallel()
+	o := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "hook.example.com", AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "ns", Name: "hook", Port: ptr.To[int32](443)}},
+			Rules:        []admissionv1.RuleWithOperations{{}}, TimeoutSeconds: ptr.To[int32](0),
+			MatchConditions: []admissionv1.MatchCondition{{Name: "a b", Expression: "true"}},
+		}},
+	}
+	registrytest.WantErrors(t, "every field of a validating webhook is looked at", ValidateValidatingWebhookConfiguration(o),
+		"webhooks[0].rules[0].operations: Required value",
+		"webhooks[0].rules[0].apiGroups: Required value",
+		"webhooks[0].rules[0].apiVersions: Required value",
+		"webhooks[0].rules[0].resources: Required value",
+		"webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
+		"webhooks[0].timeoutSeconds: Invalid value: 0: the timeout value must be between 1 and 30 seconds",
+		`webhooks[0].matchConditions[0].name: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', `+
+			`and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', `+
+			`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+	)
+}

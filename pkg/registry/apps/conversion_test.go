@@ -1,0 +1,105 @@
+package apps
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/autoscaling"
+	"github.com/miniapi-dev/miniapi/pkg/registry/extensions"
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestConversions(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckConversions(t, registrytest.Table(t, Group, extensions.Group, autoscaling.Group), []registrytest.ConversionCase{
+		{
+			Name:     "rollback",
+			Reason:   "a field of extensions/v1beta1 becomes an annotation of apps/v1",
+			Manifest: `{apiVersion: extensions/v1beta1, kind: Deployment, spec: {rollbackTo: {revision: 3}, template: {}}}`,
+			To:       &appsv1.Deployment{},
+			Path:     "metadata",
+			Want:     `{annotations: {deprecated.deployment.rollback.to: "3"}}`,
+		},
+		{
+			Name:     "annotation without a rollback",
+			Reason:   "the annotation has no meaning in extensions/v1beta1 and is dropped",
+			Manifest: `{apiVersion: extensions/v1beta1, kind: Deployment, metadata: {annotations: {deprecated.deployment.rollback.to: "3"}}, spec: {template: {}}}`,
+			To:       &appsv1.Deployment{},
+			Path:     "metadata",
+			Want:     `{}`,
+		},
+		{
+			Name:     "template generation",
+			Reason:   "an annotation of apps/v1 becomes a field of extensions/v1beta1",
+			Manifest: `{apiVersion: apps/v1, kind: DaemonSet, metadata: {annotations: {deprecated.daemonset.template.generation: "7"}}, spec: {template: {}}}`,
+			To:       &extensionsv1beta1.DaemonSet{},
+			Path:     "spec.templateGeneration",
+			Want:     `7`,
+		},
+		{
+			Name:     "scale with a selector of labels",
+			Reason:   "old versions have the selector as a string and as a map",
+			Manifest: `{apiVersion: autoscaling/v1, kind: Scale, status: {replicas: 2, selector: "a=b"}}`,
+			To:       &extensionsv1beta1.Scale{},
+			Path:     "status",
+			Want:     `{replicas: 2, selector: {a: b}, targetSelector: a=b}`,
+		},
+		{
+			Name:     "scale with a selector of expressions",
+			Reason:   "a map can't contain expressions",
+			Manifest: `{apiVersion: autoscaling/v1, kind: Scale, status: {replicas: 2, selector: "a in (b,c)"}}`,
+			To:       &extensionsv1beta1.Scale{},
+			Path:     "status",
+			Want:     `{replicas: 2, targetSelector: "a in (b,c)"}`,
+		},
+		{
+			Name:     "list",
+			Reason:   "each item of a list is converted",
+			Manifest: `{apiVersion: extensions/v1beta1, kind: DaemonSetList, metadata: {resourceVersion: "9"}, items: [{metadata: {name: d}, spec: {templateGeneration: 2, template: {}}}]}`,
+			To:       &appsv1.DaemonSetList{},
+			Path:     "items.0.metadata",
+			Want:     `{name: d, annotations: {deprecated.daemonset.template.generation: "2"}}`,
+		},
+	})
+}
+
+// TestConvertOverwrites checks that a conversion sets every field of its result, even if the result was not empty. The
+// admission chain converts a webhook's object back into the object that it already has.
+func TestConvertOverwrites(t *testing.T) {
+	t.Parallel()
+	s := registrytest.Table(t, Group, extensions.Group).Scheme()
+	for _, c := range []struct {
+		name, reason string
+		in, out      runtime.Object
+	}{
+		{
+			name:   "same type",
+			reason: "apps/v1 has the Go types of the hub",
+			in:     registrytest.Decode(t, s, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: new}, spec: {template: {}}}`),
+			out:    registrytest.Decode(t, s, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: old, labels: {a: b}}, spec: {template: {}}}`),
+		},
+		{
+			name:   "another version",
+			reason: "the conversion leaves no field of the earlier object",
+			in:     registrytest.Decode(t, s, `{apiVersion: extensions/v1beta1, kind: Deployment, metadata: {name: new}, spec: {template: {}}}`),
+			out:    registrytest.Decode(t, s, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: old, labels: {a: b}}, spec: {template: {}}}`),
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if err := s.Convert(c.in, c.out, nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(any(map[string]any{"name": "new"}), registrytest.At(registrytest.AsMap(t, c.out), "metadata")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			if got := c.out.GetObjectKind().GroupVersionKind(); got != appsv1.SchemeGroupVersion.WithKind("Deployment") {
+				t.Errorf("the converted object has kind %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package apps
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func statefulSetWith(change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	s := &appsv1.StatefulSet{ObjectMeta: registrytest.Stored("s"), Spec: appsv1.StatefulSetSpec{Selector: registrytest.AppSelector(), Template: registrytest.AppTemplate()}}
+	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: registrytest.Quantities("storage", "1Gi")},
+		},
+	}}
+	s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	defaultStatefulSet(s)
+	change(s)
+	return s
+}
+
+func TestStatefulSet(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*appsv1.StatefulSet)
+		want         []string
+	}{
+		{name: "claims", reason: "containers can mount the volumes of the claim templates", change: func(*appsv1.StatefulSet) {}},
+		{
+			name: "policies", reason: "the policies have to be known",
+			change: func(s *appsv1.StatefulSet) {
+				s.Spec.PodManagementPolicy, s.Spec.UpdateStrategy = "Random", appsv1.StatefulSetUpdateStrategy{}
+			},
+			want: []string{
+				`spec.podManagementPolicy: Invalid value: "Random": must be 'OrderedReady' or 'Parallel'`,
+				"spec.updateStrategy: Required value",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			registrytest.WantErrors(t, tc.reason, validateStatefulSet(statefulSetWith(tc.change)), tc.want...)
+		})
+	}
+}
+
+func TestStatefulSetUpdate(t *testing.T) {
+	t.Parallel()
+	scaled := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To[int32](3) })
+	registrytest.WantErrors(t, "the number of replicas can change", validateStatefulSetUpdate(scaled, statefulSetWith(func(*appsv1.StatefulSet) {})))
+
+	renamed := statefulSetWith(func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" })
+	registrytest.WantErrors(t, "the name of the service is part of the pods' names and can't change", validateStatefulSetUpdate(renamed, statefulSetWith(func(*appsv1.StatefulSet) {})),
+		"spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
+			"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
+}
+
+func TestStatefulSetWarnings(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "create", Reason: "claim templates are checked; the name is not, since validation requires a DNS label",
+			Object: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}, Spec: appsv1.StatefulSetSpec{
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+					Resources: corev1.VolumeResourceRequirements{Limits: corev1.ResourceList{"storage": resource.MustParse("1m")}},
+				}}}, RevisionHistoryLimit: ptr.To[int32](-1),
+			}},
+			Want: []string{
+				`spec.volumeClaimTemplates[0].resources.limits[storage]: fractional byte value "1m" is invalid, must be an integer`,
+				"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended",
+			},
+		},
+		{
+			Name: "update", Reason: "kube-apiserver writes another path of the claim templates in updates",
+			Object: &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+					Resources: corev1.VolumeResourceRequirements{Limits: corev1.ResourceList{"storage": resource.MustParse("1m")}},
+				}}},
+			}},
+			Old:  &appsv1.StatefulSet{},
+			Want: []string{`spec.volumeClaimTemplates[0].Spec.resources.limits[storage]: fractional byte value "1m" is invalid, must be an integer`},
+		},
+	})
+}
+
+func TestStatefulSetDefaults(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
+		{
+			Name:     "on delete",
+			Reason:   "only rolling updates have a partition, and claim templates have the defaults of claims",
+			Manifest: `{apiVersion: apps/v1, kind: StatefulSet, spec: {serviceName: s, selector: {}, updateStrategy: {type: OnDelete}, template: {spec: {containers: []}}, volumeClaimTemplates: [{metadata: {name: d}}]}}`,
+			Path:     "spec.volumeClaimTemplates.0",
+			Want:     `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: d}, spec: {volumeMode: Filesystem, resources: {}}, status: {phase: Pending}}`,
+		},
+	})
+}

@@ -1,0 +1,147 @@
+package core
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+// claimOf returns a claim that requests an amount of storage.
+func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	o := &corev1.PersistentVolumeClaim{ObjectMeta: registrytest.Stored("claim"), Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		StorageClassName: ptr.To("fast"),
+		Resources:        corev1.VolumeResourceRequirements{Requests: registrytest.Quantities("storage", size)},
+	}}
+	change(o)
+	return o
+}
+
+// boundClaim has a volume with 2 GiB.
+func boundClaim(o *corev1.PersistentVolumeClaim) {
+	o.Status.Phase = corev1.ClaimBound
+	o.Status.Capacity = registrytest.Quantities("storage", "2Gi")
+}
+
+// TestPersistentVolumeClaimDifference checks that an error shows the changed lines by the names of kube-apiserver's
+// internal types.
+func TestPersistentVolumeClaimDifference(t *testing.T) {
+	t.Parallel()
+	claim := func(mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: registrytest.Stored("c"), Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}
+	}
+	registrytest.WantErrors(t, "the error shows the user the changed lines",
+		validatePersistentVolumeClaimUpdate(claim(corev1.ReadWriteMany), claim(corev1.ReadWriteOnce)),
+		`spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
+@@ -1,6 +1,6 @@
+ {
+  "AccessModes": [
+-  "ReadWriteOnce"
++  "ReadWriteMany"
+  ],
+  "Selector": null,
+  "Resources": {
+`)
+}
+
+func TestPersistentVolumeClaimColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "bound", Reason: "capacity and access modes are those of the status, and the modes have a fixed order",
+			Object: &corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "old"}},
+				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: ptr.To("new")},
+				Status: corev1.PersistentVolumeClaimStatus{
+					Phase:       corev1.ClaimBound,
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteMany},
+					Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				},
+			},
+			Want: []any{"x", "Bound", "pv", "1Gi", "RWO,RWX", "old", "<unset>", "30d", "<unset>"},
+		},
+		{
+			Name: "pending", Reason: "a claim without a volume shows no access modes, though the spec requests some",
+			Object: &corev1.PersistentVolumeClaim{
+				ObjectMeta: registrytest.MonthOld("x"),
+				Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
+				Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
+			},
+			Want: []any{"x", "Pending", "", "", "", "", "<unset>", "30d", "<unset>"},
+		},
+	})
+}
+
+func TestPersistentVolumeClaimWarnings(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "fraction of a byte", Reason: "storage is counted in whole bytes",
+			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				Resources: corev1.VolumeResourceRequirements{Limits: corev1.ResourceList{"storage": resource.MustParse("1m")}},
+			}},
+			Want: []string{`spec.resources.limits[storage]: fractional byte value "1m" is invalid, must be an integer`},
+		},
+	})
+}
+
+func TestPersistentVolumeClaimErrors(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "larger", Reason: "a bound claim can request more storage",
+			Object: claimOf("3Gi", boundClaim),
+			Old:    claimOf("2Gi", boundClaim),
+		},
+		{
+			Name: "smaller", Reason: "a bound claim can't request less storage than the capacity of its volume",
+			Object: claimOf("1Gi", boundClaim),
+			Old:    claimOf("3Gi", boundClaim),
+			Want:   []string{"spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"},
+		},
+	})
+}
+
+func TestPersistentVolumeClaimCreation(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckPrepared(t, registrytest.Table(t, Group), []registrytest.PrepareCase{
+		{
+			Name: "from a snapshot", Reason: "dataSource sets dataSourceRef (KEP-1495)",
+			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
+			}},
+			Want: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSource:    &corev1.TypedLocalObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
+				DataSourceRef: &corev1.TypedObjectReference{APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"},
+			}},
+		},
+		{
+			Name: "from another kind", Reason: "dataSource takes snapshots and claims only, and the server drops other kinds without an error",
+			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSource: &corev1.TypedLocalObjectReference{APIGroup: ptr.To("example.com"), Kind: "Populator", Name: "p"},
+			}},
+			Want: &corev1.PersistentVolumeClaim{},
+		},
+		{
+			Name: "bound", Reason: "the server ignores the status of the request",
+			Object: &corev1.PersistentVolumeClaim{Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}},
+			Want:   &corev1.PersistentVolumeClaim{},
+		},
+		{
+			Name: "from another namespace", Reason: "the feature gate CrossNamespaceVolumeDataSource is off",
+			Object: &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				DataSourceRef: &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "c", Namespace: ptr.To("other")},
+			}},
+			Want: &corev1.PersistentVolumeClaim{},
+		},
+	})
+}

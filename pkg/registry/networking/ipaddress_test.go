@@ -1,0 +1,35 @@
+package networking
+
+import (
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestIPAddressColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "of a service", Reason: "a parent of the core group is shown without a group",
+			Object: &networkingv1.IPAddress{ObjectMeta: registrytest.MonthOld("x"), Spec: networkingv1.IPAddressSpec{
+				ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: "ns", Name: "s"},
+			}},
+			Want: []any{"x", "services/ns/s", "30d"},
+		},
+	})
+}
+
+func TestIPAddressErrors(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "parent", Reason: "an address has a parent, which can't change",
+			Object: &networkingv1.IPAddress{ObjectMeta: registrytest.ClusterStored("10.0.0.1")},
+			Old: &networkingv1.IPAddress{
+				ObjectMeta: registrytest.ClusterStored("10.0.0.1"), Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Name: "s"}}},
+			Want: []string{"spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"},
+		},
+	})
+}

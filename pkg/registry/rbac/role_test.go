@@ -1,0 +1,26 @@
+package rbac
+
+import (
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestRoleErrors(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "rules", Reason: "a rule has verbs and resources, and a role can't name URLs",
+			Object: &rbacv1.Role{ObjectMeta: registrytest.Stored("r"), Rules: []rbacv1.PolicyRule{
+				{NonResourceURLs: []string{"/healthz"}}, {Verbs: []string{"get"}}}},
+			Want: []string{
+				"rules[0].verbs: Required value: verbs must contain at least one value",
+				`rules[0].nonResourceURLs: Invalid value: ["/healthz"]: namespaced rules cannot apply to non-resource URLs`,
+				"rules[1].apiGroups: Required value: resource rules must supply at least one api group",
+				"rules[1].resources: Required value: resource rules must supply at least one resource",
+			},
+		},
+	})
+}

@@ -1,0 +1,230 @@
+package registrytest
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Table returns a table of groups, for the tests of a kind. A group's kinds need no other group, unless a version of
+// another group converts to them.
+func Table(t *testing.T, groups ...registry.Group) *registry.Table {
+	t.Helper()
+	table, err := registry.NewTable(groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// Row returns the row of an object's kind.
+func Row(t *testing.T, table *registry.Table, obj runtime.Object) *registry.Kind {
+	t.Helper()
+	groups := table.Groups()
+	for i := range groups {
+		for j := range groups[i].Kinds {
+			if k := &groups[i].Kinds[j]; reflect.TypeOf(k.Object) == reflect.TypeOf(obj) {
+				return k
+			}
+		}
+	}
+	t.Fatalf("the table has no row for %T", obj)
+	return nil
+}
+
+// Strategy returns the strategy of an object's kind, on a server that allows everything.
+func Strategy(t *testing.T, table *registry.Table, obj runtime.Object) registry.Strategy {
+	t.Helper()
+	return table.Strategy(Row(t, table, obj), registry.Dependencies{
+		AllowPrivileged: true, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
+	})
+}
+
+// MonthAgo returns a time that columns show as "30d", however long a test takes.
+func MonthAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-30 * 24 * time.Hour)) }
+
+// MonthOld returns the metadata of an object that was created a month ago.
+func MonthOld(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, CreationTimestamp: MonthAgo()}
+}
+
+// ColumnsCase is an object and the cells of its row in a table of kubectl.
+type ColumnsCase struct {
+	Name, Reason string
+	Object       runtime.Object
+	Want         []any
+}
+
+// CheckColumns compares the cells of objects.
+func CheckColumns(t *testing.T, table *registry.Table, cases []ColumnsCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.Want, Row(t, table, tc.Object).Printer.Cells(tc.Object)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.Reason, diff)
+			}
+		})
+	}
+}
+
+// WriteCase is a write, and the texts of its errors or of its warnings.
+type WriteCase struct {
+	Name, Reason string
+	// Object is the object of the request. Old is the stored object; the write is a create if Old is nil.
+	Object, Old runtime.Object
+	// Status marks an update through the status endpoint.
+	Status bool
+	Want   []string
+}
+
+// CheckErrors compares the validation errors of writes by a user with all permissions.
+func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
+	t.Helper()
+	ctx := genericapirequest.WithRequestInfo(genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}),
+		&genericapirequest.RequestInfo{Verb: "update"})
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			s := Strategy(t, table, tc.Object)
+			var errs field.ErrorList
+			switch {
+			case tc.Old == nil:
+				errs = s.Validate(ctx, tc.Object)
+			case tc.Status:
+				errs = registry.StatusStrategy{Strategy: s}.ValidateUpdate(ctx, tc.Object, tc.Old)
+			default:
+				errs = s.ValidateUpdate(ctx, tc.Object, tc.Old)
+			}
+			WantErrors(t, tc.Reason, errs, tc.Want...)
+		})
+	}
+}
+
+// CheckWarnings compares the warnings of writes.
+func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			s := Strategy(t, table, tc.Object)
+			var got []string
+			switch {
+			case tc.Old == nil:
+				got = s.WarningsOnCreate(context.Background(), tc.Object)
+			case tc.Status:
+				got = registry.StatusStrategy{Strategy: s}.WarningsOnUpdate(context.Background(), tc.Object, tc.Old)
+			default:
+				got = s.WarningsOnUpdate(context.Background(), tc.Object, tc.Old)
+			}
+			if diff := cmp.Diff(tc.Want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.Reason, diff)
+			}
+		})
+	}
+}
+
+// PrepareCase is a write, and the object that the server validates.
+type PrepareCase struct {
+	Name, Reason string
+	// Object is the object of the request. Old is the stored object; the write is a create if Old is nil.
+	Object, Old runtime.Object
+	// Status marks an update through the status endpoint.
+	Status bool
+	Want   runtime.Object
+}
+
+// CheckPrepared compares the objects that update rules make of the objects in requests. The user of the requests is
+// jane, with uid u, group g and an extra value v for key k. Times are compared in updates only, since a create can set
+// the present time.
+func CheckPrepared(t *testing.T, table *registry.Table, cases []PrepareCase) {
+	t.Helper()
+	ctx := genericapirequest.WithUser(Through(corev1.SchemeGroupVersion),
+		&user.DefaultInfo{Name: "jane", UID: "u", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}}})
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			s := Strategy(t, table, tc.Object)
+			var options []cmp.Option
+			switch {
+			case tc.Old == nil:
+				s.PrepareForCreate(ctx, tc.Object)
+				options = append(options, cmpopts.IgnoreTypes(metav1.Time{}))
+			case tc.Status:
+				registry.StatusStrategy{Strategy: s}.PrepareForUpdate(ctx, tc.Object, tc.Old)
+			default:
+				s.PrepareForUpdate(ctx, tc.Object, tc.Old)
+			}
+			if diff := cmp.Diff(tc.Want, tc.Object, options...); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.Reason, diff)
+			}
+		})
+	}
+}
+
+// Generation returns metadata with a generation only.
+func Generation(n int64) metav1.ObjectMeta { return metav1.ObjectMeta{Generation: n} }
+
+// GenerationCase is an update, and the generation of the updated object.
+type GenerationCase struct {
+	Name, Reason string
+	Object, Old  runtime.Object
+	Want         int64
+}
+
+// CheckGenerations compares the generations of updated objects.
+func CheckGenerations(t *testing.T, table *registry.Table, cases []GenerationCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			Strategy(t, table, tc.Object).PrepareForUpdate(context.Background(), tc.Object, tc.Old)
+			if got := registry.MetaOf(tc.Object).GetGeneration(); got != tc.Want {
+				t.Errorf("generation %d, want %d: %s", got, tc.Want, tc.Reason)
+			}
+		})
+	}
+}
+
+// FieldLabelCase is a field selector of a client, and the field that the storage selects by.
+type FieldLabelCase struct {
+	Name, Reason string
+	Kind         schema.GroupVersionKind
+	Label        string
+	// Want is the field. Err is the text of the error, if Want is empty.
+	Want, Err string
+}
+
+// CheckFieldLabels compares the fields that the storage selects by.
+func CheckFieldLabels(t *testing.T, table *registry.Table, cases []FieldLabelCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			got, value, err := table.Scheme().ConvertFieldLabel(tc.Kind, tc.Label, "v")
+			if tc.Err != "" {
+				if err == nil || err.Error() != tc.Err {
+					t.Errorf("error %v, want %s (%s)", err, tc.Err, tc.Reason)
+				}
+				return
+			}
+			if err != nil || got != tc.Want || value != "v" {
+				t.Errorf("%s=%s, %v; want %s=v (%s)", got, value, err, tc.Want, tc.Reason)
+			}
+		})
+	}
+}

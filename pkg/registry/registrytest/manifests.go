@@ -1,0 +1,133 @@
+package registrytest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
+)
+
+// Decode decodes a manifest in YAML. An unknown or duplicate field fails the test.
+func Decode(t *testing.T, s *runtime.Scheme, manifest string) runtime.Object {
+	t.Helper()
+	obj, _, err := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, s, s, jsonserializer.SerializerOptions{Yaml: true, Strict: true}).
+		Decode([]byte(manifest), nil, nil)
+	if err != nil {
+		t.Fatalf("decoding %s: %v", manifest, err)
+	}
+	return obj
+}
+
+// AsMap returns the JSON fields of an object without apiVersion and kind. Numbers are of type float64, as in decoded
+// YAML.
+func AsMap(t *testing.T, obj any) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	delete(m, "apiVersion")
+	delete(m, "kind")
+	return m
+}
+
+// At returns the value at a path of fields and list indices, such as "items.0.spec".
+func At(v any, path string) any {
+	if path == "" {
+		return v
+	}
+	for _, step := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[step]
+		case []any:
+			v = x[step[0]-'0']
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// Defaulted decodes a manifest, sets its defaults, and returns the fields of the object. The test fails if defaults that
+// are set a second time change the object.
+func Defaulted(t *testing.T, table *registry.Table, manifest string) map[string]any {
+	t.Helper()
+	obj := Decode(t, table.Scheme(), manifest)
+	table.Scheme().Default(obj)
+	once := AsMap(t, obj)
+	table.Scheme().Default(obj)
+	if diff := cmp.Diff(once, AsMap(t, obj)); diff != "" {
+		t.Errorf("setting defaults again changed the object (-once +twice):\n%s", diff)
+	}
+	return once
+}
+
+// DefaultsCase is a manifest, and a part of its object with defaults.
+type DefaultsCase struct {
+	Name, Reason string
+	Manifest     string
+	// Path is the path of the compared part, such as "items.0.spec", or "" for the whole object.
+	Path string
+	Want string // as YAML
+}
+
+// CheckDefaults compares the defaults of manifests.
+func CheckDefaults(t *testing.T, table *registry.Table, cases []DefaultsCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(fromYAML(t, tc.Want), At(Defaulted(t, table, tc.Manifest), tc.Path)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.Reason, diff)
+			}
+		})
+	}
+}
+
+// ConversionCase is a manifest, and a part of its object in another version.
+type ConversionCase struct {
+	Name, Reason string
+	Manifest     string
+	// To is an object of the other version.
+	To runtime.Object
+	// Path is the path of the compared part, such as "items.0.spec", or "" for the whole object.
+	Path string
+	Want string // as YAML
+}
+
+// CheckConversions compares objects in other versions.
+func CheckConversions(t *testing.T, table *registry.Table, cases []ConversionCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			t.Parallel()
+			out := tc.To.DeepCopyObject()
+			if err := table.Scheme().Convert(Decode(t, table.Scheme(), tc.Manifest), out, nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(fromYAML(t, tc.Want), At(AsMap(t, out), tc.Path)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.Reason, diff)
+			}
+		})
+	}
+}
+
+func fromYAML(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,122 @@
+package resource
+
+import (
+	"slices"
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+// claimWithDevices is a claim to which device a is allocated, and of which devices report.
+func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
+		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a"}},
+		}},
+	}}
+}
+
+// notQualified is the message about a key or a type of conditions with too many slashes.
+const notQualified = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+	"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') " +
+	"with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+
+func TestResourceClaimColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "deleted while reserved", Reason: "the cell lists all states of the claim",
+			Object: &resourcev1.ResourceClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), DeletionTimestamp: ptr.To(registrytest.MonthAgo())},
+				Status: resourcev1.ResourceClaimStatus{
+					Allocation: &resourcev1.AllocationResult{}, ReservedFor: []resourcev1.ResourceClaimConsumerReference{{}},
+				},
+			},
+			Want: []any{"x", "deleted,allocated,reserved", "30d"},
+		},
+	})
+}
+
+func TestResourceClaimErrors(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckErrors(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "reported devices", Reason: "a driver reports allocated devices once each, and addresses with a prefix length",
+			Object: claimWithDevices(
+				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", NetworkData: &resourcev1.NetworkDeviceData{IPs: []string{"10.0.0.5/24", "10.0.0.6"}}},
+				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "a", Data: &runtime.RawExtension{Raw: []byte("[]")}},
+				resourcev1.AllocatedDeviceStatus{Driver: "d.e", Pool: "p", Device: "b"}),
+			Old:    claimWithDevices(),
+			Status: true,
+			Want: []string{
+				`status.devices[0].networkData.ips[1]: Invalid value: "10.0.0.6": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)`,
+				`status.devices[1].data: Invalid value: "<value omitted>": must be a valid JSON object`,
+				`status.devices[1]: Duplicate value: {"driver":"d.e","pool":"p","device":"a","conditions":null,"data":[]}`,
+				`status.devices[2]: Invalid value: "d.e/p/b": must be an allocated device in the claim`,
+			},
+		},
+		{
+			Name: "allocation", Reason: "the share of a device has a UUID, and binding conditions are types of conditions",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+				Devices: []resourcev1.AllocatedDeviceStatus{{Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To("one")}},
+				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+					Config: slices.Repeat([]resourcev1.DeviceAllocationConfiguration{{Source: resourcev1.AllocationConfigSourceClaim,
+						DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: &resourcev1.OpaqueDeviceConfiguration{
+							Driver: "d.e", Parameters: runtime.RawExtension{Raw: []byte("{}")}}}}}, 65),
+					Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To(types.UID("one")),
+						BindingConditions: []string{"a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
+						Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}}}}},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
+			Status: true,
+			Want: []string{
+				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
+				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
+				"status.allocation.devices.results[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
+				`status.allocation.devices.results[0].tolerations[0].key: Invalid value: "a/b/c": ` + notQualified,
+				`status.allocation.devices.results[0].tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
+				`status.allocation.devices.results[0].tolerations[0].effect: Unsupported value: "Evict": supported values: "NoExecute", "NoSchedule", "None"`,
+				`status.allocation.devices.results[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
+				"status.allocation.devices.config: Too many: 65: must have at most 64 items",
+			},
+		},
+		{
+			Name: "changed allocation", Reason: "an allocation can be removed, but can't change",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}},
+			Old:    claimWithDevices(),
+			Status: true,
+			Want:   []string{"status.allocation: Invalid value: null: field cannot be modified once set"},
+		},
+		{
+			Name: "tolerations", Reason: "the value of a toleration is a label value",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("c"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
+					DeviceClassName: "c", AllocationMode: resourcev1.DeviceAllocationModeAll, Tolerations: []resourcev1.DeviceToleration{
+						{Key: "a", Operator: resourcev1.DeviceTolerationOpEqual, Value: "-"}, {Key: "a", Operator: resourcev1.DeviceTolerationOpEqual}}}}}}}},
+			Want: []string{
+				`spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, ` +
+					`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', ` +
+					`regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+			},
+		},
+	})
+}
+
+func TestResourceClaimDefaults(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
+		{
+			Name:     "alternatives in v1beta1",
+			Reason:   "a request with alternatives has no count, but each alternative has one",
+			Manifest: `{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, spec: {devices: {requests: [{name: r, firstAvailable: [{name: s, deviceClassName: c}]}]}}}`,
+			Path:     "spec.devices.requests.0",
+			Want:     `{name: r, deviceClassName: "", firstAvailable: [{name: s, deviceClassName: c, allocationMode: ExactCount, count: 1}]}`,
+		},
+	})
+}

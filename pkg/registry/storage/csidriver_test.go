@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"testing"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
+)
+
+func TestCSIDriverColumns(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
+		{
+			Name: "no attachRequired", Reason: "a driver requires attachments by default",
+			Object: &storagev1.CSIDriver{ObjectMeta: registrytest.MonthOld("x"), Spec: storagev1.CSIDriverSpec{
+				TokenRequests: []storagev1.TokenRequest{{Audience: "a"}, {Audience: "b"}},
+			}},
+			Want: []any{"x", true, false, false, "a,b", false, "<none>", "30d"},
+		},
+	})
+}
+
+func TestCSIDriverWarnings(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckWarnings(t, registrytest.Table(t, Group), []registrytest.WriteCase{
+		{
+			Name: "token requests", Reason: "without the field, the kubelet puts tokens into the volume attributes, which drivers log",
+			Object: &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{}}}},
+			Want:   []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"},
+		},
+	})
+}
+
+func TestCSIDriverGeneration(t *testing.T) {
+	t.Parallel()
+	registrytest.CheckGenerations(t, registrytest.Table(t, Group), []registrytest.GenerationCase{
+		{
+			Name: "token requests", Reason: "a change of the spec increases the generation",
+			Object: &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{Audience: "a"}}}},
+			Old:    &storagev1.CSIDriver{},
+			Want:   1,
+		},
+		{
+			Name: "label", Reason: "a change of metadata does not increase the generation",
+			Object: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "b"}}},
+			Old:    &storagev1.CSIDriver{ObjectMeta: registrytest.Generation(1)},
+			Want:   1,
+		},
+	})
+}
