@@ -1,19 +1,15 @@
 package resource
 
 import (
-	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/validate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -45,49 +41,35 @@ func requestName(path *field.Path, name string, requests claimRequests) field.Er
 }
 
 func usedRequests(path *field.Path, names []string, requests claimRequests) field.ErrorList {
-	f := validation.Findings{Errs: validation.Few(path, len(names), resourcev1.DeviceRequestsMaxSize)}
-	for i, name := range names {
+	var f validation.Findings
+	for i, name := range validation.Within(names, resourcev1.DeviceRequestsMaxSize) {
 		f.Merge(requestName(path.Index(i), name, requests))
-		f.AddIf(slices.Contains(names[:i], name), field.Duplicate(path.Index(i), name))
 	}
 	return f.Errs
 }
 
-func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec, stored bool) field.ErrorList {
+// claimSpec checks a claim by the rules that the declarations of ResourceClaimSpec lack.
+func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.ErrorList {
 	path = path.Child("devices")
 	requests := requestNames(spec.Devices.Requests)
-	f := validation.Findings{Errs: validation.Few(path.Child("requests"), len(spec.Devices.Requests), resourcev1.DeviceRequestsMaxSize)}
-	seen := sets.New[string]()
-	for i := range spec.Devices.Requests {
-		r := &spec.Devices.Requests[i]
-		f.Merge(deviceRequest(path.Child("requests").Index(i), r, stored))
-		f.AddIf(seen.Has(r.Name), field.Duplicate(path.Child("requests").Index(i), *r))
-		seen.Insert(r.Name)
+	var f validation.Findings
+	for i, r := range validation.Within(spec.Devices.Requests, resourcev1.DeviceRequestsMaxSize) {
+		f.Merge(deviceRequest(path.Child("requests").Index(i), &r))
 	}
-	constraints := path.Child("constraints")
-	f.Merge(validation.Few(constraints, len(spec.Devices.Constraints), resourcev1.DeviceConstraintsMaxSize))
-	for i, c := range spec.Devices.Constraints {
-		path := constraints.Index(i)
+	for i, c := range validation.Within(spec.Devices.Constraints, resourcev1.DeviceConstraintsMaxSize) {
+		path := path.Child("constraints").Index(i)
 		f.Merge(usedRequests(path.Child("requests"), c.Requests, requests))
 		f.AddIf(c.MatchAttribute == nil && c.DistinctAttribute == nil, field.Required(path, "exactly one of matchAttribute or distinctAttribute is required"))
 		f.AddIf(c.MatchAttribute != nil && c.DistinctAttribute != nil, field.Invalid(path, validation.Unversioned(c), "exactly one of matchAttribute or distinctAttribute is required, but multiple fields are set"))
-		if c.MatchAttribute != nil {
-			f.Merge(declared(validate.ResourceFullyQualifiedName, path.Child("matchAttribute"), *c.MatchAttribute))
-		}
-		if c.DistinctAttribute != nil {
-			f.Merge(declared(validate.ResourceFullyQualifiedName, path.Child("distinctAttribute"), *c.DistinctAttribute))
-		}
 	}
-	config := path.Child("config")
-	f.Merge(validation.Few(config, len(spec.Devices.Config), resourcev1.DeviceConfigMaxSize))
-	for i := range spec.Devices.Config {
-		c := &spec.Devices.Config[i]
-		f.Merge(usedRequests(config.Index(i).Child("requests"), c.Requests, requests), deviceConfiguration(config.Index(i), &c.DeviceConfiguration))
+	for i, c := range validation.Within(spec.Devices.Config, resourcev1.DeviceConfigMaxSize) {
+		path := path.Child("config").Index(i)
+		f.Merge(usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
 	}
 	return f.Errs
 }
 
-func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest, stored bool) field.ErrorList {
+func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorList {
 	f := validation.Findings{Errs: validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), r.Name)}
 	switch {
 	case r.Exactly == nil && len(r.FirstAvailable) == 0:
@@ -95,28 +77,22 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest, stored bool) f
 	case r.Exactly != nil && len(r.FirstAvailable) > 0:
 		f.Add(field.Invalid(path, nil, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"))
 	case r.Exactly != nil:
-		e := r.Exactly
-		f.Merge(wantedDevices(path.Child("exactly"), e.DeviceClassName, e.Selectors, stored, e.AllocationMode, e.Count, e.Tolerations))
+		path, e := path.Child("exactly"), r.Exactly
+		f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("deviceClassName"), e.DeviceClassName),
+			wantedDevices(path, e.Selectors, e.AllocationMode, e.Count, e.Tolerations))
 	default:
-		subs := path.Child("firstAvailable")
-		f.Merge(validation.Few(subs, len(r.FirstAvailable), resourcev1.FirstAvailableDeviceRequestMaxSize))
-		names := sets.New[string]()
-		for i, sub := range r.FirstAvailable {
-			path := subs.Index(i)
+		for i, sub := range validation.Within(r.FirstAvailable, resourcev1.FirstAvailableDeviceRequestMaxSize) {
+			path := path.Child("firstAvailable").Index(i)
 			f.Merge(validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), sub.Name),
-				wantedDevices(path, sub.DeviceClassName, sub.Selectors, stored, sub.AllocationMode, sub.Count, sub.Tolerations))
-			f.AddIf(names.Has(sub.Name), field.Duplicate(path, sub))
-			names.Insert(sub.Name)
+				wantedDevices(path, sub.Selectors, sub.AllocationMode, sub.Count, sub.Tolerations))
 		}
 	}
 	return f.Errs
 }
 
-func wantedDevices(path *field.Path, class string, selectors []resourcev1.DeviceSelector, stored bool, mode resourcev1.DeviceAllocationMode,
+func wantedDevices(path *field.Path, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode,
 	count int64, tolerations []resourcev1.DeviceToleration) field.ErrorList {
-	f := validation.Findings{Errs: validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("deviceClassName"), class)}
-	f.Merge(deviceSelectors(path.Child("selectors"), selectors, stored))
-	f.Merge(validation.OneOf(path.Child("allocationMode"), mode, resourcev1.DeviceAllocationModeAll, resourcev1.DeviceAllocationModeExactCount))
+	f := validation.Findings{Errs: deviceSelectors(path.Child("selectors"), selectors, false)}
 	switch mode {
 	case resourcev1.DeviceAllocationModeAll:
 		f.AddIf(count != 0, field.Invalid(path.Child("count"), count, "must not be specified when allocationMode is 'All'"))
@@ -125,20 +101,13 @@ func wantedDevices(path *field.Path, class string, selectors []resourcev1.Device
 	}
 	for i, t := range tolerations {
 		path := path.Child("tolerations").Index(i)
-		if t.Key != "" {
-			f.Merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
-		}
 		f.AddIf(t.Key == "" && t.Operator != resourcev1.DeviceTolerationOpExists,
 			field.Invalid(path.Child("operator"), t.Operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
-		f.Merge(validation.RequiredOneOf(path.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists))
 		switch t.Operator {
 		case resourcev1.DeviceTolerationOpExists:
 			f.AddIf(t.Value != "", field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))
 		case resourcev1.DeviceTolerationOpEqual:
 			f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
-		}
-		if t.Effect != "" {
-			f.Merge(validation.OneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
 		}
 	}
 	return f.Errs
@@ -149,7 +118,7 @@ func deviceConfiguration(path *field.Path, c *resourcev1.DeviceConfiguration) fi
 	if c.Opaque == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), c.Opaque.Driver)}
+	var f validation.Findings
 	parameters := path.Child("parameters")
 	f.AddIf(len(c.Opaque.Parameters.Raw) == 0, field.Required(parameters, ""))
 	f.Merge(rawObject(parameters, c.Opaque.Parameters.Raw, resourcev1.OpaqueParametersMaxLength))

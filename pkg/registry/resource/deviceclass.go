@@ -3,7 +3,6 @@ package resource
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/validate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -45,13 +44,10 @@ func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)
 	f := validation.Findings{Errs: deviceSelectors(path.Child("selectors"), spec.Selectors, stored)}
-	f.Merge(validation.Few(path.Child("config"), len(spec.Config), resourcev1.DeviceConfigMaxSize))
-	for i := range spec.Config {
-		f.Merge(deviceConfiguration(path.Child("config").Index(i), &spec.Config[i].DeviceConfiguration))
+	for i, c := range validation.Within(spec.Config, resourcev1.DeviceConfigMaxSize) {
+		f.Merge(deviceConfiguration(path.Child("config").Index(i), &c.DeviceConfiguration))
 	}
-	if name := spec.ExtendedResourceName; name != nil {
-		f.Merge(declared(validate.ExtendedResourceName, path.Child("extendedResourceName"), *name))
-	}
+	f.Merge(validation.Declared(resourcev1.Validate_DeviceClassSpec, path, spec, old, nil))
 	return f.Errs
 }
 

@@ -20,18 +20,14 @@ func taintedNow(added **metav1.Time) {
 	}
 }
 
-// deviceTaint checks a taint of a device or of a rule.
+// deviceTaint checks a taint of a device or of a rule. Its effect has a declaration.
 func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
 	f := validation.Findings{Errs: metav1validation.ValidateLabelName(t.Key, path.Child("key"))}
 	if t.Value != "" {
 		f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, path.Child("value"), t.Value))
 	}
-	f.Merge(validation.RequiredOneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
 	return f.Errs
 }
-
-var deviceTaintEffects = []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoExecute,
-	resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNone}
 
 // poolName checks the name of a pool: DNS names separated by slashes.
 func poolName(path *field.Path, name string) field.ErrorList {
@@ -52,8 +48,8 @@ func deviceName(path *field.Path, name string) field.ErrorList {
 
 // bindingConditions checks the types of conditions by which binding waits or fails (KEP-5007).
 func bindingConditions(path *field.Path, types []string) field.ErrorList {
-	f := validation.Findings{Errs: validation.Few(path, len(types), resourcev1.BindingConditionsMaxSize)}
-	for i, t := range types {
+	var f validation.Findings
+	for i, t := range validation.Within(types, resourcev1.BindingConditionsMaxSize) {
 		f.Merge(metav1validation.ValidateLabelName(t, path.Index(i)))
 	}
 	return f.Errs

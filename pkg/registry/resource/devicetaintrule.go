@@ -46,7 +46,7 @@ func defaultDeviceTaintRule(r *resourcev1.DeviceTaintRule) { taintedNow(&r.Spec.
 // validateDeviceTaintRule checks a new rule that taints devices (KEP-5055).
 func validateDeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(deviceTaintRuleSpec(&o.Spec))
+	f.Merge(deviceTaintRuleSpec(&o.Spec, nil))
 	return f.Errs
 }
 
@@ -54,11 +54,7 @@ func validateDeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
 // valid, because a newer server may have stored it.
 func validateDeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	spec := o.Spec
-	if spec.Taint.Effect == old.Spec.Taint.Effect {
-		spec.Taint.Effect = resourcev1.DeviceTaintEffectNone
-	}
-	f.Merge(deviceTaintRuleSpec(&spec))
+	f.Merge(deviceTaintRuleSpec(&o.Spec, &old.Spec))
 	return f.Errs
 }
 
@@ -71,7 +67,7 @@ func validateDeviceTaintRuleStatusUpdate(o, old *resourcev1.DeviceTaintRule) fie
 	return f.Errs
 }
 
-func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
+func deviceTaintRuleSpec(spec, old *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
 	if s := spec.DeviceSelector; s != nil {
@@ -86,7 +82,7 @@ func deviceTaintRuleSpec(spec *resourcev1.DeviceTaintRuleSpec) field.ErrorList {
 			}
 		}
 	}
-	f.Merge(deviceTaint(path.Child("taint"), &spec.Taint))
+	f.Merge(deviceTaint(path.Child("taint"), &spec.Taint), validation.Declared(resourcev1.Validate_DeviceTaintRuleSpec, path, spec, old, nil))
 	return f.Errs
 }
 

@@ -12,7 +12,6 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/validate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -89,40 +88,30 @@ func defaultResourceClaimV1beta1(c *resourcev1beta1.ResourceClaim) {
 // validateResourceClaim checks a new claim.
 func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(claimSpec(field.NewPath("spec"), &o.Spec, false))
+	f.Merge(claimSpec(validation.SpecPath, &o.Spec), validation.Declared(resourcev1.Validate_ResourceClaimSpec, validation.SpecPath, &o.Spec, nil, nil))
 	return f.Errs
 }
 
 // validateResourceClaimUpdate checks a claim that replaces another. The spec of a claim never changes.
 func validateResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
-	if len(f.Errs) == 0 {
-		f.Merge(claimSpec(field.NewPath("spec"), &o.Spec, true))
-	}
+	// The spec has the declaration immutable, in a function that k8s.io/api doesn't publish.
+	f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec, old.Spec), field.Invalid(validation.SpecPath, nil, apivalidation.FieldImmutableErrorMsg))
 	return f.Errs
 }
-
-// maxAllocationConfig is the sum of the limits of the claim and of the class.
-const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
 
 // validateResourceClaimStatusUpdate checks the allocation, the reservations and the reported devices.
 func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	path := field.NewPath("status")
+	path := validation.StatusPath
 	reserved := path.Child("reservedFor")
-	users := sets.New[string]()
-	f.Merge(validation.Few(reserved, len(o.Status.ReservedFor), resourcev1.ResourceClaimReservedForMaxSize))
-	for i, user := range o.Status.ReservedFor {
+	for i, user := range validation.Within(o.Status.ReservedFor, resourcev1.ResourceClaimReservedForMaxSize) {
 		path := reserved.Index(i)
 		f.AddIf(user.Resource == "", field.Required(path.Child("resource"), ""))
 		f.AddIf(user.Name == "", field.Required(path.Child("name"), ""))
 		f.AddIf(user.UID == "", field.Required(path.Child("uid"), ""))
-		f.AddIf(users.Has(string(user.UID)), field.Duplicate(path, user))
-		users.Insert(string(user.UID))
 	}
-	now, was := o.Status.Allocation, old.Status.Allocation
-	f.AddIf(len(o.Status.ReservedFor) > 0 && now == nil, field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
+	f.AddIf(len(o.Status.ReservedFor) > 0 && o.Status.Allocation == nil, field.Forbidden(reserved, "may not be specified when `allocated` is not set"))
 	f.Merge(reportedDevices(path.Child("devices"), &o.Status))
 	if o.DeletionTimestamp != nil {
 		for i, user := range o.Status.ReservedFor {
@@ -130,63 +119,34 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 				field.Forbidden(reserved.Index(i), "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"))
 		}
 	}
-	if now == nil {
-		return f.Errs
+	if o.Status.Allocation != nil && old.Status.Allocation == nil {
+		f.Merge(newAllocation(path.Child("allocation"), o.Status.Allocation, requestNames(o.Spec.Devices.Requests)))
 	}
-	allocation := path.Child("allocation")
-	if was != nil {
-		f.AddIf(!apiequality.Semantic.DeepEqual(now, was), field.Invalid(allocation, nil, "field cannot be modified once set"))
-		return f.Errs
-	}
-	if now.NodeSelector != nil {
-		f.Merge(podvalidation.NodeSelector(allocation.Child("nodeSelector"), now.NodeSelector))
-	}
-	results := allocation.Child("devices", "results")
-	f.Merge(validation.Few(results, len(now.Devices.Results), resourcev1.AllocationResultsMaxSize))
-	requests := requestNames(o.Spec.Devices.Requests)
-	for i, r := range now.Devices.Results {
-		path := results.Index(i)
-		f.Merge(requestName(path.Child("request"), r.Request, requests), podvalidation.CSIDriverName(path.Child("driver"), r.Driver),
-			poolName(path.Child("pool"), r.Pool), deviceName(path.Child("device"), r.Device),
-			bindingConditions(path.Child("bindingConditions"), r.BindingConditions),
-			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions),
-			allocatedTolerations(path.Child("tolerations"), r.Tolerations))
-		if r.ShareID != nil {
-			f.Merge(declared(validate.UUID, path.Child("shareID"), *r.ShareID))
-		}
-	}
-	config := allocation.Child("devices", "config")
-	f.Merge(validation.Few(config, len(now.Devices.Config), maxAllocationConfig))
-	for i := range now.Devices.Config {
-		path := config.Index(i)
-		c := &now.Devices.Config[i]
-		f.Merge(validation.RequiredOneOf(path.Child("source"), c.Source, resourcev1.AllocationConfigSourceClaim, resourcev1.AllocationConfigSourceClass),
-			usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
-	}
+	f.Merge(validation.Declared(resourcev1.Validate_ResourceClaimStatus, path, &o.Status, &old.Status, nil))
 	return f.Errs
 }
 
-// allocatedTolerations checks the tolerations that an allocation copies from a request.
-func allocatedTolerations(path *field.Path, tolerations []resourcev1.DeviceToleration) field.ErrorList {
+// newAllocation checks an allocation by the rules that its declarations lack.
+func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests claimRequests) field.ErrorList {
 	var f validation.Findings
-	for i, t := range tolerations {
-		path := path.Index(i)
-		if t.Key != "" {
-			f.Merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
-		}
-		f.Merge(validation.OneOf(path.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists))
-		if t.Effect != "" {
-			f.Merge(validation.OneOf(path.Child("effect"), t.Effect, deviceTaintEffects...))
-		}
+	if a.NodeSelector != nil {
+		f.Merge(podvalidation.NodeSelector(path.Child("nodeSelector"), a.NodeSelector))
+	}
+	for i, r := range validation.Within(a.Devices.Results, resourcev1.AllocationResultsMaxSize) {
+		path := path.Child("devices", "results").Index(i)
+		f.Merge(requestName(path.Child("request"), r.Request, requests), deviceName(path.Child("device"), r.Device),
+			bindingConditions(path.Child("bindingConditions"), r.BindingConditions),
+			bindingConditions(path.Child("bindingFailureConditions"), r.BindingFailureConditions))
+	}
+	for i, c := range validation.Within(a.Devices.Config, maxAllocationConfig) {
+		path := path.Child("devices", "config").Index(i)
+		f.Merge(usedRequests(path.Child("requests"), c.Requests, requests), deviceConfiguration(path, &c.DeviceConfiguration))
 	}
 	return f.Errs
 }
 
-// These are the longest names and addresses of network interfaces in a status.
-const (
-	maxInterfaceName   = 256
-	maxHardwareAddress = 128
-)
+// maxAllocationConfig is the sum of the limits of the claim and of the class.
+const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
 
 // reportedDevices checks the devices that drivers report. They must be allocated to the claim (KEP-4817).
 func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) field.ErrorList {
@@ -197,25 +157,21 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 		}
 	}
 	var f validation.Findings
-	seen := sets.New[string]()
 	for i := range status.Devices {
 		path, d := path.Index(i), &status.Devices[i]
 		id := deviceID(d.Driver, d.Pool, d.Device, d.ShareID)
 		f.Merge(podvalidation.CSIDriverName(path.Child("driver"), d.Driver), poolName(path.Child("pool"), d.Pool), deviceName(path.Child("device"), d.Device))
 		f.AddIf(!allocated.Has(id), field.Invalid(path, id, "must be an allocated device in the claim"))
-		if d.ShareID != nil {
-			f.Merge(declared(validate.UUID, path.Child("shareID"), *d.ShareID))
-		}
 		f.Merge(validation.Few(path.Child("conditions"), len(d.Conditions), resourcev1.AllocatedDeviceStatusMaxConditions),
 			metav1validation.ValidateConditions(d.Conditions, path.Child("conditions")))
 		if d.Data != nil {
 			f.Merge(rawObject(path.Child("data"), d.Data.Raw, resourcev1.AllocatedDeviceStatusDataMaxLength))
 		}
 		if d.NetworkData != nil {
-			f.Merge(reportedNetwork(path.Child("networkData"), d.NetworkData))
+			for j, ip := range validation.Within(d.NetworkData.IPs, resourcev1.NetworkDeviceDataMaxIPs) {
+				f.Merge(utilvalidation.IsValidInterfaceAddress(path.Child("networkData", "ips").Index(j), ip))
+			}
 		}
-		f.AddIf(seen.Has(id), field.Duplicate(path, *d))
-		seen.Insert(id)
 	}
 	return f.Errs
 }
@@ -224,21 +180,6 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 func deviceID[Share ~string](driver, pool, device string, share *Share) string {
 	id := driver + "/" + pool + "/" + device
 	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")
-}
-
-func reportedNetwork(path *field.Path, n *resourcev1.NetworkDeviceData) field.ErrorList {
-	var f validation.Findings
-	f.AddIf(len(n.InterfaceName) > maxInterfaceName, field.TooLong(path.Child("interfaceName"), "", maxInterfaceName))
-	f.AddIf(len(n.HardwareAddress) > maxHardwareAddress, field.TooLong(path.Child("hardwareAddress"), "", maxHardwareAddress))
-	ips := path.Child("ips")
-	f.Merge(validation.Few(ips, len(n.IPs), resourcev1.NetworkDeviceDataMaxIPs))
-	seen := sets.New[string]()
-	for i, ip := range n.IPs {
-		f.Merge(utilvalidation.IsValidInterfaceAddress(ips.Index(i), ip))
-		f.AddIf(seen.Has(ip), field.Duplicate(ips.Index(i), ip))
-		seen.Insert(ip)
-	}
-	return f.Errs
 }
 
 // mayChangeClaim refuses a change of the allocation or of the devices' status by a user without a permission for that

@@ -57,8 +57,8 @@ func TestResourceClaimErrors(t *testing.T) {
 			Want: []string{
 				`status.devices[0].networkData.ips[1]: Invalid value: "10.0.0.6": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)`,
 				`status.devices[1].data: Invalid value: "<value omitted>": must be a valid JSON object`,
-				`status.devices[1]: Duplicate value: {"driver":"d.e","pool":"p","device":"a","conditions":null,"data":[]}`,
 				`status.devices[2]: Invalid value: "d.e/p/b": must be an allocated device in the claim`,
+				`status.devices[1]: Duplicate value: {"driver":"d.e","pool":"p","device":"a","conditions":null,"data":[]}`,
 			},
 		},
 		{
@@ -76,14 +76,14 @@ func TestResourceClaimErrors(t *testing.T) {
 			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
 			Status: true,
 			Want: []string{
-				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 				`status.allocation.devices.results[0].bindingConditions[0]: Invalid value: "a/b/c": ` + notQualified,
-				"status.allocation.devices.results[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
 				`status.allocation.devices.results[0].tolerations[0].key: Invalid value: "a/b/c": ` + notQualified,
 				`status.allocation.devices.results[0].tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`,
 				`status.allocation.devices.results[0].tolerations[0].effect: Unsupported value: "Evict": supported values: "NoExecute", "NoSchedule", "None"`,
+				"status.allocation.devices.results[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
 				`status.allocation.devices.results[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 				"status.allocation.devices.config: Too many: 65: must have at most 64 items",
+				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 			},
 		},
 		{

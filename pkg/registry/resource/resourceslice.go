@@ -14,7 +14,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -77,7 +76,7 @@ func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
 // validateResourceSlice checks a new slice of a driver's devices.
 func validateResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
-	f.Merge(sliceSpec(&o.Spec))
+	f.Merge(sliceSpec(&o.Spec), declaredSlice(&o.Spec, nil))
 	return f.Errs
 }
 
@@ -89,10 +88,16 @@ func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorLi
 	spec := field.NewPath("spec")
 	f.Merge(validation.Unchanged(spec.Child("nodeName"), o.Spec.NodeName, old.Spec.NodeName),
 		validation.Unchanged(spec.Child("driver"), o.Spec.Driver, old.Spec.Driver),
-		validation.Unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name))
+		validation.Unchanged(spec.Child("pool", "name"), o.Spec.Pool.Name, old.Spec.Pool.Name), declaredSlice(&o.Spec, &old.Spec))
 	return f.Errs
 }
 
+func declaredSlice(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
+	gates := map[string]bool{"DRAPartitionableDevicesType": true}
+	return validation.Declared(resourcev1.Validate_ResourceSliceSpec, validation.SpecPath, spec, old, gates)
+}
+
+// sliceSpec checks a slice by the rules that the declarations of ResourceSliceSpec lack.
 func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), spec.Driver)}
@@ -120,12 +125,8 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 		names.Insert(d.Name)
 	}
 	counters := path.Child("sharedCounters")
-	f.Merge(validation.Few(counters, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets))
-	names = sets.New[string]()
-	for i, set := range spec.SharedCounters {
-		f.Merge(validation.Required(utilvalidation.IsDNS1123Label, counters.Index(i).Child("name"), set.Name), deviceCounters(counters.Index(i), set.Counters))
-		f.AddIf(names.Has(set.Name), field.Duplicate(counters.Index(i), set))
-		names.Insert(set.Name)
+	for i, set := range validation.Within(spec.SharedCounters, resourcev1.ResourceSliceMaxCounterSets) {
+		f.Merge(fewCounters(counters.Index(i), set.Counters))
 	}
 	return f.Errs
 }
@@ -204,13 +205,8 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 		f.Merge(deviceTaint(taints.Index(i), &t))
 	}
 	consumes := path.Child("consumesCounters")
-	f.Merge(validation.Few(consumes, len(d.ConsumesCounters), resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice))
-	counterSets := sets.New[string]()
-	for i, c := range d.ConsumesCounters {
-		f.AddIf(counterSets.Has(c.CounterSet), field.Duplicate(consumes.Index(i), c))
-		counterSets.Insert(c.CounterSet)
-		f.Merge(validation.Required(utilvalidation.IsDNS1123Label, consumes.Index(i).Child("counterSet"), c.CounterSet),
-			deviceCounters(consumes.Index(i), c.Counters))
+	for i, c := range validation.Within(d.ConsumesCounters, resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice) {
+		f.Merge(fewCounters(consumes.Index(i), c.Counters))
 	}
 	f.Merge(bindingConditions(path.Child("bindingConditions"), d.BindingConditions),
 		bindingConditions(path.Child("bindingFailureConditions"), d.BindingFailureConditions))
@@ -228,29 +224,13 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 	return f.Errs
 }
 
-func deviceCounters(path *field.Path, counters map[string]resourcev1.Counter) field.ErrorList {
-	var f validation.Findings
-	path = path.Child("counters")
-	f.AddIf(len(counters) == 0, field.Required(path, ""))
-	f.Merge(validation.Few(path, len(counters), resourcev1.ResourceSliceMaxCountersPerCounterSet))
-	for name := range validation.Sorted(counters) {
-		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path, name))
-	}
-	return f.Errs
+func fewCounters(path *field.Path, counters map[string]resourcev1.Counter) field.ErrorList {
+	return validation.Few(path.Child("counters"), len(counters), resourcev1.ResourceSliceMaxCountersPerCounterSet)
 }
 
-// deviceAttribute checks that an attribute has exactly one value.
+// deviceAttribute checks the value of an attribute.
 func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
 	var f validation.Findings
-	n := 0
-	for _, set := range []bool{a.IntValue != nil, a.BoolValue != nil, a.StringValue != nil, a.VersionValue != nil,
-		a.IntValues != nil, a.BoolValues != nil, a.StringValues != nil, a.VersionValues != nil} {
-		if set {
-			n++
-		}
-	}
-	f.AddIf(n == 0, field.Required(path, "exactly one value must be specified"))
-	f.AddIf(n > 1, field.Invalid(path, validation.Unversioned(*a), "exactly one value must be specified"))
 	for _, text := range []struct {
 		name  string
 		value *string

@@ -36,8 +36,8 @@ func TestResourceSliceErrors(t *testing.T) {
 						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}, {CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}},
 			}},
 			Want: []string{
-				`spec.devices[0].consumesCounters[1]: Duplicate value: {"counterSet":"s","counters":{"c":{"value":"0"}}}`,
 				`spec.devices[0].bindingConditions[1]: Invalid value: "a/b/c": ` + notQualified,
+				`spec.devices[0].consumesCounters[1]: Duplicate value: {"counterSet":"s","counters":{"c":{"value":"0"}}}`,
 				"spec.devices[0].bindingFailureConditions: Too many: 5: must have at most 4 items",
 			},
 		},

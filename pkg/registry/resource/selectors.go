@@ -1,10 +1,7 @@
 package resource
 
 import (
-	"context"
-
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/cel/environment"
 	devicecel "k8s.io/dynamic-resource-allocation/cel"
@@ -18,8 +15,8 @@ var deviceFeatures = devicecel.Features{EnableConsumableCapacity: true}
 // deviceSelectors checks the selectors of a class or a request, and compiles their expressions like the scheduler
 // (KEP-4381). Stored expressions may use features of a newer server.
 func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector, stored bool) field.ErrorList {
-	f := validation.Findings{Errs: validation.Few(path, len(selectors), resourcev1.DeviceSelectorsMaxSize)}
-	for i, s := range selectors {
+	var f validation.Findings
+	for i, s := range validation.Within(selectors, resourcev1.DeviceSelectorsMaxSize) {
 		path := path.Index(i).Child("cel")
 		if s.CEL == nil {
 			f.Add(field.Required(path, ""))
@@ -46,9 +43,4 @@ func deviceExpression(path *field.Path, text string, stored bool) field.ErrorLis
 		return field.ErrorList{field.Forbidden(path, "too complex, exceeds cost limit")}
 	}
 	return nil
-}
-
-// declared checks a value by a rule of the library's declarative validation.
-func declared[T any](rule func(context.Context, operation.Operation, *field.Path, *T, *T) field.ErrorList, path *field.Path, value T) field.ErrorList {
-	return rule(context.Background(), operation.Operation{}, path, &value, nil)
 }

@@ -1,11 +1,11 @@
 package scheduling
 
 import (
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -39,51 +39,30 @@ func defaultPodGroupV1beta1(g *schedulingv1beta1.PodGroup) {
 // validatePodGroup checks a new group of pods (KEP-4671).
 func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(podGroupSpec(&o.Spec, nil))
+	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, nil))
 	return f.Errs
 }
 
 // validatePodGroupUpdate checks a group that replaces another. Only the size of a gang can change.
 func validatePodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(podGroupSpec(&o.Spec, &old.Spec))
+	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, &old.Spec))
 	return f.Errs
 }
 
 // validatePodGroupStatusUpdate checks the conditions and the claims in a group's status.
 func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	status := field.NewPath("status")
-	f.Merge(metav1validation.ValidateConditions(o.Status.Conditions, status.Child("conditions")))
+	f.Merge(metav1validation.ValidateConditions(o.Status.Conditions, validation.StatusPath.Child("conditions")))
 	claims := sets.New[string]()
 	for _, c := range o.Spec.ResourceClaims {
 		claims.Insert(c.Name)
 	}
-	path := status.Child("resourceClaimStatuses")
-	f.Merge(validation.Few(path, len(o.Status.ResourceClaimStatuses), schedulingv1beta1.MaxPodGroupResourceClaims))
-	names := sets.New[string]()
 	for i, s := range o.Status.ResourceClaimStatuses {
-		path := path.Index(i)
-		f.AddIf(names.Has(s.Name), field.Duplicate(path, s))
-		names.Insert(s.Name)
+		path := validation.StatusPath.Child("resourceClaimStatuses").Index(i)
 		f.AddIf(!claims.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
-		if s.ResourceClaimName != nil {
-			f.Merge(validation.Follows(utilvalidation.IsDNS1123Subdomain, path.Child("resourceClaimName"), *s.ResourceClaimName))
-		}
 	}
-	return f.Errs
-}
-
-func podGroupSpec(s, old *schedulingv1beta1.PodGroupSpec) field.ErrorList {
-	var f validation.Findings
-	path, update, was := field.NewPath("spec"), old != nil, deref(old)
-	// The feature gate CompositePodGroup is off.
-	f.AddIf(s.ParentCompositePodGroupName != nil, field.Forbidden(path.Child("parentCompositePodGroupName"), ""))
-	if ref := path.Child("workloadRef"); f.Fixed(ref, update, s.WorkloadRef, was.WorkloadRef) && s.WorkloadRef != nil {
-		f.Merge(validation.Required(utilvalidation.IsDNS1123Subdomain, ref.Child("workloadName"), s.WorkloadRef.WorkloadName),
-			validation.Required(utilvalidation.IsDNS1123Label, ref.Child("templateName"), s.WorkloadRef.TemplateName))
-	}
-	f.Merge(groupSpec(path, s, old))
+	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupStatus, validation.StatusPath, &o.Status, &old.Status))
 	return f.Errs
 }
 

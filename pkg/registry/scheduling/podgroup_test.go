@@ -18,6 +18,7 @@ var basic = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1
 
 func podGroup(change func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
 	g := &schedulingv1beta1.PodGroup{ObjectMeta: registrytest.Stored("group"), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: gang(2)}}
+	defaultPodGroupV1beta1(g)
 	change(g)
 	return g
 }
@@ -42,22 +43,26 @@ func TestPodGroup(t *testing.T) {
 		},
 	}, {
 		name: "optional fields", reason: "optional fields are checked too", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
-			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 2)}
+			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 1)}
 			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{}
 			g.Spec.Priority, g.Spec.PreemptionPolicy = ptr.To[int32](1_000_000_001), ptr.To(schedulingv1beta1.PreemptionPolicy("Always"))
 		})),
 		want: []string{
-			"spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item",
-			"spec.schedulingConstraints.topology[0].key: Required value", "spec.schedulingConstraints.topology[1].key: Required value",
+			"spec.schedulingConstraints.topology[0].key: Required value",
 			"spec.disruptionMode: Invalid value: \"\": must specify one of: `single`, `all`",
 			"spec.priority: Invalid value: 1000000001: must be less than or equal to 1000000000",
 			`spec.preemptionPolicy: Unsupported value: "Always": supported values: "Never", "PreemptLowerPriority"`,
 		},
 	}, {
+		name: "two topologies", reason: "the items of a list that is too long aren't checked", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) {
+			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: make([]schedulingv1beta1.TopologyConstraint, 2)}
+		})),
+		want: []string{"spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item"},
+	}, {
 		name: "claims", reason: "each claim has a name and one source", errs: validatePodGroup(podGroup(func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = claims })),
 		want: []string{
-			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			`spec.resourceClaims[1]: Duplicate value: {"name":"a","resourceClaimName":"A","resourceClaimTemplateName":"t"}`,
+			"spec.resourceClaims[0]: Invalid value: \"\": must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			"spec.resourceClaims[1]: Invalid value: \"{resourceClaimName, resourceClaimTemplateName}\": must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`",
 			"spec.resourceClaims[1].resourceClaimName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		},

@@ -45,6 +45,11 @@ func defaultPriorityClass(c *schedulingv1.PriorityClass) {
 	defaults.Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
+const (
+	systemPriorityPrefix = "system-"
+	maxUserPriority      = 1_000_000_000
+)
+
 // systemPriorities are the classes of the system.
 var systemPriorities = map[string]int32{
 	"system-cluster-critical": 2 * maxUserPriority,

@@ -186,16 +186,6 @@ func PathSegmentName(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// Fixed reports a field that the update must not change. On create there is no old value. Fixed returns whether the
-// caller has to check the field further.
-func (f *Findings) Fixed(path *field.Path, update bool, value, old any) bool {
-	if !update {
-		return true
-	}
-	f.AddIf(!apiequality.Semantic.DeepEqual(value, old), field.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg))
-	return false
-}
-
 // Few checks the length of a list.
 func Few(path *field.Path, n, most int) field.ErrorList {
 	if n <= most {
