@@ -52,7 +52,7 @@ var (
 
 func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
 
-// Destroy does nothing: the store is the main endpoint's.
+// Destroy does nothing, because the main endpoint destroys the store.
 func (r *scaleREST) Destroy() {}
 
 // GroupVersionKind returns the Scale of the given version, or that of autoscaling/v1 if the version has none.

@@ -101,7 +101,7 @@ func newStatus(s *Storage) rest.Storage { return s.Part(StatusStrategy{s.Strateg
 // New implements rest.Storage.
 func (s ObjectPart) New() runtime.Object { return s.store.New() }
 
-// Destroy does nothing: the underlying storage is the main endpoint's.
+// Destroy does nothing, because the main endpoint destroys the underlying storage.
 func (s ObjectPart) Destroy() {}
 
 // Get implements rest.Getter.

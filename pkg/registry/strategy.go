@@ -214,7 +214,7 @@ const (
 func MetaOf(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		// Every row's type has ObjectMeta: TestTable proves it.
+		// Every row's type has ObjectMeta: TestTableTypes proves that.
 		return &metav1.ObjectMeta{}
 	}
 	return m

@@ -50,6 +50,6 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	}
 	if want := "spec.mutations[0].applyConfiguration spec.mutations[0].jsonPatch " +
 		"spec.mutations[1].jsonPatch.expression spec.mutations[2].patchType"; strings.Join(got, " ") != want {
-		t.Errorf("a mutation has the one member that its type names, and it compiles: got errors on %v, want %v", got, want)
+		t.Errorf("a mutation has one member and compiles: got errors on %v, want %v", got, want)
 	}
 }

@@ -30,8 +30,8 @@ func readsParams[T configuration](kindOf func(T) *admissionregistrationv1.ParamK
 	}
 }
 
-// readsParam returns the check of a binding's author when the policy or the parameters change. Policies is the resource
-// of the policy. The function paramsOf returns the policy and the parameters of a binding.
+// readsParam returns the check of a binding's author when the policy or the parameters change. The argument
+// policies is the resource of the policy. The function paramsOf returns the policy and the parameters of a binding.
 func readsParam[T configuration](policies string, paramsOf func(T) (policy string, ref *admissionregistrationv1.ParamRef)) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
 	return func(ctx context.Context, deps registry.Dependencies, binding, old T) field.ErrorList {
 		policy, ref := paramsOf(binding)
@@ -122,8 +122,8 @@ func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes a
 	return nil
 }
 
-// paramResource returns the resource of a kind of parameters. An unknown kind may become any resource of its group
-// version.
+// paramResource returns the resource of a kind of parameters. A kind that the server doesn't know yet stands for
+// every resource of its group version.
 func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {

@@ -52,7 +52,8 @@ type storedPolicy struct {
 	conditions, expressions, messages, annotations sets.Set[string]
 }
 
-// storedMatching returns the match conditions of an old policy, and whether they and the kind of parameters stay.
+// storedMatching returns the match conditions of an old policy, and whether the update keeps them and the kind of
+// parameters.
 func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
 	stored := storedPolicy{
 		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),

@@ -96,6 +96,6 @@ func TestWebhookRulesEndEarly(t *testing.T) {
 		}
 	})
 	if seen != 2 {
-		t.Errorf("want the second of three to be the last, got %d", seen)
+		t.Errorf("want the search to end at the second of three resources, got %d", seen)
 	}
 }

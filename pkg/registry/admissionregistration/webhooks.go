@@ -199,7 +199,7 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			f.Add(field.Required(path.Index(i), ""))
 			continue
 		case !slash:
-			// The reference goes by the last of these only.
+			// As in the reference, the last of these resources decides.
 			plain = r != "*"
 			continue
 		}

@@ -177,7 +177,7 @@ func TestWebhookConditionCompilation(t *testing.T) {
 		h.MatchConditions = []admissionv1.MatchCondition{{Name: "a", Expression: "params.x == 1"}}
 	}))
 	if len(errs) != 1 || !strings.Contains(errs[0].Detail, "compilation failed: ERROR: <input>:1:1: undeclared reference to 'params'") {
-		t.Errorf("a webhook has no parameters, so naming them must not compile: %v", errs)
+		t.Errorf("a webhook has no parameters, so an expression with parameters must not compile: %v", errs)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert kinds of which apps/v1 lacks a field. The revision to roll back to and a daemon set's template
-// generation are annotations in apps/v1.
+// conversions convert kinds with fields that apps/v1 lacks. The revision to roll back to and a daemon set's
+// template generation are annotations in apps/v1.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {

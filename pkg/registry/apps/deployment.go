@@ -58,7 +58,7 @@ var deploymentKind = registry.Kind{
 	Gated: []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
-// quarter is how many pods a Deployment may have above and below its replicas in a rollout.
+// quarter is the number of pods that a Deployment may have above and below its replicas in a rollout.
 func quarter() intstr.IntOrString { return intstr.FromString("25%") }
 
 // defaultDeployment sets the defaults of a Deployment.

@@ -87,7 +87,7 @@ func replicaSetSpec(path *field.Path, s *appsv1.ReplicaSetSpec) field.ErrorList 
 	f.Merge(
 		validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
-		requiredSelector(path.Child("selector"), s.Selector, "deployment"), // kube-apiserver's text says deployment
+		requiredSelector(path.Child("selector"), s.Selector, "deployment"), // the text says deployment, as in kube-apiserver
 		replicaTemplate(path, s.Selector, &s.Template))
 	return f.Errs
 }

@@ -51,7 +51,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 			return review, nil
 		}
 		review.Status.User = userInfo(response.User)
-		// An authenticator that doesn't know audiences authenticates for those of the API server.
+		// The result of an authenticator that doesn't know audiences is valid for the audiences of the API server.
 		answered := response.Audiences
 		if len(answered) == 0 && ok {
 			answered = deps.Audiences

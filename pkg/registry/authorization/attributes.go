@@ -125,7 +125,7 @@ func attributesOf(spec authorizationv1.SubjectAccessReviewSpec) authorizer.Attri
 	return record
 }
 
-// matchAll is the version of a review that names none.
+// matchAll is the version in the question of a review without a version.
 func matchAll(version string) string {
 	if version == "" {
 		return "*"
@@ -148,7 +148,8 @@ func fieldRequirements(s *authorizationv1.FieldSelectorAttributes) (fields.Requi
 	for _, r := range s.Requirements {
 		operator := map[metav1.FieldSelectorOperator]selection.Operator{metav1.FieldSelectorOpIn: selection.Equals, metav1.FieldSelectorOpNotIn: selection.NotEquals}[r.Operator]
 		if operator == "" || len(r.Values) != 1 {
-			errs = append(errs, fmt.Errorf("fieldSelector requirement on %q: only In and NotIn with one value can be judged, not %s with %d", r.Key, r.Operator, len(r.Values)))
+			errs = append(errs, fmt.Errorf("fieldSelector requirement on %q: an authorizer needs operator In or NotIn "+
+				"with one value, not %s with %d values", r.Key, r.Operator, len(r.Values)))
 			continue
 		}
 		requirements = append(requirements, fields.Requirement{Field: r.Key, Operator: operator, Value: r.Values[0]})

@@ -164,8 +164,8 @@ func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) ch
 	return versionWithGroup
 }
 
-// describedObjectVersion returns the check of the apiVersion of a metric's object. A spec that replaces one with an
-// invalid apiVersion may have invalid ones.
+// describedObjectVersion returns the check of the apiVersion of a metric's object. If the old spec has an invalid
+// apiVersion, the new one may have invalid ones too.
 func describedObjectVersion(old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
 	if old != nil && slices.ContainsFunc(old.Metrics, func(m autoscalingv2.MetricSpec) bool {
 		return m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && wellFormedVersion(m.Object.DescribedObject.APIVersion) != nil

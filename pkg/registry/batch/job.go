@@ -79,7 +79,7 @@ func defaultJob(j *batchv1.Job) {
 	defaultJobSpec(spec)
 }
 
-// validateJob checks a new job. The selector is generated before.
+// validateJob checks a new job. The server has generated the selector before.
 func validateJob(o *batchv1.Job) field.ErrorList {
 	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
 }

@@ -156,7 +156,7 @@ func TestJobUpdate(t *testing.T) {
 	running := jobWith(func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
 	errs := validateJobUpdate(running, jobWith(unchangedJob))
 	if len(errs) != 1 || errs[0].Field != "spec.template" || errs[0].Detail != "field is immutable" {
-		t.Errorf("the template of a job that runs stays: want one error for spec.template, got %v", errs)
+		t.Errorf("the template of a running job can't change: want one error for spec.template, got %v", errs)
 	}
 }
 

@@ -1,8 +1,7 @@
 // Package builtin is the table of the kinds that kube-apiserver serves. A server takes its
 // scheme, its codecs and its storages from this table.
 //
-// Custom resources are not of the table, and neither are the kinds of a server that is
-// built of other groups: such a server makes a registry.Table of its own.
+// The table has no custom resources. A server with other groups makes a registry.Table of its own.
 package builtin
 
 import (
@@ -35,7 +34,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/storagemigration"
 )
 
-// Table is made once a process, at its first use.
+// Table returns the table, which the first call in a process makes.
 func Table() *registry.Table { return table() }
 
 var table = sync.OnceValue(func() *registry.Table {

@@ -31,7 +31,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// pairs are all kinds in the hub's Go type and in that of another version.
+// pairs returns the kinds whose Go types differ between the hub and another version.
 func pairs() []conversion.Pair {
 	var all []conversion.Pair
 	scheme := builtin.Table().Scheme()
@@ -71,7 +71,7 @@ func TestRoundTripThroughHub(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(before, registrytest.AsMap(t, out)); diff != "" {
-					t.Fatalf("changed on the way through %v (-before +after):\n%s", p.Hub, diff)
+					t.Fatalf("changed by the round trip through %v (-before +after):\n%s", p.Hub, diff)
 				}
 			}
 		})
@@ -94,7 +94,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(e *runtime.RawExtension, _ randfill.Continue) {
 			e.Raw = []byte(`{"a":1}`)
 		},
-		// Both forms of a selector say the same.
+		// Both forms of a selector have the same meaning.
 		func(s *extensionsv1beta1.ScaleStatus, _ randfill.Continue) {
 			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
 		},
@@ -104,7 +104,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(s *appsv1beta2.ScaleStatus, _ randfill.Continue) {
 			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
 		},
-		// The node's name is in the topology, and both agree.
+		// The node's name is also in the topology, with the same value.
 		func(e *discoveryv1beta1.Endpoint, c randfill.Continue) {
 			c.FillNoCustom(e)
 			e.NodeName = nil
@@ -114,14 +114,14 @@ func validValues(serializer.CodecFactory) []any {
 				e.Topology["topology.kubernetes.io/zone"] = c.String(0)
 			}
 		},
-		// Without a target, the default is filled in; the current value alone is
-		// carried in an annotation too.
+		// A missing target would get its default. The current utilization becomes an annotation, so it is left out
+		// here.
 		func(h *autoscalingv1.HorizontalPodAutoscaler, c randfill.Continue) {
 			c.FillNoCustom(h)
 			percent := c.Int31n(100)
 			h.Spec.TargetCPUUtilizationPercentage, h.Status.CurrentCPUUtilizationPercentage = &percent, nil
 		},
-		// There is no request without a signer.
+		// Every request has a signer.
 		func(r *certificatesv1beta1.CertificateSigningRequestSpec, c randfill.Continue) {
 			c.FillNoCustom(r)
 			signer := c.String(0)
@@ -141,7 +141,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(s *rbacv1alpha1.Subject, c randfill.Continue) {
 			s.Kind, s.APIVersion, s.Name = "User", rbacv1alpha1.SchemeGroupVersion.String(), c.String(0)
 		},
-		// Shares of zero need the annotation, which is not theirs alone.
+		// Zero shares need an annotation, which this function can't set.
 		func(l *flowcontrolv1beta3.LimitedPriorityLevelConfiguration, c randfill.Continue) {
 			c.FillNoCustom(l)
 			l.NominalConcurrencyShares = 1 + c.Int31n(100)

@@ -36,7 +36,7 @@ func FuzzObjects(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed int64, unset float64) {
 		t.Parallel()
 		if !(unset >= 0 && unset <= 1) {
-			t.Skip("it is no probability")
+			t.Skip("the text is not a probability")
 		}
 		table := builtin.Table().Groups()
 		for i := range table {
@@ -55,7 +55,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// send creates, updates and shows objects of a kind. Its error is a panic.
+// send creates, updates and shows objects of a kind. A panic becomes its error.
 func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *randfill.Filler) (err error) {
 	t.Helper()
 	object := func() runtime.Object {
@@ -134,7 +134,7 @@ func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *ran
 	return nil
 }
 
-// anyValues are fillers for types whose fields can't have just any values, as they are decoded from text.
+// anyValues are fillers for types that are decoded from text, so that not every value is possible.
 func anyValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {

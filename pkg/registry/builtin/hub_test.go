@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDecodedWithoutKind checks that an object of the hub is the same, whatever it comes from.
+// TestDecodedWithoutKind checks that decoded objects of the hub have no kind, from every version and in every media
+// type.
 func TestDecodedWithoutKind(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -68,7 +69,8 @@ func TestDecodedWithoutKind(t *testing.T) {
 	}
 }
 
-// TestUnsafeConversionKeepsOriginal checks that a version of an object can be had while others read the object.
+// TestUnsafeConversionKeepsOriginal checks that the conversion of an object to a version doesn't change the object,
+// which other goroutines may read.
 func TestUnsafeConversionKeepsOriginal(t *testing.T) {
 	t.Parallel()
 	original := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Data: map[string]string{"key": "value"}}

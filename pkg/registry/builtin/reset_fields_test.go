@@ -22,14 +22,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// endpoints are those of a row, by the path below the resource.
+// endpoints returns the endpoints of a row by their paths below the resource.
 func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	all := map[string]registry.UpdateStrategy{"": main}
 	if main.Kind.Status {
 		all["/status"] = registry.StatusStrategy{Strategy: main}
 	}
 	for _, s := range main.Kind.Subresources {
-		// The parts of a pod name the fields that are their own (see TestPodPartsOwnTheirFields).
+		// The endpoints of a pod's parts list the fields that they can change (see TestPodPartsOwnTheirFields).
 		if s.Update != nil && main.Kind.Resource != "pods" {
 			all["/"+s.Name] = s.Update(main)
 		}
@@ -37,15 +37,16 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	return all
 }
 
-// keptUntold are fields that an endpoint doesn't change although an apply on it owns them, as in kube-apiserver.
-var keptUntold = map[string]string{
+// ownedButFixed are fields that an endpoint doesn't change although an apply on it owns them, as in kube-apiserver.
+var ownedButFixed = map[string]string{
 	"namespaces spec.finalizers": "another endpoint changes them",
 }
 
-// toldUnkept are fields that an endpoint can change although an apply on it never owns them, as in kube-apiserver.
-var toldUnkept = map[string]string{
-	"certificatesigningrequests/status status.conditions": "only approvals and denials are kept there; signers update the others",
-	"services status.loadBalancer":                        "a service that ceases to be a load balancer loses what it got as one",
+// changedButNeverOwned are fields that an endpoint can change although an apply on it never owns them, as in
+// kube-apiserver.
+var changedButNeverOwned = map[string]string{
+	"certificatesigningrequests/status status.conditions": "the endpoint keeps approvals and denials, and signers update the other conditions",
+	"services status.loadBalancer":                        "a service that is no load balancer any more loses the addresses of its load balancer",
 }
 
 // TestResetFields checks two lists of fields for every endpoint of every row: those that an update doesn't change, and
@@ -64,26 +65,26 @@ func TestResetFields(t *testing.T) {
 			for path, e := range endpoints(s) {
 				t.Run(k.Resource+path, func(t *testing.T) {
 					t.Parallel()
-					told := e.GetResetFields()
-					kept, changed := whatIsKept(t, k, e)
+					neverOwned := e.GetResetFields()
+					fixed, changed := fieldChanges(t, k, e)
 					for _, gv := range s.Versions {
-						set := told[fieldpath.APIVersion(gv.String())]
-						var untold, unkept []string
-						for _, field := range kept {
-							if !covers(set, field) && keptUntold[k.Resource+path+" "+field] == "" {
-								untold = append(untold, field)
+						set := neverOwned[fieldpath.APIVersion(gv.String())]
+						var owned, unowned []string
+						for _, field := range fixed {
+							if !covers(set, field) && ownedButFixed[k.Resource+path+" "+field] == "" {
+								owned = append(owned, field)
 							}
 						}
 						for _, field := range changed {
-							if covers(set, field) && toldUnkept[k.Resource+path+" "+field] == "" {
-								unkept = append(unkept, field)
+							if covers(set, field) && changedButNeverOwned[k.Resource+path+" "+field] == "" {
+								unowned = append(unowned, field)
 							}
 						}
-						if diff := cmp.Diff([]string(nil), untold); diff != "" {
-							t.Errorf("%s: fields that stay as they were, and that an apply owns:\n%s", gv, diff)
+						if diff := cmp.Diff([]string(nil), owned); diff != "" {
+							t.Errorf("%s: fields that an update never changes, but an apply owns:\n%s", gv, diff)
 						}
-						if diff := cmp.Diff([]string(nil), unkept); diff != "" {
-							t.Errorf("%s: fields that change, and that an apply never owns:\n%s", gv, diff)
+						if diff := cmp.Diff([]string(nil), unowned); diff != "" {
+							t.Errorf("%s: fields that an update can change, but an apply never owns:\n%s", gv, diff)
 						}
 					}
 				})
@@ -95,11 +96,11 @@ func TestResetFields(t *testing.T) {
 // userMetadata are the fields of metadata that a client may change.
 var userMetadata = []string{"annotations", "finalizers", "labels", "ownerReferences"}
 
-// whatIsKept updates objects at random. It returns the fields of metadata, spec and status that never change, and those
-// that change at least once.
-func whatIsKept(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (kept, changed []string) {
+// fieldChanges updates objects at random. The function returns the fields of metadata, spec and status that never
+// change, and those that change at least once.
+func fieldChanges(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (fixed, changed []string) {
 	t.Helper()
-	seen := map[string]bool{} // whether it has changed
+	seen := map[string]bool{} // whether the field has changed
 	for seed := range int64(12) {
 		old, sent := filled(t, k, 2*seed), filled(t, k, 2*seed+1)
 		updated := sent.DeepCopyObject()
@@ -115,13 +116,13 @@ func whatIsKept(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (kept
 		if seen[name] {
 			changed = append(changed, name)
 		} else {
-			kept = append(kept, name)
+			fixed = append(fixed, name)
 		}
 	}
-	return kept, changed
+	return fixed, changed
 }
 
-// filled is an object that has every field.
+// filled returns an object with a value in every field.
 func filled(t *testing.T, k *registry.Kind, seed int64) runtime.Object {
 	t.Helper()
 	object := registry.NewOf(k.Object)()
@@ -136,7 +137,7 @@ func filled(t *testing.T, k *registry.Kind, seed int64) runtime.Object {
 	return object
 }
 
-// fieldsOf are the fields of an object's metadata, spec and status, by their dotted paths.
+// fieldsOf returns the fields of an object's metadata, spec and status by their dotted paths.
 func fieldsOf(t *testing.T, object runtime.Object) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

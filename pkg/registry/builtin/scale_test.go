@@ -19,7 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kubectl get --subresource=scale shows how many replicas there are to be, and are.
+// TestScaleAsTable checks the columns of kubectl get --subresource=scale: the desired and the present number of
+// replicas.
 func TestScaleAsTable(t *testing.T) {
 	t.Parallel()
 	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})
@@ -50,8 +51,8 @@ func TestScaleAsTable(t *testing.T) {
 	}
 }
 
-// TestScaleManagedFields checks that a scale has the managers of the number of replicas while it is updated, and none
-// when it is read.
+// TestScaleManagedFields checks the managed fields of a scale. An update sees the managers of the number of
+// replicas, and a response has none.
 func TestScaleManagedFields(t *testing.T) {
 	t.Parallel()
 	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})

@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDefaultsAreOfTheKind proves that each default of a row is of the row's kind, in one of the versions
-// that serve it. The rest could go.
+// TestDefaultsAreOfTheKind proves that each default of a row is for the row's kind, in a version that serves the
+// row. Any other default would have no effect.
 func TestDefaultsAreOfTheKind(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {

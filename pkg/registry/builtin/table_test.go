@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// served are the group versions that serve a row, as kinds.
+// served returns the kinds of a row in the group versions that serve it.
 func served(k *registry.Kind) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	table := builtin.Table().Groups()
@@ -49,7 +49,7 @@ func eachRow(t *testing.T, test func(*testing.T, *registry.Group, *registry.Kind
 	}
 }
 
-// through is the context of a request through a group version.
+// through returns the context of a request through a group version.
 func through(gv schema.GroupVersion) context.Context {
 	ctx := genericapirequest.WithNamespace(context.Background(), "ns")
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{IsResourceRequest: true, APIGroup: gv.Group, APIVersion: gv.Version})
@@ -65,13 +65,13 @@ func TestTableTypes(t *testing.T) {
 			t.Errorf("%T has no list metadata: %v", k.List, err)
 		}
 		if k.List == nil && (k.Status || k.Printer != nil || k.Hooks != nil || k.Fields != nil) {
-			t.Error("a row that is never stored has what only stored ones use")
+			t.Error("the kind is never stored, but its row has fields for stored kinds")
 		}
 		if k.List == nil && k.Answer == nil && k.Storage == nil {
-			t.Error("nothing serves the row")
+			t.Error("the row has neither storage nor answers")
 		}
 		if !k.Status && (k.StatusKeepsMetadata || k.StatusOnCreate || k.StatusResets != nil) {
-			t.Error("a row without a status says what becomes of it")
+			t.Error("the row has no status, but fields for its status")
 		}
 		gvks := served(k)
 		if len(gvks) == 0 {
@@ -81,13 +81,13 @@ func TestTableTypes(t *testing.T) {
 			list := gvk
 			list.Kind += "List"
 			if k.List != nil && !builtin.Table().Scheme().Recognizes(list) {
-				t.Errorf("%v has no list", gvk)
+				t.Errorf("%v has no list type", gvk)
 			}
 		}
 	})
 }
 
-// TestTableNames proves that no two rows share a name or a place.
+// TestTableNames proves that no two rows share a name, a short name or a storage prefix.
 func TestTableNames(t *testing.T) {
 	t.Parallel()
 	owners := map[string]map[string]string{}
@@ -96,7 +96,7 @@ func TestTableNames(t *testing.T) {
 			owners[what] = map[string]string{}
 		}
 		if other, taken := owners[what][name]; taken {
-			t.Errorf("%s %q of %s is that of %s, too", what, name, owner, other)
+			t.Errorf("%s %q belongs to both %s and %s", what, name, owner, other)
 		}
 		owners[what][name] = owner
 	}
@@ -132,14 +132,14 @@ func TestTableNames(t *testing.T) {
 		}
 		for _, b := range g.Borrowed {
 			if !slices.ContainsFunc(builtin.Table().Rows(g), func(k *registry.Kind) bool { return k.Resource == b.Resource }) {
-				t.Errorf("%q borrows %v, which no group has", g.Name, b)
+				t.Errorf("%q borrows %v, but no group has that resource", g.Name, b)
 			}
 		}
 	}
 }
 
-// TestTableVersions proves that each version of each row converts to the hub and back. It also proves that the versions
-// in a row's fields serve the row.
+// TestTableVersions proves that each version of each row converts to the hub and back. The test also proves that
+// every version that a row names serves the row.
 func TestTableVersions(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
@@ -164,7 +164,7 @@ func TestTableVersions(t *testing.T) {
 		}
 		for _, gv := range k.OrphanThrough {
 			if !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion() == gv }) {
-				t.Errorf("orphans through %v, which doesn't serve it", gv)
+				t.Errorf("OrphanThrough names %v, but that version doesn't serve the row", gv)
 			}
 		}
 	})
@@ -198,7 +198,7 @@ func TestTableHooks(t *testing.T) {
 				status.WarningsOnUpdate(ctx, obj, old)
 			}
 			if got, want := registry.MetaOf(obj).GetGeneration(), registry.MetaOf(old).GetGeneration(); got != want {
-				t.Errorf("%v: an update that changes nothing makes generation %d of %d", gvk, got, want)
+				t.Errorf("%v: an update without changes results in generation %d, want %d", gvk, got, want)
 			}
 			if _, _, err := k.Attributes(obj); err != nil {
 				t.Errorf("%v: attributes: %v", gvk, err)

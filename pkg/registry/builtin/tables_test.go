@@ -41,7 +41,7 @@ func TestTableConvertor(t *testing.T) {
 		object       runtime.Object
 		options      runtime.Object
 		columns      []string
-		// cells are the first of each row.
+		// cells are the first cells of the rows.
 		cells []any
 		meta  metav1.ListMeta
 	}{

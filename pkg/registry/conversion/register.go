@@ -27,7 +27,7 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	for _, p := range pairs {
 		all = append(all, same(p.Version, p.Hub), same(p.Hub, p.Version))
 	}
-	all = append(all, functions...) // for the same types, the last function counts
+	all = append(all, functions...) // of several functions for the same types, the last one counts
 	for _, t := range s.AllKnownTypes() {
 		all = append(all, identity(t))
 	}

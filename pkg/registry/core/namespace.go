@@ -271,7 +271,7 @@ var _ rest.Updater = onlyUpdate{}
 
 func (o onlyUpdate) New() runtime.Object { return o.s.New() }
 
-// Destroy does nothing: the store is the main endpoint's.
+// Destroy does nothing, because the main endpoint destroys the store.
 func (o onlyUpdate) Destroy() {}
 
 func (o onlyUpdate) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,

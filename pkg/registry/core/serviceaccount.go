@@ -78,7 +78,7 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &tokenREST{}
 )
 
-// tokenRequestKind is the kind that clients create. Its group isn't that of the account.
+// tokenRequestKind is the kind that clients create. Its group isn't that of service accounts.
 var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
@@ -95,10 +95,10 @@ func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Stor
 
 func (r *tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest{} }
 
-// Destroy does nothing: the stores are those of their rows.
+// Destroy does nothing, because the rows of the stores destroy them.
 func (r *tokenREST) Destroy() {}
 
-// GroupVersionKind returns the TokenRequest's, whatever the version.
+// GroupVersionKind returns the kind TokenRequest for every version.
 func (r *tokenREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return tokenRequestKind
 }

@@ -85,7 +85,7 @@ func Doc(t interface{ SwaggerDoc() map[string]string }, field string) string {
 	return t.SwaggerDoc()[field]
 }
 
-// Since returns the time since t in a form for people.
+// Since returns the time since t in a short form, such as 30d.
 func Since(t metav1.Time) string {
 	if t.IsZero() {
 		return Unknown

@@ -79,7 +79,7 @@ type DefaultsCase struct {
 	Manifest     string
 	// Path is the path of the compared part, such as "items.0.spec", or "" for the whole object.
 	Path string
-	Want string // as YAML
+	Want string // in YAML
 }
 
 // CheckDefaults compares the defaults of manifests.
@@ -103,7 +103,7 @@ type ConversionCase struct {
 	To runtime.Object
 	// Path is the path of the compared part, such as "items.0.spec", or "" for the whole object.
 	Path string
-	Want string // as YAML
+	Want string // in YAML
 }
 
 // CheckConversions compares objects in other versions.

@@ -17,9 +17,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestWhoChangesClaims checks that only schedulers allocate a claim, and that a driver reports only its own devices, on
-// its own node.
-func TestWhoChangesClaims(t *testing.T) {
+// TestClaimStatusPermissions checks that only schedulers allocate a claim, and that a driver reports only its own
+// devices, on its own node.
+func TestClaimStatusPermissions(t *testing.T) {
 	t.Parallel()
 	const (
 		binding     = "update resourceclaims/binding" // for all claims in all namespaces
@@ -48,7 +48,7 @@ func TestWhoChangesClaims(t *testing.T) {
 	pluginOn := func(node string) user.Info {
 		return &user.DefaultInfo{Name: "system:serviceaccount:ns:plugin", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {node}}}
 	}
-	someone := &user.DefaultInfo{Name: "someone", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {"n"}}}
+	reporter := &user.DefaultInfo{Name: "reporter", Extra: map[string][]string{"authentication.kubernetes.io/node-name": {"n"}}}
 	for _, test := range []struct {
 		name, reason string
 		user         user.Info
@@ -57,25 +57,25 @@ func TestWhoChangesClaims(t *testing.T) {
 		asked        []string
 		refused      []string
 	}{
-		{"unchanged", "nothing of it needs a permission of its own", someone, nil,
+		{"unchanged", "an unchanged status needs no further permission", reporter, nil,
 			claim(on("n"), "a.example.com"), claim(on("n"), "a.example.com"), nil, nil},
-		{"allocated", "that is for schedulers", someone, []string{binding},
+		{"allocated", "an allocation needs the permission of schedulers", reporter, []string{binding},
 			claim(on("n")), claim(nil), []string{binding}, nil},
-		{"allocated by a driver", "its permission is for devices", someone, []string{anywhere},
+		{"allocated by a driver", "the permission of a driver is for the devices in the status", reporter, []string{anywhere},
 			claim(on("n")), claim(nil), []string{binding}, []string{"status.allocation"}},
-		{"deallocated", "what was said of the devices goes by itself", someone, []string{binding},
+		{"deallocated", "a deallocation removes the status of the devices without a driver's permission", reporter, []string{binding},
 			claim(nil), claim(on("n"), "a.example.com"), []string{binding}, nil},
 		{"on its node", "the driver's token is bound to the node of the devices", pluginOn("n"), []string{local},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{local}, nil},
-		{"everywhere", "the permission for all nodes includes the user's own", pluginOn("n"), []string{anywhere},
+		{"everywhere", "the permission for all nodes includes the node of the user", pluginOn("n"), []string{anywhere},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{local, anywhere}, nil},
-		{"on another node", "a driver doesn't see devices of other nodes", pluginOn("other"), []string{local},
+		{"on another node", "the local permission is for the devices of the user's node", pluginOn("other"), []string{local},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{anywhere}, []string{"status.devices"}},
-		{"no service account", "anybody can say to be on a node, tokens of service accounts are bound to it", someone, []string{local},
+		{"no service account", "only tokens of service accounts prove the node of a user", reporter, []string{local},
 			claim(on("n"), "a.example.com"), claim(on("n")), []string{anywhere}, []string{"status.devices"}},
-		{"of another driver", "each driver is asked about", someone, []string{anywhere},
+		{"of another driver", "the user needs the permission for each driver", reporter, []string{anywhere},
 			claim(on("n"), "a.example.com", "b.example.com"), claim(on("n")), []string{anywhere, otherDriver}, []string{"status.devices"}},
-		{"taken away", "to say no more is a change as well", someone, nil,
+		{"taken away", "the removal of a device's status needs the driver's permission", reporter, nil,
 			claim(on("n")), claim(on("n"), "a.example.com"), []string{anywhere}, []string{"status.devices"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// claimWithDevices is a claim to which device a is allocated, and of which devices report.
+// claimWithDevices returns a claim with the allocated device a and the given statuses of devices.
 func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
 		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{

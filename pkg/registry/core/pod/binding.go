@@ -41,7 +41,7 @@ func newBinding(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, 
 
 func (r *bindingREST) New() runtime.Object { return &corev1.Binding{} }
 
-// Destroy does nothing: the store is that of pods.
+// Destroy does nothing, because the storage of pods destroys the store.
 func (r *bindingREST) Destroy() {}
 
 // PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid and the resourceVersion of the binding, which
@@ -187,7 +187,7 @@ func newLegacyBinding(_ *registry.Storage, deps registry.Dependencies) (rest.Sto
 
 func (r *legacyBindingREST) New() runtime.Object { return r.bindings.New() }
 
-// Destroy does nothing: the store is that of pods.
+// Destroy does nothing, because the storage of pods destroys the store.
 func (r *legacyBindingREST) Destroy() {}
 
 func (r *legacyBindingREST) NamespaceScoped() bool { return true }

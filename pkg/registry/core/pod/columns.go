@@ -188,8 +188,8 @@ func podConditionTrue(p *corev1.Pod, t corev1.PodConditionType) bool {
 	return false
 }
 
-// podIP is the pod's first address. The singular field wins over the list, as it does
-// where older kubelets write it alone.
+// podIP returns the pod's first address. The singular field takes precedence over the list, because older kubelets
+// write only the singular one.
 func podIP(p *corev1.Pod) string {
 	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
 		return p.Status.PodIPs[0].IP

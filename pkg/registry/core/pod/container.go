@@ -27,8 +27,7 @@ func containerOf(pod *corev1.Pod, name string) (string, error) {
 	return "", apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
 }
 
-// containerNames are those of a pod's containers of all three sorts, in the order in
-// which they start.
+// containerNames returns the names of a pod's containers of all three types, in the order in which they start.
 func containerNames(spec *corev1.PodSpec) []string {
 	var names []string
 	for _, c := range podspec.Containers(spec, nil) {

@@ -25,7 +25,7 @@ import (
 // evictionREST serves pods/eviction: a deletion of a pod that its disruption budget
 // allows, see https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 type evictionREST struct {
-	// pods are updated by their status.
+	// pods is the store of pods. Updates through it use the strategy of the status.
 	pods    *genericregistry.Store
 	budgets disruptionBudgets
 }
@@ -46,15 +46,15 @@ func newEviction(pods *registry.Storage, deps registry.Dependencies) (rest.Stora
 
 func (r *evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
 
-// Destroy does nothing: the stores are those of their rows.
+// Destroy does nothing, because the rows of the stores destroy them.
 func (r *evictionREST) Destroy() {}
 
-// GroupVersionKind returns the Eviction's. Its group isn't that of the pod.
+// GroupVersionKind returns the kind of evictions. Its group isn't that of pods.
 func (r *evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return policyv1.SchemeGroupVersion.WithKind("Eviction")
 }
 
-// AcceptsGroupVersion accepts evictions of both versions of policy, at pods of v1.
+// AcceptsGroupVersion accepts evictions of both versions of group policy at pods of v1.
 func (r *evictionREST) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == policyv1.SchemeGroupVersion || gv == policyv1beta1.SchemeGroupVersion || gv == corev1.SchemeGroupVersion
 }
@@ -89,7 +89,7 @@ func (r *evictionREST) Create(ctx context.Context, name string, obj runtime.Obje
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// evictionDeleteOptions are the eviction's, with the dry run of the request.
+// evictionDeleteOptions returns the delete options of an eviction, with the dry run of the request.
 func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*metav1.DeleteOptions, error) {
 	deletion := eviction.DeleteOptions
 	switch {

@@ -21,10 +21,10 @@ import (
 // maxDisruptedPods is the largest number of evictions that the disruption controller hasn't seen yet.
 const maxDisruptedPods = 2000
 
-// disruptionBudgets are the PodDisruptionBudgets, updated by their status.
+// disruptionBudgets is the store of PodDisruptionBudgets. Updates through it use the strategy of the status.
 type disruptionBudgets struct{ store *genericregistry.Store }
 
-// of returns the budgets that cover a pod.
+// of returns the budgets that select a pod.
 func (b disruptionBudgets) of(ctx context.Context, pod *corev1.Pod) ([]policyv1.PodDisruptionBudget, error) {
 	found, err := b.store.List(ctx, &internalversion.ListOptions{})
 	if err != nil {

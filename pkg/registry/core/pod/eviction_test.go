@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// evictable is a pod that budgets for app=a cover.
+// evictable returns a pod that budgets for app=a select.
 func evictable(name string, phase corev1.PodPhase, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"app": "a"}},
@@ -50,7 +50,7 @@ func evict(s stored, name string, options *metav1.DeleteOptions, dryRun ...strin
 
 const evictionSuccess = "Success"
 
-// outcome is the result of an eviction, with the delay that it asks for.
+// outcome returns the result of an eviction as text, with the delay that a refusal asks for.
 func outcome(obj runtime.Object, err error) string {
 	var refused *apierrors.StatusError
 	switch {

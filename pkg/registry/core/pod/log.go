@@ -47,7 +47,7 @@ func newLog(pods *registry.Storage, deps registry.Dependencies) (rest.Storage, e
 // New returns a Pod, which is the kind that discovery names for logs.
 func (r *logREST) New() runtime.Object { return &corev1.Pod{} }
 
-// Destroy gives up the connections to kubelets that are idle.
+// Destroy closes idle connections to kubelets.
 func (r *logREST) Destroy() {
 	utilnet.CloseIdleConnectionsFor(r.kubelets.Transport)
 	utilnet.CloseIdleConnectionsFor(r.unverified)
@@ -59,7 +59,7 @@ func (r *logREST) ProducesMIMETypes(string) []string { return []string{"text/pla
 // ProducesObject says that a log is a string.
 func (r *logREST) ProducesObject(string) any { return "" }
 
-// OverrideMetricsVerb counts reading a log as the connection that it is.
+// OverrideMetricsVerb makes metrics count a read of a log as a connection.
 func (r *logREST) OverrideMetricsVerb(verb string) string {
 	if verb == http.MethodGet {
 		return "CONNECT"
@@ -142,7 +142,7 @@ func validatePodLogOptions(o *corev1.PodLogOptions) field.ErrorList {
 	case n != nil && *n < 1:
 		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *n, "must be greater than 0"))
 	}
-	// Logs of one stream alone are behind a feature gate that is off (KEP-3288).
+	// The feature gate for logs of a single stream is off (KEP-3288).
 	if o.Stream != nil {
 		errs = append(errs, field.Forbidden(field.NewPath("stream"), "may not be specified"))
 	}

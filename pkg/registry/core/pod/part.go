@@ -13,17 +13,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// podPart is a part of a pod's spec with a subresource of its own, on which nothing
-// else can change.
+// podPart is a part of a pod's spec that has a subresource. An update through the subresource changes only that
+// part.
 type podPart struct {
 	// fields are the paths of the part.
 	fields [][]any
-	// take sets the part of spec as it was asked for.
+	// take copies the requested part to spec.
 	take     func(spec, asked *corev1.PodSpec)
 	validate func(pod, old *corev1.Pod) field.ErrorList
 }
 
-// storage is the storage of the part's subresource.
+// storage returns the storage of the part's subresource.
 func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
 	owned := make([]*fieldpath.SetMatcher, len(p.fields))
 	for i, path := range p.fields {
@@ -40,7 +40,7 @@ func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.
 	return podPartREST{pods: pods.Part(p.update(pods.Strategy)), filters: filters}, nil
 }
 
-// update is how the part is updated.
+// update returns the strategy for updates of the part.
 func (p podPart) update(s registry.Strategy) registry.UpdateStrategy { return podPartStrategy{s, p} }
 
 // podPartStrategy is the strategy of a part's subresource.
@@ -70,8 +70,8 @@ func (s podPartStrategy) WarningsOnUpdate(context.Context, runtime.Object, runti
 	return nil
 }
 
-// podPartREST serves get and update of a pod through its part. It is a subresource that
-// names the fields that are its own instead of those that are not.
+// podPartREST serves get and update of a part of a pod. Unlike other subresources, it lists the fields that an
+// apply owns instead of those that an apply never owns.
 type podPartREST struct {
 	pods    registry.ObjectPart
 	filters map[fieldpath.APIVersion]fieldpath.Filter
@@ -85,7 +85,7 @@ var (
 
 func (r podPartREST) New() runtime.Object { return r.pods.New() }
 
-// Destroy does nothing: the store is that of pods.
+// Destroy does nothing, because the storage of pods destroys the store.
 func (r podPartREST) Destroy() {}
 
 func (r podPartREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {

@@ -1,4 +1,4 @@
-// Package pod has the kind Pod, and Binding, by which pods are given nodes.
+// Package pod has the kinds Pod and Binding. A Binding assigns a pod to a node.
 package pod
 
 import (

@@ -24,16 +24,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// session is what a client asks of a pod's kubelet over an upgraded connection.
+// session is a request to a pod's kubelet over an upgraded connection, such as exec.
 type session struct {
-	// path is the kubelet's for the pod and, if there is one, the container.
+	// path returns the kubelet's path for the pod and, if the request names one, the container.
 	path  func(*corev1.Pod) (string, error)
 	query url.Values
 	// translate lets clients speak websocket to kubelets that speak SPDY (KEP-4006).
 	translate func(spdy http.Handler, location *url.URL, transport http.RoundTripper) http.Handler
 }
 
-// sessionSubresource serves sessions with a pod, asked for with options O.
+// sessionSubresource returns a subresource for sessions with a pod. Its options are of type O.
 func sessionSubresource[O runtime.Object](name string, ask func(O) session) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
@@ -118,10 +118,10 @@ var _ rest.Connecter = &sessionREST{}
 
 func (r *sessionREST) New() runtime.Object { return r.options() }
 
-// Destroy does nothing: a session's connection ends with it.
+// Destroy does nothing, because a connection ends with its session.
 func (r *sessionREST) Destroy() {}
 
-// ConnectMethods are POST and, for websockets, GET.
+// ConnectMethods returns POST and, for websockets, GET.
 func (r *sessionREST) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
 // NewConnectOptions returns empty options, which have no path.
@@ -131,7 +131,8 @@ func (r *sessionREST) NewConnectOptions() (runtime.Object, bool, string) {
 
 // Connect passes the client's connection on to the pod's kubelet.
 func (r *sessionREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
-	// A websocket begins with a GET, but what it opens is as much as what a POST opens.
+	// A websocket begins with a GET, but opens the same session as a POST. Therefore the user needs the permission
+	// for a POST.
 	if err := alsoAuthorized(ctx, r.authorizer, "create"); err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func alsoAuthorized(ctx context.Context, a authorizer.Authorizer, verb string) e
 	return nil
 }
 
-// withVerb are the attributes of a request with another verb.
+// withVerb returns the attributes of a request with another verb.
 type withVerb struct {
 	authorizer.Attributes
 	verb string

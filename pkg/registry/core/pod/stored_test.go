@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// stored are pods and budgets on an etcd of their own.
+// stored has the storages of pods and budgets on a separate etcd.
 type stored struct {
 	registrytest.Stores
 	t *testing.T
@@ -38,7 +38,7 @@ func (s stored) budget(name string) *policyv1.PodDisruptionBudget {
 	return obj.(*policyv1.PodDisruptionBudget)
 }
 
-// subresource is what serves a subresource of pods.
+// subresource returns the storage of a subresource of pods.
 func (s stored) subresource(name string) rest.Storage {
 	s.t.Helper()
 	return s.Storage(corev1.Resource("pods"), "pods/"+name)

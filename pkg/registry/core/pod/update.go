@@ -40,8 +40,8 @@ func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	keepObservedGenerations(&pod.Status, &old.Status)
 }
 
-// gracefulPodDelete gives a pod the time that the deletion, or the pod itself, asks
-// for. A pod that runs nowhere needs none.
+// gracefulPodDelete sets the grace period to that of the request, or else to that of the pod. A pod that doesn't
+// run on a node needs none.
 func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false
@@ -64,8 +64,8 @@ func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.Delet
 	return true
 }
 
-// keepObservedGenerations keeps the observed generations that a client doesn't know
-// of. Several conditions may have one type; they are matched in order.
+// keepObservedGenerations keeps the observed generations that a request leaves out, because old clients don't know the
+// field. Several conditions may have one type; they are matched in order.
 func keepObservedGenerations(status, old *corev1.PodStatus) {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = old.ObservedGeneration
@@ -143,7 +143,7 @@ var podFields = registry.FieldsOf[*corev1.Pod]{
 			"status.nominatedNodeName": pod.Status.NominatedNodeName,
 		}
 	},
-	// Selectors may use status.podIPs, but the field has no value.
+	// Field selectors may use status.podIPs, but no object has a value for it.
 	Names: []string{
 		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
 		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",

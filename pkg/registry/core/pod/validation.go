@@ -28,7 +28,7 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podAlone checks what holds for a pod at any time.
+// podAlone checks the rules for a pod that don't depend on an old pod.
 func podAlone(pod *corev1.Pod) field.ErrorList {
 	f := validation.Created(&pod.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(
@@ -43,7 +43,7 @@ func podAlone(pod *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// projectedTokens finds tokens where the pod has no service account to give them for.
+// projectedTokens refuses volumes with tokens in a pod without a service account.
 func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList {
 	var f validation.Findings
 	for i := range volumes {
@@ -55,7 +55,7 @@ func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList 
 	return f.Errs
 }
 
-// podUpdate checks what holds for every change of a pod.
+// podUpdate checks the rules for every update of a pod, through any endpoint.
 func podUpdate(pod, old *corev1.Pod) validation.Findings {
 	f := validation.Updated(&pod.ObjectMeta, &old.ObjectMeta)
 	f.Merge(podAlone(pod))
@@ -163,7 +163,7 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 	spec.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
 	spec.SchedulingGates = was.SchedulingGates
 	spec.Tolerations = was.Tolerations
-	// The old name of serviceAccountName follows it.
+	// The deprecated field has the value of serviceAccountName, which has an error of its own.
 	spec.DeprecatedServiceAccount = was.DeprecatedServiceAccount
 	if ptr.Deref(was.TerminationGracePeriodSeconds, 0) < 0 && ptr.Deref(spec.TerminationGracePeriodSeconds, 0) == 1 {
 		spec.TerminationGracePeriodSeconds = was.TerminationGracePeriodSeconds
@@ -230,8 +230,8 @@ func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 	return begins(now.MatchExpressions, was.MatchExpressions) && begins(now.MatchFields, was.MatchFields)
 }
 
-// validatePodEphemeralContainersUpdate checks what the ephemeralcontainers subresource of a pod
-// is given: containers can be added, and stay as they are.
+// validatePodEphemeralContainersUpdate checks an update through the ephemeralcontainers subresource. The update can
+// add containers, but can't change or remove any.
 func validatePodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
 	if podvalidation.IsMirror(&old.ObjectMeta) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podAnnotationsUpdate checks that annotations of a pod which are read once stay.
+// podAnnotationsUpdate checks that an update keeps the annotations of a pod that are read only once.
 func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
 	var f validation.Findings
 	fixed := func(k, msg string) {

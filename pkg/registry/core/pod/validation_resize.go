@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validatePodResize checks what the resize subresource of a pod is given (KEP-1287): only cpu
-// and memory can change, and the class of service has to stay.
+// validatePodResize checks an update through the resize subresource (KEP-1287). Only cpu and memory can change, and
+// the QoS class has to stay.
 func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
 	case podvalidation.IsMirror(&old.ObjectMeta):

@@ -55,7 +55,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podConditions checks that conditions of others than Kubernetes have proper names.
+// podConditions checks that the types of conditions that don't belong to Kubernetes have valid names.
 func podConditions(path *field.Path, conditions []corev1.PodCondition) field.ErrorList {
 	var f validation.Findings
 	for i, c := range conditions {
@@ -69,7 +69,7 @@ func podConditions(path *field.Path, conditions []corev1.PodCondition) field.Err
 	return f.Errs
 }
 
-// nomination checks the node that is to run the pod, which only a pod without one has.
+// nomination checks the nominated node. Only a pod without a node can have one.
 func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList {
 	if node == "" || node == old.Status.NominatedNodeName {
 		return nil
@@ -81,7 +81,7 @@ func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList 
 	return errs
 }
 
-// restarts returns whether the containers of a spec may restart, by name and exit code.
+// restarts returns a function that tells whether a container of the spec may restart after an exit code.
 func restarts(spec *corev1.PodSpec, containers []corev1.Container) func(string, int32) bool {
 	all := false
 	for _, c := range podspec.Containers(spec, nil) {
@@ -114,8 +114,7 @@ func restartsAfter(c *corev1.Container, podPolicy corev1.RestartPolicy, code int
 	return true
 }
 
-// staysTerminated checks that a container which has ended, and may not run again, does
-// not.
+// staysTerminated checks that a container that has ended doesn't run again, unless it may restart.
 func staysTerminated(path *field.Path, now, was []corev1.ContainerStatus, restarts func(string, int32) bool) field.ErrorList {
 	var f validation.Findings
 	for i, old := range was {
@@ -204,7 +203,7 @@ func hostIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
 	return f.Errs
 }
 
-// statusIPs checks addresses, of which there can be one of each family.
+// statusIPs checks addresses. A pod can have one for each IP family.
 func statusIPs(path *field.Path, now, was []string, value any) field.ErrorList {
 	var f validation.Findings
 	for i, ip := range now {
@@ -240,8 +239,7 @@ func statusUsers(path *field.Path, statuses []corev1.ContainerStatus, windows bo
 	return f.Errs
 }
 
-// allocations checks the devices that containers were given (KEP-4680), which
-// ephemeral containers never are.
+// allocations checks the devices that are allocated to containers (KEP-4680). Ephemeral containers can't have any.
 func allocations(path *field.Path, statuses []corev1.ContainerStatus, containers []corev1.Container, ephemeral bool) field.ErrorList {
 	var f validation.Findings
 	for i, s := range statuses {

@@ -37,9 +37,8 @@ func podStatusWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	return l
 }
 
-// podAppArmorWarnings returns the warnings of AppArmor annotations that a pod's fields don't
-// repeat. Unlike Pod it must see the pod before such an annotation is copied to the field
-// of its container.
+// podAppArmorWarnings returns the warnings about AppArmor annotations without a field of the same meaning. The
+// check must run before the server copies such an annotation to the container's field.
 func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return nil

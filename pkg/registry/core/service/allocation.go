@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// serviceAllocator gives services their cluster IPs and node ports, and takes them back.
+// serviceAllocator allocates the cluster IPs and node ports of services, and releases them.
 type serviceAllocator struct {
 	families ipFamilies
 	ips      clusterIPs
 	ports    nodePorts
 }
 
-// allocation has the reservations that the write of a service makes and gives up. The result of the write isn't known
-// yet.
+// allocation has the reservations that a write of a service makes and releases, before the result of the write is
+// known.
 type allocation struct{ reverts, commits []func(context.Context) error }
 
 type releaseFunc func(ctx context.Context, key string, owner types.NamespacedName) error
@@ -35,8 +35,8 @@ func (a *allocation) onCommit(release releaseFunc, key string, owner types.Names
 	a.commits = append(a.commits, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// finish tells whether the service was stored. Only the first call counts. A release that fails leaves an abandoned
-// reservation, which a later write takes over.
+// finish releases the new reservations, or the old ones if the service was stored. Only the first call counts. A
+// release that fails leaves an abandoned reservation, which a later write takes over.
 func (a *allocation) finish(ctx context.Context, stored bool) {
 	do := a.reverts
 	if stored {
@@ -50,7 +50,7 @@ func (a *allocation) finish(ctx context.Context, stored bool) {
 	}
 }
 
-// create allocates what a new service needs.
+// create allocates the addresses and ports that a new service needs.
 func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun bool) (*allocation, error) {
 	alignNewClusterIPs(s)
 	if err := a.families.settle(s, nil); err != nil {
@@ -80,7 +80,7 @@ func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, d
 	})
 }
 
-// allocate takes back what was reserved before an error.
+// allocate runs an allocation. If the allocation fails, its reservations are released.
 func (a *serviceAllocator) allocate(ctx context.Context, s *corev1.Service, dryRun bool, do func(*allocation) error) (*allocation, error) {
 	t := &allocation{}
 	if err := do(t); err != nil {
@@ -113,8 +113,8 @@ func (a *serviceAllocator) updateIPs(ctx context.Context, t *allocation, s, old 
 	return nil
 }
 
-// allocateIPs reserves the addresses of a service from a certain one on: what it asks
-// for, or any.
+// allocateIPs reserves the addresses of a service, beginning with the one at index from. The result is the
+// requested address, or any if the service requests none.
 func (a *serviceAllocator) allocateIPs(ctx context.Context, t *allocation, s *corev1.Service, from int, dryRun bool) error {
 	if !hasClusterIP(s) || isHeadlessSpec(s) {
 		return nil
@@ -154,7 +154,7 @@ func (a *serviceAllocator) giveUpIPs(t *allocation, old *corev1.Service, from in
 	}
 }
 
-// release takes back all that a deleted service held.
+// release releases all addresses and ports of a deleted service.
 func (a *serviceAllocator) release(ctx context.Context, s *corev1.Service) {
 	t := &allocation{}
 	if hasClusterIP(s) && !isHeadlessSpec(s) {

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// carryOver keeps what was allocated to a service when an update leaves it out, so that
-// the manifest that a service was created from can be sent again.
+// carryOver copies allocated addresses and ports from the old service to an update that leaves them out. Therefore
+// a client can send the manifest again that it has created the service from.
 func carryOver(s, old *corev1.Service) {
 	if hasClusterIP(s) && hasClusterIP(old) {
 		if s.Spec.ClusterIP == "" {
@@ -17,7 +17,7 @@ func carryOver(s, old *corev1.Service) {
 			s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
 		}
 	}
-	// A service that turns allocation off leaves out the node ports that it gives up.
+	// An update that turns off the allocation of node ports releases the ports that it leaves out.
 	if allocatesNodePorts(s) && allocatesNodePorts(old) {
 		carryOverNodePorts(s, old)
 	}
@@ -41,16 +41,16 @@ func carryOverNodePorts(s, old *corev1.Service) {
 	}
 }
 
-// alignNewClusterIPs gives a new service that names clusterIP alone, as old clients do,
-// the clusterIPs that go with it.
+// alignNewClusterIPs sets clusterIPs of a new service to clusterIP if a client sets clusterIP alone, as old clients
+// do.
 func alignNewClusterIPs(s *corev1.Service) {
 	if s.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0 {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
 }
 
-// alignClusterIPs does the same for an update: a client that changes one of clusterIP
-// and clusterIPs, and knows nothing of the other, means both.
+// alignClusterIPs does the same for an update: if a client changes only one of clusterIP and clusterIPs, the other
+// one follows.
 func alignClusterIPs(s, old *corev1.Service) {
 	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP == old.Spec.ClusterIP {
 		s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)

@@ -24,16 +24,16 @@ import (
 // errIPOutOfRange is in the reference's words.
 var errIPOutOfRange = errors.New("the provided network does not match the current range")
 
-// clusterIPs hands out the addresses of the ServiceCIDRs. Each address that a service
-// holds is an IPAddress object of that name (KEP-1880).
+// clusterIPs allocates addresses of the ServiceCIDRs. Each allocated address has an IPAddress object of that name
+// (KEP-1880).
 type clusterIPs struct {
 	reservations
 	cidrs *genericregistry.Store
-	// nets are the ranges until there are ServiceCIDRs.
+	// nets are the ranges that are used while there are no ServiceCIDRs.
 	nets []netip.Prefix
 }
 
-// reserveIP reserves a certain address.
+// reserveIP reserves a given address.
 func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.NamespacedName, dryRun bool) (added bool, err error) {
 	ip, err := canonicalIP(value)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.Na
 	inRange := func(p netip.Prefix) bool { return contains(p, ip) }
 	ranges, err := c.ranges(ctx, familyOf(ip), true)
 	if err == nil && !slices.ContainsFunc(ranges, inRange) {
-		// The range may be one that was just created.
+		// The cache may lack a ServiceCIDR that was just created.
 		ranges, err = c.ranges(ctx, familyOf(ip), false)
 	}
 	switch {
@@ -83,7 +83,7 @@ func (c *clusterIPs) reserveAnyIP(ctx context.Context, family corev1.IPFamily, o
 	return "", errNoneIsLeft
 }
 
-// releaseIP gives back an address that a service held.
+// releaseIP releases an address of a service.
 func (c *clusterIPs) releaseIP(ctx context.Context, value string, owner types.NamespacedName) error {
 	ip, err := canonicalIP(value)
 	if err != nil {
@@ -133,7 +133,7 @@ func usableRanges(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 }
 
 // candidateIPs yields the addresses of a range in the order of attempts. It begins at a random address of the upper
-// part, and then of the lower part. The lower part is for services that request a certain address (KEP-3070).
+// part, and then of the lower part. The lower part is for services that request a given address (KEP-3070).
 func candidateIPs(r netip.Prefix) iter.Seq[string] {
 	hosts := hosts(r)
 	var static uint64
@@ -151,7 +151,7 @@ func candidateIPs(r netip.Prefix) iter.Seq[string] {
 	}
 }
 
-// rotation is every number of [first, first+size), starting at a random one.
+// rotation yields every number of [first, first+size) once, beginning with a random one.
 func rotation(first, size uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		if size == 0 {
@@ -166,16 +166,16 @@ func rotation(first, size uint64) iter.Seq[uint64] {
 	}
 }
 
-// hosts is how many addresses of a range services can have. The ranges of IPv6 have
-// more than can be tried.
+// hosts returns the number of addresses of a range that services can have. For a range of more than 62 bits, only
+// the first 62 bits count.
 func hosts(r netip.Prefix) uint64 {
 	bits := min(r.Addr().BitLen()-r.Bits(), 62)
 	size := uint64(1) << bits
 	return size - min(size, reservedIPs(r))
 }
 
-// reservedIPs counts the addresses of a range that no service has: that of the network
-// and, in IPv4, that of its broadcast.
+// reservedIPs returns the number of addresses of a range that no service can have: the address of the network and,
+// in IPv4, of its broadcast.
 func reservedIPs(r netip.Prefix) uint64 {
 	if r.Addr().Is4() {
 		return 2
@@ -183,7 +183,7 @@ func reservedIPs(r netip.Prefix) uint64 {
 	return 1
 }
 
-// contains says whether services can have an address of a range.
+// contains tells whether an address is in a range, and services can have it.
 func contains(r netip.Prefix, ip netip.Addr) bool {
 	if !r.Contains(ip) || ip == r.Addr() {
 		return false
@@ -191,8 +191,8 @@ func contains(r netip.Prefix, ip netip.Addr) bool {
 	return ip.Is6() || ip != addressAt(r, hosts(r)+1)
 }
 
-// addressAt is an address of a range by its number. A range has no more than 62 bits of
-// them, so that the number goes into the lower half of the address.
+// addressAt returns the address of a range with a number. A number has at most 62 bits, so it fits into the lower
+// half of the address.
 func addressAt(r netip.Prefix, number uint64) netip.Addr {
 	if r.Addr().Is4() {
 		b := r.Addr().As4()

@@ -7,8 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// defaultService sets the defaults of a Service. Cluster IPs, IP families and node ports
-// are the allocators' work.
+// defaultService sets the defaults of a Service. The allocators set cluster IPs, IP families and node ports.
 func defaultService(s *corev1.Service) {
 	spec := &s.Spec
 	defaults.Zero(&spec.Type, corev1.ServiceTypeClusterIP)

@@ -22,8 +22,8 @@ var (
 	ipsPath      = field.NewPath("spec", "clusterIPs")
 )
 
-// settle completes spec.ipFamilyPolicy and spec.ipFamilies from each other, from the
-// cluster IPs, and from what the service was (KEP-563). Without an old one it is new.
+// settle completes spec.ipFamilyPolicy and spec.ipFamilies from each other, from the cluster IPs, and from the old
+// service (KEP-563). The old service is nil on create.
 func (f ipFamilies) settle(s, old *corev1.Service) error {
 	spec := &s.Spec
 	if !hasClusterIP(s) || staysPreferDualStack(s, old) {
@@ -45,7 +45,7 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 		return invalidService(s, errs...)
 	}
 
-	// Endpoints that aren't selected may be of any family, whatever the server has.
+	// A service without a selector can have endpoints of any family, even one that the server has no range for.
 	anyFamily := isHeadlessSpec(s) && len(spec.Selector) == 0
 	if !anyFamily {
 		if errs := f.checkHad(s); len(errs) > 0 {
@@ -77,8 +77,8 @@ func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
 	}
 }
 
-// dropSecond makes an update to SingleStack let go of the second family, and refuses to
-// let go of it otherwise.
+// dropSecond removes the second family in an update to SingleStack. Any other update that removes the second family
+// is an error.
 func dropSecond(s, old *corev1.Service) field.ErrorList {
 	spec, was := &s.Spec, &old.Spec
 	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
@@ -120,7 +120,7 @@ func checkSingleStack(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// fromIPs adds the families of cluster IPs that have none beside them.
+// fromIPs adds the families of cluster IPs for which spec.ipFamilies has no item.
 func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	if isHeadlessSpec(s) {
 		return nil
@@ -129,7 +129,7 @@ func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	for i := len(s.Spec.IPFamilies); i < len(s.Spec.ClusterIPs); i++ {
 		ip, err := canonicalIP(s.Spec.ClusterIPs[i])
 		if err != nil {
-			continue // validation says so
+			continue // validation reports the error
 		}
 		family := familyOf(ip)
 		if !slices.Contains(f, family) {
@@ -155,8 +155,8 @@ func (f ipFamilies) checkHad(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// staysPreferDualStack says that nothing about an update's families changes: it then
-// keeps one or two addresses, even if the server has gained or lost a family since.
+// staysPreferDualStack tells whether an update leaves the families of a PreferDualStack service unchanged. Such a
+// service keeps its one or two addresses, even if the server has another number of families now.
 func staysPreferDualStack(s, old *corev1.Service) bool {
 	return old != nil && s.Spec.Type == old.Spec.Type &&
 		ptr.Deref(s.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicyPreferDualStack &&
@@ -174,7 +174,7 @@ func otherFamily(family corev1.IPFamily) corev1.IPFamily {
 // isHeadlessSpec tells whether a service requests no cluster IP.
 func isHeadlessSpec(s *corev1.Service) bool { return s.Spec.ClusterIP == corev1.ClusterIPNone }
 
-// hasClusterIP says whether services of this type have one, if only "None".
+// hasClusterIP tells whether services of this type have a cluster IP, which may be "None".
 func hasClusterIP(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
 
 func invalidService(s *corev1.Service, errs ...*field.Error) error {

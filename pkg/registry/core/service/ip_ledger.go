@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// ipAllocator is what IPAddresses of services say that they are managed by.
+// ipAllocator is the value of the label managed-by of services' IPAddresses.
 const ipAllocator = "ipallocator.k8s.io"
 
 // addressLedger keeps its entries as IPAddress objects.
@@ -80,7 +80,7 @@ func (l addressLedger) remove(ctx context.Context, key string, certain *reservat
 	return err
 }
 
-// addressWriter writes IPAddresses without asking admission.
+// addressWriter writes IPAddresses without admission.
 type addressWriter struct{ addresses *genericregistry.Store }
 
 var _ registry.IPAddressWriter = addressWriter{}

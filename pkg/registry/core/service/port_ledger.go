@@ -22,9 +22,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// portLedger keeps the entries of node ports as Leases that no API serves: below
-// portPrefix, each by the name of its port, held by the service. Its store is opened at
-// the first use, since most servers never see a node port.
+// portLedger stores the entries of node ports as Leases that no API serves. A Lease is below portPrefix, has the
+// port as its name, and the service as its holder. The store is opened at the first use, since most servers never
+// allocate a node port.
 type portLedger struct {
 	options generic.RESTOptions
 
@@ -35,7 +35,7 @@ type portLedger struct {
 
 var _ ledger = &portLedger{}
 
-// portPrefix is where the entries are in etcd, below the prefix of everything.
+// portPrefix is the path of the entries in etcd, below the prefix of all objects.
 const portPrefix = "/ranges/servicenodeports"
 
 func newPortLedger(getter generic.RESTOptionsGetter) (*portLedger, error) {

@@ -16,14 +16,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// nodePorts hands out the ports of --service-node-port-range.
+// nodePorts allocates the ports of --service-node-port-range.
 type nodePorts struct {
 	reservations
 	ports utilnet.PortRange
 }
 
-// candidates yields all ports in the order of attempts. It begins at a random port of the upper part, and then of the
-// lower part. The lower part is for services that request a certain port (KEP-3668).
+// candidates yields all ports in the order of attempts. It begins at a random port of the upper part, and then of
+// the lower part. The lower part is for services that request a given port (KEP-3668).
 func (n *nodePorts) candidates() iter.Seq[string] {
 	size, static := uint64(max(n.ports.Size, 0)), uint64(0)
 	if size > 16 {
@@ -40,17 +40,17 @@ func (n *nodePorts) candidates() iter.Seq[string] {
 	}
 }
 
-// portClaim is what one write of a service does with node ports.
+// portClaim has the changes of node ports that one write of a service makes.
 type portClaim struct {
 	*nodePorts
 	*allocation
 	owner  types.NamespacedName
 	dryRun bool
-	// taken by this write, in dry runs as well.
+	// taken are the ports that this write has reserved. In a dry run, no entries exist for them.
 	taken []int32
 }
 
-// take reserves a certain port.
+// take reserves a given port.
 func (c *portClaim) take(ctx context.Context, port int32) error {
 	if slices.Contains(c.taken, port) {
 		return errPortReserved
@@ -87,7 +87,7 @@ func (c *portClaim) take(ctx context.Context, port int32) error {
 // for a reserved port.
 const firstDryPort = 32769
 
-// takeAny reserves some port.
+// takeAny reserves any free port.
 func (c *portClaim) takeAny(ctx context.Context) (int32, error) {
 	if c.dryRun {
 		port := int32(firstDryPort)
@@ -110,15 +110,15 @@ func (c *portClaim) takeAny(ctx context.Context) (int32, error) {
 	return int32(port), nil
 }
 
-// giveUp releases a port once the service is written without it.
+// giveUp releases a port after the service is written without it.
 func (c *portClaim) giveUp(port int32) {
 	if !c.dryRun {
 		c.onCommit(c.release, strconv.Itoa(int(port)), c.owner)
 	}
 }
 
-// create gives a new service the node ports that it needs. Ports of one number, such as
-// DNS over TCP and over UDP, share one.
+// create gives a new service the node ports that it needs. Service ports with the same number, such as those of DNS
+// over TCP and over UDP, share a node port.
 func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	if hasNodePorts(s) {
 		shared := map[int32]int32{}
@@ -148,7 +148,7 @@ func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// first gives a port its node port: the one that a port of the same number asks for, or
+// first reserves the node port of a service port: the one that a service port with the same number requests, or
 // any.
 func (c *portClaim) first(ctx context.Context, s *corev1.Service, i int) error {
 	port := &s.Spec.Ports[i]
@@ -173,8 +173,8 @@ func (c *portClaim) anyFor(ctx context.Context, port *corev1.ServicePort) error 
 	return nil
 }
 
-// update gives a service the node ports that it needs beyond those it has, and gives up
-// those that it needs no longer.
+// update reserves the node ports that a service needs in addition to its old ones, and releases the old ones that
+// it no longer needs.
 func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 	had := nodePortsOf(old)
 	if hasNodePorts(s) {
@@ -202,7 +202,7 @@ func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 	return nil
 }
 
-// missing reserves the node ports of a service that it doesn't have yet.
+// missing reserves the node ports that a service still lacks.
 func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32) error {
 	type nodePort struct {
 		protocol corev1.Protocol
@@ -232,8 +232,7 @@ func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32)
 	return nil
 }
 
-// healthCheck reserves the port that load balancers ask nodes at whether they have
-// endpoints.
+// healthCheck reserves the port at which load balancers check whether a node has endpoints.
 func (c *portClaim) healthCheck(ctx context.Context, s *corev1.Service) error {
 	if port := s.Spec.HealthCheckNodePort; port != 0 {
 		if err := c.take(ctx, port); err != nil {
@@ -254,12 +253,12 @@ func invalidNodePort(s *corev1.Service, i int, port int32, err error) error {
 	return invalidService(s, field.Invalid(path, port, err.Error()))
 }
 
-// hasNodePorts says whether services of this type are reached at ports of the nodes.
+// hasNodePorts tells whether services of this type are reachable at ports of the nodes.
 func hasNodePorts(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// allocatesNodePorts says whether a port that asks for no node port is given one.
+// allocatesNodePorts tells whether a service port without a requested node port gets one.
 func allocatesNodePorts(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeNodePort ||
 		s.Spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(s.Spec.AllocateLoadBalancerNodePorts, true)
@@ -270,7 +269,7 @@ func needsHealthCheckPort(s *corev1.Service) bool {
 		s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// nodePortsOf are the node ports of a service, without that of the health check.
+// nodePortsOf returns the node ports of a service, without the port of the health check.
 func nodePortsOf(s *corev1.Service) []int32 {
 	var ports []int32
 	for _, p := range s.Spec.Ports {

@@ -27,28 +27,27 @@ type reservations struct {
 	uses func(service *corev1.Service, key string) bool
 }
 
-// ledger is where entries are kept.
+// ledger stores entries.
 type ledger interface {
 	// add adds the entry of a service for key. If there is an entry already, the error is errReserved.
 	add(ctx context.Context, key string, owner types.NamespacedName) error
-	// get returns the entry of key, nil if there is none. A cached answer may be
-	// behind by a moment.
+	// get returns the entry of key, or nil. A cached entry may be outdated for a moment.
 	get(ctx context.Context, key string, cached bool) (*reservation, error)
-	// remove removes an entry. If the caller gives a certain entry, another one stays.
+	// remove removes an entry. If the caller gives an entry, only that one is removed.
 	remove(ctx context.Context, key string, certain *reservation) error
 }
 
 // reservation is an entry of a ledger.
 type reservation struct {
-	// owner is the service that holds the entry. The zero value is another object than a service. Its entry is never
-	// abandoned.
+	// owner is the service that holds the entry. The zero value stands for another object than a service. Its entry
+	// is never abandoned.
 	owner           types.NamespacedName
 	since           metav1.Time
 	uid             types.UID
 	resourceVersion string
 }
 
-// The errors of reservations, in the reference's words where clients see them.
+// These are the errors of reservations. Those that clients see have the reference's texts.
 var (
 	errReserved     = errors.New("already reserved")
 	errNoneIsLeft   = errors.New("range is full")
@@ -56,13 +55,14 @@ var (
 	errPortReserved = errors.New("provided port is already allocated")
 )
 
-// writeTime is how long a request may take to write a service after it has reserved
-// what the service needs: twice what requests are given.
+// writeTime is the longest time between the reservations of a request and the write of its service: twice the
+// timeout of requests.
 const writeTime = 2 * time.Minute
 
 // reserve adds an entry for key. It returns false if this service has the entry already, from an earlier attempt.
 func (r *reservations) reserve(ctx context.Context, key string, owner types.NamespacedName) (added bool, err error) {
-	// Twice, because the entry may go, or be found to be abandoned, after the first.
+	// There are two attempts, because the existing entry may have been removed after the first one, or may be
+	// abandoned.
 	for range 2 {
 		if err := r.add(ctx, key, owner); !errors.Is(err, errReserved) {
 			return err == nil, err
@@ -111,7 +111,7 @@ func (r *reservations) reserveAny(ctx context.Context, keys iter.Seq[string], ow
 	return "", errNoneIsLeft
 }
 
-// looksFree keeps reserveAny from trying in vain where most is taken.
+// looksFree tells whether a key seems free. It spares reserveAny most attempts that would fail.
 func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) {
 	entry, err := r.get(ctx, key, true)
 	if err != nil || entry == nil {
@@ -124,7 +124,7 @@ func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) 
 	return !used, err
 }
 
-// release removes the entry of a service, unless the stored service stands for it.
+// release removes the entry of a service, unless the stored service uses it.
 func (r *reservations) release(ctx context.Context, key string, owner types.NamespacedName) error {
 	entry, err := r.get(ctx, key, false)
 	if err != nil || entry == nil || entry.owner != owner {

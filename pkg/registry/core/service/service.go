@@ -1,4 +1,4 @@
-// Package service has the kind Service, with the addresses and ports that services are given.
+// Package service has the kind Service, and allocates the addresses and ports of services.
 package service
 
 import (

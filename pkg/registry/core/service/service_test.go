@@ -39,7 +39,7 @@ type services struct {
 	ctx context.Context
 }
 
-// table has the rows that services need.
+// table returns a table with the rows that services need.
 var table = sync.OnceValue(func() *registry.Table {
 	core := registry.Group{
 		Versions: []registry.Version{{Name: "v1", AddToScheme: corev1.AddToScheme}},
@@ -107,7 +107,7 @@ func (s services) delete(name string) {
 	}
 }
 
-// held are the addresses and ports of the ledgers, in order.
+// held returns the addresses and ports of the ledgers, in order.
 func (s services) held() []string {
 	s.t.Helper()
 	list, err := s.allocator.ips.ledger.(addressLedger).addresses.List(context.Background(), nil)
@@ -131,7 +131,7 @@ func (s services) held() []string {
 	return keys
 }
 
-// holdings are what services say that they hold, in order.
+// holdings returns the addresses and ports of the services, in order.
 func holdings(services ...*corev1.Service) []string {
 	var keys []string
 	for _, s := range services {
@@ -161,7 +161,7 @@ func service(name string, serviceType corev1.ServiceType, change ...func(*corev1
 	for _, c := range change {
 		c(&s.Spec)
 	}
-	// TypeMeta is what defaulting goes by.
+	// The TypeMeta selects the defaults.
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
 	return s
 }
@@ -315,7 +315,7 @@ func TestServiceOfAnOlderServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			want("listed", &list.(*corev1.ServiceList).Items[0])
-			// A client of that time knows none of the fields.
+			// An old client sends none of the fields.
 			updated, err := s.update("old", func(o *corev1.Service) {
 				o.Spec.ClusterIPs, o.Spec.IPFamilies, o.Spec.IPFamilyPolicy = nil, nil, nil
 				o.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -466,8 +466,8 @@ func TestServiceConcurrency(t *testing.T) {
 	servers[0].wantHeld("there is an entry for each", want...)
 }
 
-// TestAbandonedReservations finds entries that a server left which ended between an
-// entry and its service.
+// TestAbandonedReservations checks the entries of a server that ended after the write of an entry and before the
+// write of its service.
 func TestAbandonedReservations(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -19,9 +19,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// serviceStorage allocates cluster IPs and node ports around the one storage. It does
-// so between mutating admission, which may still ask for certain ones, and validating
-// admission, which sees what the service will have.
+// serviceStorage allocates cluster IPs and node ports for the store of services. The allocation runs after mutating
+// admission, which can still request addresses and ports, and before validating admission, which sees the allocated
+// ones.
 type serviceStorage struct {
 	*registry.Storage
 	allocator *serviceAllocator
@@ -32,7 +32,7 @@ type serviceStorage struct {
 var _ rest.StandardStorage = &serviceStorage{}
 
 func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
-	// Addresses and ports are allocated by this endpoint alone: status leaves the spec as it was.
+	// Only this endpoint allocates addresses and ports, because the status endpoint doesn't change the spec.
 	allocating := *main.Store
 	s := &serviceStorage{Storage: &registry.Storage{Store: &allocating, Kind: main.Kind, Strategy: main.Strategy}}
 	stores := map[schema.GroupResource]*registry.Storage{}
@@ -74,7 +74,7 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 		s.allocator.families = append(s.allocator.families, familyOf(prefix.Addr()))
 	}
 	allocating.BeginCreate, allocating.BeginUpdate = s.beginCreate, s.beginUpdate
-	// Whichever endpoint takes a service's last finalizer away, what it holds is released.
+	// The removal of a service's last finalizer, through either endpoint, releases its addresses and ports.
 	afterDelete := s.afterDelete(main.AfterDelete)
 	for _, store := range []*genericregistry.Store{main.Store, &allocating} {
 		store.AfterDelete, store.Decorator = afterDelete, s.allocator.families.completeAll
@@ -88,13 +88,13 @@ func (s *serviceStorage) Destroy() {
 	s.Storage.Destroy()
 }
 
-// attempt is the last try of an update: the store tries again when the object has
-// changed in between, and says that all is well before it has written.
+// attempt is the latest attempt of an update. The store makes another attempt if the object has changed in the
+// meantime, and it reports the success of an attempt before the write.
 type attempt struct{ last *allocation }
 
 type attemptKey struct{}
 
-// start ends the try before, which was in vain.
+// start ends the previous attempt, which has failed.
 func (a *attempt) start() {
 	if a.last != nil {
 		a.last.finish(beside(), false)
@@ -102,7 +102,7 @@ func (a *attempt) start() {
 	}
 }
 
-// Update updates a service, and releases what it gives up only when it is stored.
+// Update updates a service. Addresses and ports that the service no longer needs are released after the write.
 func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	try := &attempt{}
@@ -120,7 +120,7 @@ func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, op
 		return func(context.Context, bool) {}, nil
 	}
 	if service.Namespace == "" {
-		// Not every caller has filled it in yet, and reservations name it.
+		// Reservations contain the namespace, which some callers leave out.
 		service.Namespace = genericapirequest.NamespaceValue(ctx)
 	}
 	return begin(ctx, func() (*allocation, error) {
@@ -134,7 +134,7 @@ func (s *serviceStorage) beginUpdate(ctx context.Context, obj, old runtime.Objec
 	})
 }
 
-// begin allocates for a create, or for a try of an update.
+// begin allocates for a create, or for an attempt of an update.
 func begin(ctx context.Context, allocate func() (*allocation, error)) (genericregistry.FinishFunc, error) {
 	try, _ := ctx.Value(attemptKey{}).(*attempt)
 	if try != nil {
@@ -155,8 +155,8 @@ func begin(ctx context.Context, allocate func() (*allocation, error)) (genericre
 	}, nil
 }
 
-// afterDelete releases what the service held. It also deletes its endpoints, so that a
-// new service of the name doesn't begin with them.
+// afterDelete releases the addresses and ports of a deleted service. It also deletes its endpoints, so that a new
+// service of the name doesn't begin with them.
 func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) genericregistry.AfterDeleteFunc {
 	return func(obj runtime.Object, options *metav1.DeleteOptions) {
 		if !dryrun.IsDryRun(options.DryRun) {

@@ -12,7 +12,7 @@ import (
 // the field stays, and validation refuses it.
 func dropForType(_ context.Context, s, old *corev1.Service) {
 	spec, was := &s.Spec, &old.Spec
-	// lost says that the update takes away what a field is for.
+	// lost tells whether the old service needs a field and the new one doesn't.
 	lost := func(needs func(*corev1.Service) bool) bool { return needs(old) && !needs(s) }
 
 	if lost(hasClusterIP) {

@@ -88,7 +88,7 @@ func isHeadless(o *corev1.Service) bool {
 
 func isLoadBalancer(o *corev1.Service) bool { return o.Spec.Type == corev1.ServiceTypeLoadBalancer }
 
-// externallyAccessible says whether traffic from outside the cluster can reach it.
+// externallyAccessible tells whether traffic from outside the cluster can reach a service.
 func externallyAccessible(o *corev1.Service) bool {
 	return isLoadBalancer(o) || o.Spec.Type == corev1.ServiceTypeNodePort ||
 		(o.Spec.Type == corev1.ServiceTypeClusterIP && len(o.Spec.ExternalIPs) > 0)
@@ -110,7 +110,7 @@ func serviceType(o *corev1.Service, spec *field.Path) field.ErrorList {
 		f.AddIf(len(o.Spec.ClusterIPs) > 0, field.Forbidden(ips, msg))
 		f.AddIf(len(o.Spec.IPFamilies) > 0, field.Forbidden(spec.Child("ipFamilies"), msg))
 		f.AddIf(o.Spec.IPFamilyPolicy != nil, field.Forbidden(spec.Child("ipFamilyPolicy"), msg))
-		// A trailing dot says that the name is complete.
+		// A trailing dot marks a complete name.
 		name := strings.TrimSuffix(o.Spec.ExternalName, ".")
 		f.Merge(validation.Required(utilvalidation.IsDNS1123Subdomain, spec.Child("externalName"), name))
 	}

@@ -98,8 +98,8 @@ func ordinaryIP(path *field.Path, value string) field.ErrorList {
 
 const onceSet = "may not change once set"
 
-// serviceAddressChange lets a service gain or lose its second address, but not change
-// the first, unless it was or becomes an ExternalName.
+// serviceAddressChange checks a change of addresses. A service can gain or lose its second address. Its first one
+// can change only if the service was or becomes an ExternalName.
 func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || (isHeadless(o) && isHeadless(old)) {
 		return nil
@@ -126,7 +126,7 @@ func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// serviceFamilyChange is the same for families.
+// serviceFamilyChange does the same for families.
 func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || isHeadless(o) || isHeadless(old) {
 		return nil
@@ -142,7 +142,7 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	}
 	released := len(now) < len(was)
 	f.AddIf(released && len(o.Spec.ClusterIPs) == 0, field.Invalid(path, now, "primary ipFamily can not be unset"))
-	// The value shown is the reference's: the addresses.
+	// The error shows the addresses, as in the reference.
 	f.AddIf(len(now) > 0 && len(was) > 0 && now[0] != was[0], field.Invalid(path, o.Spec.ClusterIPs, onceSet))
 	if released {
 		f.Merge(releasesSecond(o, len(now), "ipFamily"))
@@ -150,7 +150,7 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// releasesSecond checks that giving up the second of two was meant.
+// releasesSecond checks that an update that removes the second of two sets the policy SingleStack.
 func releasesSecond(o *corev1.Service, left int, what string) field.ErrorList {
 	if left != 1 || ptr.Deref(o.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicySingleStack {
 		return nil
