@@ -91,7 +91,9 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 	for _, e := range events {
 		for w := range h.watches {
 			if w.wants(e) {
-				complete(h.store, e)
+				if w.needsPrevious(e) {
+					complete(h.store, e)
+				}
 				w.push(e)
 			}
 		}
@@ -178,7 +180,7 @@ func (h *hub) replay(w *hubWatch) bool {
 			continue
 		}
 		before := heldBytes(e)
-		if !complete(h.store, e) {
+		if w.needsPrevious(e) && !complete(h.store, e) {
 			return false
 		}
 		h.log.bytes += heldBytes(e) - before
@@ -280,8 +282,10 @@ type hubWatch struct {
 	key, end string // the range of keys; without an end, the single key
 	from     int64
 	progress bool
-	notify   func()        // called under the hub's lock when there is something to take, and at the end
-	ended    chan struct{} // closed when no more events will come
+	// lastValues is true for a watch that needs previous values of deletions alone.
+	lastValues bool
+	notify     func()        // called under the hub's lock when there is something to take, and at the end
+	ended      chan struct{} // closed when no more events will come
 
 	mu     sync.Mutex
 	events []*clientv3.Event
@@ -305,6 +309,11 @@ func (w *hubWatch) wants(e *clientv3.Event) bool {
 	default:
 		return key >= w.key && key < w.end
 	}
+}
+
+// needsPrevious reports whether the watch needs the event's previous value.
+func (w *hubWatch) needsPrevious(e *clientv3.Event) bool {
+	return !w.lastValues || e.Type == clientv3.EventTypeDelete
 }
 
 func (w *hubWatch) push(e *clientv3.Event) {

@@ -1,0 +1,112 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+)
+
+// streamPage is how many keys a stream reads at once.
+const streamPage = 500
+
+// Stream is everything that a member stores below a prefix, as the stores have written it, and its changes. Other than a
+// Feed, a stream has all resources, those without a store in this process too, and decodes nothing.
+type Stream struct {
+	member *Member
+	prefix string
+}
+
+// Stored is a key and its value.
+type Stored struct {
+	Key   string
+	Value []byte
+	// Deleted is true for a key that is gone. Value is the last one.
+	Deleted bool
+}
+
+// Stream returns the stream of the keys with a prefix.
+func (m *Member) Stream(prefix string) *Stream { return &Stream{m, prefix} }
+
+// Count returns how many keys have a prefix.
+func (m *Member) Count(ctx context.Context, prefix string) (int64, error) {
+	if err := m.gate.enter(); err != nil {
+		return 0, err
+	}
+	defer m.gate.calls.RUnlock()
+	r, err := m.server.KV().Range(ctx, []byte(prefix), []byte(clientv3.GetPrefixRangeEnd(prefix)), mvcc.RangeOptions{CountOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	return int64(r.Count), nil
+}
+
+// List calls each with everything that is stored, and returns the revision at which it was.
+func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, err error) {
+	from, end := s.prefix, clientv3.GetPrefixRangeEnd(s.prefix)
+	for {
+		page, err := s.member.client.KV.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(streamPage), clientv3.WithRev(revision))
+		if err != nil {
+			return 0, fmt.Errorf("list of %s: %w", s.prefix, err)
+		}
+		if revision == 0 {
+			revision = page.Header.Revision
+		}
+		for _, kv := range page.Kvs {
+			each(Stored{Key: string(kv.Key), Value: kv.Value})
+		}
+		if !page.More {
+			return revision, nil
+		}
+		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// Watch returns the changes after the revision of a recent list, until the watch is stopped. Watch calls notify when
+// there are changes to take, when what Reach has asked for is reached, and at the end. notify must not block.
+func (s *Stream) Watch(revision int64, notify func()) (*StreamWatch, error) {
+	w := newHubWatch(s.prefix, clientv3.GetPrefixRangeEnd(s.prefix), revision+1, notify)
+	w.progress, w.lastValues = true, true
+	if !s.member.hub.follow(w) {
+		return nil, fmt.Errorf("etcd has dropped events since revision %d", revision)
+	}
+	return &StreamWatch{s.member, w}, nil
+}
+
+// StreamWatch is a watch of a stream. Only its method Reach is safe for concurrent use.
+type StreamWatch struct {
+	member *Member
+	watch  *hubWatch
+}
+
+// Take returns the changes since the last call, and the revision that they reach. After an error there are no more
+// changes: list the stream again.
+func (w *StreamWatch) Take() (changes []Stored, revision int64, err error) {
+	select {
+	case <-w.watch.ended:
+		return nil, 0, errors.New("the watch has ended")
+	default:
+	}
+	events, revision := w.watch.take()
+	changes = make([]Stored, 0, len(events))
+	for _, e := range events {
+		change := Stored{Key: string(e.Kv.Key), Value: e.Kv.Value}
+		if e.Type == clientv3.EventTypeDelete {
+			change.Deleted, change.Value = true, e.PrevKv.GetValue()
+		}
+		changes = append(changes, change)
+	}
+	return changes, revision, nil
+}
+
+// Reach makes Take return etcd's present revision, which Reach returns, as soon as the watch has got to it.
+func (w *StreamWatch) Reach() int64 {
+	revision := w.member.server.KV().Rev()
+	w.member.hub.need(w.watch.key, revision)
+	return revision
+}
+
+// Stop ends the watch.
+func (w *StreamWatch) Stop() { w.member.hub.leave(w.watch) }
