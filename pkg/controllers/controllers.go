@@ -1,0 +1,214 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/garbage"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+// User is the user for what no controller does by its own account.
+const User = "system:kube-controller-manager"
+
+// Username is the user of a service account of the controllers.
+func Username(account string) string {
+	return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + account
+}
+
+// Users returns the users of all controllers.
+func Users() []string {
+	names := []string{User}
+	for _, c := range table {
+		if name := c.user(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Environment is what controllers know of their server.
+type Environment struct {
+	// ConfigOf returns the client configuration of a user: the service account of a controller, or User.
+	ConfigOf func(user string) *rest.Config
+	// Discovery lists what is served, and Mapper knows it. The caller calls Set.ResourcesChanged after a change.
+	Discovery discovery.DiscoveryInterface
+	Mapper    meta.RESTMapper
+	// Informers are shared with the rest of the server, which starts them.
+	Informers informers.SharedInformerFactory
+	// Objects tells of all objects that the server stores itself. Nil: informers ask the server for all.
+	Objects objects.Source
+	// Elsewhere selects the resources of which Objects doesn't tell, because another server has them. It returns nil if
+	// there are none. It must not be nil if Objects isn't.
+	Elsewhere func() func(served.Resource) bool
+	// Count counts the objects of a resource in a namespace without a request, and says whether it can. May be nil.
+	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
+	// RootCA has the certificates by which clients verify the server, in PEM.
+	RootCA []byte
+	// Token signs the token of a service account that a Secret keeps.
+	Token func(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error)
+	// Shared is true if other servers store the same objects. One of them at a time lets its controllers work.
+	Shared bool
+}
+
+// Set has the controllers of a server.
+type Set struct {
+	env       Environment
+	runner    *work.Runner
+	resources *served.Resources
+	// user is the client of User.
+	user kubernetes.Interface
+	// open lets the controllers work. They are held until the start.
+	open func()
+
+	// handlers are told of all objects by the sources. synced is called when they have been told of those that were there, and forget
+	// when others may be there again.
+	sources  []objects.Source
+	handlers objects.Handlers
+	synced   []func()
+	forget   []func()
+	told     chan struct{} // closed when the handlers have been told of all objects
+}
+
+// New makes the selected controllers, which end with ctx. They do nothing before Start.
+func New(ctx context.Context, selection Selection, env Environment) (*Set, error) {
+	s := &Set{env: env, runner: work.NewRunner(ctx), resources: served.New(env.Discovery, env.Mapper), told: make(chan struct{})}
+	s.open = s.runner.Hold()
+	user, err := kubernetes.NewForConfig(env.ConfigOf(User))
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.user = user
+	for _, c := range table {
+		if !selection.selects(c) {
+			continue
+		}
+		clients, err := s.clientsOf(c)
+		if err == nil {
+			err = c.add(s, clients)
+		}
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("controller %s: %w", c.name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Set) clientsOf(c controller) (clients, error) {
+	config := s.env.ConfigOf(c.user())
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return clients{}, err
+	}
+	partial, err := metadata.NewForConfig(config)
+	return clients{typed, s.user, partial, s.env.Informers}, err
+}
+
+// ResourcesChanged is called when other resources are served than before.
+func (s *Set) ResourcesChanged() { s.resources.Changed() }
+
+// Start lets the controllers work. The informers must have been started.
+func (s *Set) Start() error {
+	if len(s.handlers) == 0 {
+		s.begin()
+		return s.lead()
+	}
+	elsewhere, err := metadata.NewForConfig(s.env.ConfigOf(Username(garbage.Name)))
+	if err != nil {
+		return err
+	}
+	informers := &objects.Informers{Runner: s.runner, Client: elsewhere, Resources: s.resources, Select: allResources}
+	if s.env.Objects != nil {
+		informers.Select = s.env.Elsewhere
+		s.sources = append(s.sources, s.env.Objects)
+	}
+	s.sources = append(s.sources, informers)
+	var synced sync.WaitGroup
+	handler := objects.Serialized(s.handlers)
+	for _, source := range s.sources {
+		synced.Add(1)
+		source.Follow(s.runner.Life(), handler, sync.OnceFunc(synced.Done))
+	}
+	s.runner.Go(func() { s.await(&synced) })
+	return s.lead()
+}
+
+// await begins when the sources are synced, unless the controllers are closed before.
+func (s *Set) await(synced *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() {
+		synced.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.begin()
+	case <-s.runner.Life().Done():
+	}
+}
+
+func allResources() func(served.Resource) bool {
+	return func(served.Resource) bool { return true }
+}
+
+func (s *Set) begin() {
+	for _, synced := range s.synced {
+		synced()
+	}
+	close(s.told)
+}
+
+// Settle returns when the controllers know of everything that was stored before the call, and have nothing to do but for
+// what has failed and what they wait for.
+func (s *Set) Settle(ctx context.Context) error {
+	select {
+	case <-s.told:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := s.settleSources(ctx); err != nil {
+		return err
+	}
+	return s.runner.Drain(ctx)
+}
+
+func (s *Set) settleSources(ctx context.Context) error {
+	for _, source := range s.sources {
+		if err := source.Settle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Hold interrupts the controllers, until release is called, so that what is stored can be replaced as a whole. What they
+// knew is then forgotten.
+func (s *Set) Hold() (release func(context.Context) error) {
+	open := s.runner.Hold()
+	return func(ctx context.Context) error {
+		defer open()
+		err := s.settleSources(ctx)
+		for _, forget := range s.forget {
+			forget()
+		}
+		return err
+	}
+}
+
+// Close ends the controllers, and returns when nothing of them is left.
+func (s *Set) Close() { s.runner.Close() }

@@ -1,0 +1,253 @@
+package garbage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/events"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+const (
+	// Name is the controller's name, which is that of its service account too.
+	Name = "generic-garbage-collector"
+	// Component is the source of its events.
+	Component = "garbage-collector-controller"
+
+	// workers is how many objects are considered at once, and how many owners are orphaned at once.
+	workers = 20
+)
+
+// Config is what a collector works with.
+type Config struct {
+	Runner    *work.Runner
+	Client    metadata.Interface
+	Resources *served.Resources
+	Events    *events.Recorder
+}
+
+// Collector deletes objects whose owners are gone. It is told of all objects by Handler.
+type Collector struct {
+	requests
+	events *events.Recorder
+	graph  *graph
+	// remove has objects whose deletion is considered, orphan those whose dependents are orphaned.
+	remove, orphan *work.Queue[types.UID]
+	// begun is closed when the collector has been told of all objects.
+	begun chan struct{}
+}
+
+// New returns a collector. It considers nothing before Begin.
+func New(config Config) *Collector {
+	c := &Collector{requests: requests{config.Client, config.Resources}, events: config.Events, graph: newGraph(), begun: make(chan struct{})}
+	c.remove = work.NewQueue(config.Runner, work.Options[types.UID]{Name: Name, Workers: workers, Do: c.consider})
+	c.orphan = work.NewQueue(config.Runner, work.Options[types.UID]{Name: Name, Workers: workers, Do: c.orphanDependents})
+	c.graph.remove, c.graph.orphan, c.graph.retry = c.remove.Add, c.orphan.Add, c.remove.AddLimited
+	c.graph.misplaced = c.reportMisplaced
+	return c
+}
+
+// Handler is to be told of all objects.
+func (c *Collector) Handler() objects.Handler { return c.graph }
+
+// Begin is called when the handler has been told of every object: before, an owner may seem to be gone.
+func (c *Collector) Begin() { close(c.begun) }
+
+// Forget drops what is known of owners that are gone, for when they may be back.
+func (c *Collector) Forget() { c.graph.absent.Clear() }
+
+func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerReference) {
+	about := &corev1.ObjectReference{
+		Kind: dependent.Kind, APIVersion: dependent.APIVersion, Namespace: dependent.Namespace, Name: dependent.Name, UID: dependent.UID,
+	}
+	c.events.Warn(about, "OwnerRefInvalidNamespace", "ownerRef %s does not exist in namespace %q", referred(owner, dependent.Namespace), dependent.Namespace)
+}
+
+// errUnseen makes an owner that only dependents know be considered again, until the source tells of it: it may have come
+// and gone between two lists.
+var errUnseen = errors.New("the owner hasn't been seen yet")
+
+// await returns when the collector has begun.
+func (c *Collector) await(ctx context.Context) error {
+	select {
+	case <-c.begun:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// consider deletes an object, if it has to be.
+func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration, error) {
+	if err := c.await(ctx); err != nil {
+		return 0, err
+	}
+	n, found := c.graph.view(uid)
+	if !found {
+		return 0, nil
+	}
+	err := c.judge(ctx, n)
+	switch {
+	case errors.Is(err, errMissed):
+		c.graph.missed(n.identity)
+		return 0, nil
+	case errors.Is(err, errNamespacedOwner):
+		return 0, nil // no other attempt would find the owner
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", n.identity, err)
+	case n.virtual:
+		return 0, errUnseen
+	}
+	return 0, nil
+}
+
+// judge compares an object with its live state, and that of its owners.
+func (c *Collector) judge(ctx context.Context, n node) error {
+	if n.deleting && !n.waits {
+		return nil // its dependents are considered when it is gone
+	}
+	live, err := c.get(ctx, n.identity)
+	if err != nil {
+		return err
+	}
+	if n.waits {
+		return c.finishForeground(ctx, n)
+	}
+	if len(live.OwnerReferences) == 0 {
+		return nil
+	}
+	owners, err := c.classify(ctx, n, live.OwnerReferences)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(owners.present) > 0:
+		if gone := append(owners.absent, owners.waiting...); len(gone) > 0 {
+			return c.removeOwners(ctx, n.identity, gone)
+		}
+		return nil
+	case len(owners.waiting) > 0:
+		if dependents := c.graph.dependents(n.UID); len(dependents) > 0 {
+			return c.deleteInForeground(ctx, n, live, dependents)
+		}
+	}
+	return c.delete(ctx, n.identity, live, propagation(live))
+}
+
+// propagation is the policy that an object's finalizers ask for already.
+func propagation(live *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
+	switch o := objects.New(live.GroupVersionKind(), live); {
+	case o.Orphan:
+		return metav1.DeletePropagationOrphan
+	case o.Foreground:
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// classified are the owners of an object: those that exist, those that don't, and those that wait until their dependents
+// are deleted.
+type classified struct {
+	present         []metav1.OwnerReference
+	absent, waiting []types.UID
+}
+
+func (c *Collector) classify(ctx context.Context, n node, owners []metav1.OwnerReference) (classified, error) {
+	var all classified
+	for _, r := range owners {
+		live, err := c.owner(ctx, n.Namespace, r)
+		switch {
+		case err != nil:
+			return classified{}, err
+		case live == nil:
+			all.absent = append(all.absent, r.UID)
+		case live.DeletionTimestamp != nil && objects.New(live.GroupVersionKind(), live).Foreground:
+			all.waiting = append(all.waiting, r.UID)
+		default:
+			all.present = append(all.present, r)
+		}
+	}
+	return all, nil
+}
+
+// owner returns the owner of an object of a namespace, or nil if there is none.
+func (c *Collector) owner(ctx context.Context, namespace string, r metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	id := referred(r, namespace)
+	if c.graph.isAbsent(id) || c.graph.isAbsent(id.in("")) {
+		return nil, nil
+	}
+	resource, namespaced, err := c.resources.ResourceOf(id.groupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !namespaced:
+		id.Namespace = ""
+	case namespace == "":
+		return nil, errNamespacedOwner
+	}
+	live, err := c.client.Resource(resource).Namespace(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && live.UID != id.UID {
+		c.graph.setAbsent(id)
+		return nil, nil
+	}
+	return live, err
+}
+
+// deleteInForeground deletes an object whose owner waits, and which has dependents. If one of those waits itself, the
+// object stops blocking its owners: it may be part of a circle.
+func (c *Collector) deleteInForeground(ctx context.Context, n node, live *metav1.PartialObjectMetadata, dependents []node) error {
+	for _, d := range dependents {
+		if d.waits {
+			if err := c.unblockOwners(ctx, n); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return c.delete(ctx, n.identity, live, metav1.DeletePropagationForeground)
+}
+
+// finishForeground removes the finalizer of an object whose blocking dependents are gone.
+func (c *Collector) finishForeground(ctx context.Context, n node) error {
+	blocked := false
+	for _, d := range c.graph.dependents(n.UID) {
+		if d.blocks(n.UID) {
+			blocked = true
+			if !d.waits {
+				c.remove.Add(d.UID)
+			}
+		}
+	}
+	if blocked {
+		return nil
+	}
+	return c.removeFinalizer(ctx, n.identity, metav1.FinalizerDeleteDependents)
+}
+
+// orphanDependents makes the dependents of an object independent of it, and then removes the finalizer that asked for it.
+func (c *Collector) orphanDependents(ctx context.Context, uid types.UID) (time.Duration, error) {
+	if err := c.await(ctx); err != nil {
+		return 0, err
+	}
+	n, found := c.graph.view(uid)
+	if !found {
+		return 0, nil
+	}
+	for _, d := range c.graph.dependents(uid) {
+		if err := c.removeOwners(ctx, d.identity, []types.UID{uid}); err != nil && !isGone(err) {
+			return 0, fmt.Errorf("orphaning %s: %w", d.identity, err)
+		}
+	}
+	return 0, c.removeFinalizer(ctx, n.identity, metav1.FinalizerOrphanDependents)
+}

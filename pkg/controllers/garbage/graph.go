@@ -1,0 +1,303 @@
+package garbage
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/lru"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+)
+
+// absentOwners is how many owners are remembered to be gone, so that each of their dependents needn't ask.
+const absentOwners = 500
+
+// node is an object in the graph.
+type node struct {
+	identity
+	owners     []metav1.OwnerReference
+	dependents map[*node]struct{}
+	// virtual is true for an owner that dependents refer to and that the source hasn't told of: its identity is what a
+	// dependent says.
+	virtual bool
+	// deleting, orphan and foreground are those of the object.
+	deleting, orphan, foreground bool
+	// waits is true from when the object is deleted in the foreground.
+	waits bool
+}
+
+// graph has the owners and dependents of all objects.
+type graph struct {
+	// remove, orphan and retry are called with objects whose deletion is to be considered, whose dependents are to be
+	// orphaned, and that are to be considered later.
+	remove, orphan, retry func(types.UID)
+	// misplaced is told of a dependent whose owner is in another namespace.
+	misplaced func(dependent identity, owner metav1.OwnerReference)
+	absent    *lru.Cache // of identities
+
+	mu    sync.Mutex
+	nodes map[types.UID]*node
+}
+
+var _ objects.Handler = &graph{}
+
+func newGraph() *graph { return &graph{absent: lru.New(absentOwners), nodes: map[types.UID]*node{}} }
+
+// isAbsent reports whether an owner is known to be gone.
+func (g *graph) isAbsent(owner identity) bool {
+	_, ok := g.absent.Get(owner)
+	return ok
+}
+
+// setAbsent remembers that an owner is gone.
+func (g *graph) setAbsent(owner identity) { g.absent.Add(owner, nil) }
+
+// Stored implements objects.Handler.
+func (g *graph) Stored(o objects.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, found := g.nodes[o.UID]
+	var before node
+	if found {
+		before = *n
+		g.observe(n, identityOf(o))
+		g.replaceOwners(n, o.Owners)
+	} else {
+		n = &node{identity: identityOf(o), owners: o.Owners}
+		g.nodes[o.UID] = n
+		g.addToOwners(n, n.owners)
+	}
+	n.deleting, n.orphan, n.foreground = o.Deleting, o.Orphan, o.Foreground
+	n.waits = n.waits && o.Deleting
+	if !o.Deleting {
+		return
+	}
+	switch {
+	case o.Orphan && !(before.deleting && before.orphan):
+		g.orphan(n.UID)
+	case o.Foreground && !(before.deleting && before.foreground):
+		n.waits = true
+		g.removeAll(maps.Keys(n.dependents))
+		g.remove(n.UID)
+	}
+}
+
+// observe notes that an owner exists that was known by its dependents alone. Those who refer to it by something else
+// are considered: their owner may be gone.
+func (g *graph) observe(n *node, seen identity) {
+	if !n.virtual {
+		return
+	}
+	n.virtual = false
+	if n.identity == seen {
+		return
+	}
+	_, others := partition(slices.Collect(maps.Keys(n.dependents)), seen)
+	for _, d := range others {
+		if seen.Namespace != "" && d.Namespace != seen.Namespace {
+			g.reportMisplaced(d, seen.UID)
+		}
+		g.remove(d.UID)
+	}
+	n.identity = seen
+}
+
+func (g *graph) reportMisplaced(dependent *node, owner types.UID) {
+	i := slices.IndexFunc(dependent.owners, func(r metav1.OwnerReference) bool { return r.UID == owner })
+	if i >= 0 {
+		g.misplaced(dependent.identity, dependent.owners[i])
+	}
+}
+
+// replaceOwners makes an object depend on other owners. Owners that it blocked, and doesn't block any more, are
+// considered.
+func (g *graph) replaceOwners(n *node, owners []metav1.OwnerReference) {
+	before := byUID(n.owners)
+	after := byUID(owners)
+	if maps.EqualFunc(before, after, equalReferences) {
+		return
+	}
+	var added []metav1.OwnerReference
+	for uid, r := range after {
+		if _, ok := before[uid]; !ok {
+			added = append(added, r)
+		}
+	}
+	n.owners = owners
+	for uid, r := range before {
+		now, kept := after[uid]
+		if owner := g.nodes[uid]; owner != nil {
+			if !kept {
+				delete(owner.dependents, n)
+			}
+			if blocks(r) && !(kept && blocks(now)) {
+				g.remove(uid)
+			}
+		}
+	}
+	g.addToOwners(n, added)
+}
+
+func byUID(owners []metav1.OwnerReference) map[types.UID]metav1.OwnerReference {
+	if len(owners) == 0 {
+		return nil
+	}
+	references := make(map[types.UID]metav1.OwnerReference, len(owners))
+	for _, r := range owners {
+		references[r.UID] = r
+	}
+	return references
+}
+
+func equalReferences(a, b metav1.OwnerReference) bool {
+	return referred(a, "") == referred(b, "") && blocks(a) == blocks(b)
+}
+
+// blocks reports whether an owner that is deleted in the foreground waits for the dependent.
+func blocks(r metav1.OwnerReference) bool {
+	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
+}
+
+// addToOwners makes an object a dependent of owners. An owner that isn't known is considered: it may be gone. So is the
+// object, if it refers to an owner by something else than what is known of the owner.
+func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
+	doubtful := false
+	for _, r := range owners {
+		owner, found := g.nodes[r.UID]
+		if !found {
+			owner = &node{identity: referred(r, n.Namespace), virtual: true}
+			g.nodes[r.UID] = owner
+		}
+		if owner.dependents == nil {
+			owner.dependents = map[*node]struct{}{}
+		}
+		owner.dependents[n] = struct{}{}
+		switch {
+		case !found:
+			g.remove(r.UID)
+		case doubtful:
+		case owner.Namespace != "" && owner.Namespace != n.Namespace:
+			if !owner.virtual {
+				g.misplaced(n.identity, r)
+			}
+			doubtful = true
+		case owner.virtual && !owner.isReferredBy(r), !owner.isMeantBy(r):
+			doubtful = true
+		case owner.virtual && owner.Namespace != n.Namespace:
+			doubtful = true // it may be of a kind that has namespaces, which n refers to wrongly
+		}
+	}
+	if doubtful {
+		g.remove(n.UID)
+	}
+}
+
+func (g *graph) removeAll(nodes func(func(*node) bool)) {
+	for n := range nodes {
+		g.remove(n.UID)
+	}
+}
+
+// Deleted implements objects.Handler.
+func (g *graph) Deleted(o objects.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n, found := g.nodes[o.UID]; found {
+		g.delete(n, identityOf(o))
+	}
+}
+
+// Listed implements objects.Handler. Objects that weren't listed are considered: they are gone, or another source has
+// them.
+func (g *graph) Listed(all sets.Set[types.UID]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for uid, n := range g.nodes {
+		if !n.virtual && !all.Has(uid) {
+			n.deleting = false // it may be deleted by now
+			g.remove(uid)
+		}
+	}
+}
+
+// delete removes an object from the graph. Its dependents are considered, and so are owners that wait for it.
+func (g *graph) delete(n *node, last identity) {
+	delete(g.nodes, n.UID)
+	for _, r := range n.owners {
+		if owner := g.nodes[r.UID]; owner != nil {
+			delete(owner.dependents, n)
+			if owner.waits {
+				g.remove(owner.UID)
+			}
+		}
+	}
+	if len(n.dependents) > 0 {
+		g.setAbsent(last)
+	}
+	g.removeAll(maps.Keys(n.dependents))
+}
+
+// missed notes that a request hasn't found an object where it is said to be.
+func (g *graph) missed(absent identity) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, found := g.nodes[absent.UID]
+	if !found {
+		return
+	}
+	matching, others := partition(slices.Collect(maps.Keys(n.dependents)), absent)
+	switch {
+	case n.virtual && len(others) == 0, !n.virtual && n.identity == absent:
+		g.delete(n, absent)
+		return
+	case len(matching) > 0:
+		g.setAbsent(absent)
+		g.removeAll(slices.Values(matching))
+	}
+	if n.virtual && n.identity == absent {
+		// Its dependents disagree on where it is.
+		if id := another(others, absent); id != nil {
+			n.identity = *id
+			g.retry(n.UID)
+		}
+	}
+}
+
+// view returns a copy of what is known of an object.
+func (g *graph) view(uid types.UID) (node, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, found := g.nodes[uid]
+	if !found {
+		return node{}, false
+	}
+	copied := *n
+	copied.dependents = nil
+	return copied, true
+}
+
+// dependents returns copies of the dependents of an object.
+func (g *graph) dependents(uid types.UID) []node {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, found := g.nodes[uid]
+	if !found {
+		return nil
+	}
+	dependents := make([]node, 0, len(n.dependents))
+	for d := range n.dependents {
+		copied := *d
+		copied.dependents = nil
+		dependents = append(dependents, copied)
+	}
+	return dependents
+}
+
+// blocks reports whether the deletion of an owner in the foreground waits for the object.
+func (n *node) blocks(owner types.UID) bool {
+	return slices.ContainsFunc(n.owners, func(r metav1.OwnerReference) bool { return r.UID == owner && blocks(r) })
+}

@@ -1,0 +1,116 @@
+package garbage
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+)
+
+// identity is where an object is said to be. A reference has no namespace: its owner is in that of the dependent, or in
+// none.
+type identity struct {
+	APIVersion, Kind string
+	Namespace, Name  string
+	UID              types.UID
+}
+
+func identityOf(o objects.Object) identity {
+	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
+	return identity{apiVersion, kind, o.Namespace, o.Name, o.UID}
+}
+
+// referred is the identity of the owner that an object of a namespace refers to.
+func referred(r metav1.OwnerReference, namespace string) identity {
+	return identity{r.APIVersion, r.Kind, namespace, r.Name, r.UID}
+}
+
+// String has the form of kube-controller-manager's events.
+func (i identity) String() string {
+	return fmt.Sprintf("[%s/%s, namespace: %s, name: %s, uid: %s]", i.APIVersion, i.Kind, i.Namespace, i.Name, i.UID)
+}
+
+func (i identity) groupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(i.APIVersion, i.Kind)
+}
+
+func (i identity) in(namespace string) identity {
+	i.Namespace = namespace
+	return i
+}
+
+// isReferredBy reports whether a reference has the identity's kind, version, name and UID.
+func (i identity) isReferredBy(r metav1.OwnerReference) bool {
+	return i == referred(r, i.Namespace)
+}
+
+// isMeantBy is isReferredBy for any version of the kind: that of an object that was seen is the one that is stored.
+func (i identity) isMeantBy(r metav1.OwnerReference) bool {
+	return r.UID == i.UID && r.Name == i.Name &&
+		schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == i.groupVersionKind().GroupKind()
+}
+
+// compare orders what one object is said to be: by its kind first.
+func (i identity) compare(other identity) int {
+	return cmp.Or(
+		cmp.Compare(i.Kind, other.Kind), cmp.Compare(i.APIVersion, other.APIVersion),
+		cmp.Compare(i.Namespace, other.Namespace), cmp.Compare(i.Name, other.Name), cmp.Compare(i.UID, other.UID),
+	)
+}
+
+// partition divides dependents by how they refer to an owner. A dependent with several references may be in both.
+func partition(dependents []*node, owner identity) (matching, others []*node) {
+	for _, d := range dependents {
+		matches, differs := false, owner.Namespace != "" && d.Namespace != owner.Namespace
+		if !differs {
+			for _, r := range d.owners {
+				if r.UID != owner.UID {
+					continue
+				}
+				if owner.isReferredBy(r) {
+					matches = true
+				} else {
+					differs = true
+				}
+			}
+		}
+		if matches {
+			matching = append(matching, d)
+		}
+		if differs {
+			others = append(others, d)
+		}
+	}
+	return matching, others
+}
+
+// another returns another identity by which dependents refer to an owner that isn't where it was looked for: the next
+// one in order or, without one, the first. It returns nil if there is no other.
+func another(dependents []*node, absent identity) *identity {
+	var first, next *identity
+	for _, d := range dependents {
+		for _, r := range d.owners {
+			if r.UID != absent.UID || absent.isReferredBy(r) && (absent.Namespace == "" || absent.Namespace == d.Namespace) {
+				continue
+			}
+			id := referred(r, d.Namespace)
+			if absent.Namespace == "" && id.APIVersion == absent.APIVersion && id.Kind == absent.Kind {
+				id.Namespace = "" // the kind is known to have no namespace
+			}
+			if first == nil || id.compare(*first) < 0 {
+				first = &id
+			}
+			if absent.compare(id) < 0 && (next == nil || id.compare(*next) < 0) {
+				next = &id
+			}
+		}
+	}
+	if next != nil {
+		return next
+	}
+	return first
+}

@@ -1,0 +1,198 @@
+package garbage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
+)
+
+var (
+	// errMissed is the error of an object that isn't where it is said to be.
+	errMissed = errors.New("there is no such object")
+	// errNamespacedOwner is the error of a reference that can't be right.
+	errNamespacedOwner = errors.New("an object without a namespace can't have an owner with one")
+)
+
+func isGone(err error) bool { return errors.Is(err, errMissed) || apierrors.IsNotFound(err) }
+
+// requests read and write the metadata of objects.
+type requests struct {
+	client    metadata.Interface
+	resources *served.Resources
+}
+
+// of is the client for an object: in the version of its identity or, if that is stored but not served, in another one.
+func (r *requests) of(id identity) (metadata.ResourceInterface, error) {
+	kind := id.groupVersionKind()
+	resource, namespaced, err := r.resources.ResourceOf(kind)
+	if err != nil {
+		resource, namespaced, err = r.resources.ResourceOf(r.resources.Preferred(kind))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !namespaced {
+		return r.client.Resource(resource), nil
+	}
+	if id.Namespace == "" {
+		return nil, errNamespacedOwner
+	}
+	return r.client.Resource(resource).Namespace(id.Namespace), nil
+}
+
+// get returns the live object, or errMissed.
+func (r *requests) get(ctx context.Context, id identity) (*metav1.PartialObjectMetadata, error) {
+	client, err := r.of(id)
+	if err != nil {
+		return nil, err
+	}
+	live, err := client.Get(ctx, id.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && live.UID != id.UID {
+		return nil, errMissed
+	}
+	return live, err
+}
+
+// delete deletes an object, unless its owners have changed since it was read.
+func (r *requests) delete(ctx context.Context, id identity, live *metav1.PartialObjectMetadata, policy metav1.DeletionPropagation) error {
+	client, err := r.of(id)
+	if err != nil {
+		return err
+	}
+	options := metav1.DeleteOptions{
+		PropagationPolicy: &policy,
+		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
+	}
+	err = client.Delete(ctx, id.Name, options)
+	if apierrors.IsConflict(err) {
+		now, getErr := client.Get(ctx, id.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(getErr):
+			return errMissed
+		case getErr == nil && now.UID == live.UID && now.ResourceVersion != live.ResourceVersion && equality.Semantic.DeepEqual(now.OwnerReferences, live.OwnerReferences):
+			// Frequent changes of other fields don't keep the object.
+			options.Preconditions.ResourceVersion = nil
+			err = client.Delete(ctx, id.Name, options)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return errMissed
+	}
+	return err
+}
+
+// metadataPatch is a merge patch of an object as it was read.
+type metadataPatch struct {
+	Metadata struct {
+		ResourceVersion string                   `json:"resourceVersion"`
+		Finalizers      *[]string                `json:"finalizers,omitempty"`
+		OwnerReferences *[]metav1.OwnerReference `json:"ownerReferences,omitempty"`
+	} `json:"metadata"`
+}
+
+// removeFinalizer removes a finalizer from an object that has it.
+func (r *requests) removeFinalizer(ctx context.Context, id identity, finalizer string) error {
+	client, err := r.of(id)
+	if err != nil {
+		return err
+	}
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		live, err := client.Get(ctx, id.Name, metav1.GetOptions{})
+		if err != nil || live.UID != id.UID || !slices.Contains(live.Finalizers, finalizer) {
+			return err
+		}
+		var patch metadataPatch
+		left := slices.DeleteFunc(live.Finalizers, func(f string) bool { return f == finalizer })
+		patch.Metadata.ResourceVersion, patch.Metadata.Finalizers = live.ResourceVersion, &left
+		return r.patch(ctx, client, id.Name, types.MergePatchType, patch)
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing finalizer %s: %w", finalizer, err)
+	}
+	return nil
+}
+
+// strategicPatch is a strategic merge patch, which fails if the object has another UID.
+type strategicPatch struct {
+	Metadata struct {
+		UID             types.UID        `json:"uid"`
+		OwnerReferences []map[string]any `json:"ownerReferences"`
+	} `json:"metadata"`
+}
+
+// removeOwners removes the references to owners from an object.
+func (r *requests) removeOwners(ctx context.Context, id identity, owners []types.UID) error {
+	var strategic strategicPatch
+	for _, uid := range owners {
+		strategic.Metadata.OwnerReferences = append(strategic.Metadata.OwnerReferences, map[string]any{"$patch": "delete", "uid": uid})
+	}
+	return r.patchOwners(ctx, id, strategic, func(references []metav1.OwnerReference) []metav1.OwnerReference {
+		return slices.DeleteFunc(references, func(o metav1.OwnerReference) bool { return slices.Contains(owners, o.UID) })
+	})
+}
+
+// unblockOwners makes an object keep none of its owners from being deleted.
+func (r *requests) unblockOwners(ctx context.Context, n node) error {
+	var strategic strategicPatch
+	for _, o := range n.owners {
+		if blocks(o) {
+			strategic.Metadata.OwnerReferences = append(strategic.Metadata.OwnerReferences, map[string]any{
+				"apiVersion": o.APIVersion, "kind": o.Kind, "name": o.Name, "uid": o.UID, "blockOwnerDeletion": false,
+			})
+		}
+	}
+	if strategic.Metadata.OwnerReferences == nil {
+		return nil
+	}
+	return r.patchOwners(ctx, n.identity, strategic, func(references []metav1.OwnerReference) []metav1.OwnerReference {
+		no := false
+		for i := range references {
+			references[i].BlockOwnerDeletion = &no
+		}
+		return references
+	})
+}
+
+// patchOwners changes the owners of an object by a strategic merge patch or, for a custom resource, by a merge patch of
+// its live state.
+func (r *requests) patchOwners(ctx context.Context, id identity, strategic strategicPatch, change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
+	client, err := r.of(id)
+	if err != nil {
+		return err
+	}
+	strategic.Metadata.UID = id.UID
+	if err := r.patch(ctx, client, id.Name, types.StrategicMergePatchType, strategic); !apierrors.IsUnsupportedMediaType(err) {
+		return err
+	}
+	live, err := r.get(ctx, id)
+	if err != nil {
+		return err
+	}
+	var patch metadataPatch
+	left := change(live.OwnerReferences)
+	patch.Metadata.ResourceVersion, patch.Metadata.OwnerReferences = live.ResourceVersion, &left
+	return r.patch(ctx, client, id.Name, types.MergePatchType, patch)
+}
+
+func (r *requests) patch(ctx context.Context, client metadata.ResourceInterface, name string, kind types.PatchType, patch any) error {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, name, kind, data, metav1.PatchOptions{})
+	return err
+}

@@ -1,0 +1,68 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+const (
+	// leaseName is the Lease of a kube-controller-manager, so that one and the controllers of a server don't work at
+	// the same time.
+	leaseName = "kube-controller-manager"
+
+	// The times are kube-controller-manager's.
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryLease    = 2 * time.Second
+)
+
+// lead lets the controllers work or, if several servers share an etcd, lets them work as long as this server leads.
+func (s *Set) lead() error {
+	if !s.env.Shared {
+		s.open()
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("the host of this server has no name: %w", err)
+	}
+	var turn sync.Mutex // held while this server leads
+	config := leaderelection.LeaderElectionConfig{
+		Name: leaseName,
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: leaseName},
+			Client:     s.user.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		},
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryLease,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				turn.Lock()
+				defer turn.Unlock()
+				s.open()
+				<-ctx.Done()
+				s.open = s.runner.Hold()
+			},
+			OnStoppedLeading: func() {},
+		},
+	}
+	elector, err := leaderelection.NewLeaderElector(config)
+	if err != nil {
+		return err
+	}
+	s.runner.Go(func() {
+		for s.runner.Life().Err() == nil {
+			elector.Run(s.runner.Life())
+		}
+	})
+	return nil
+}

@@ -1,0 +1,222 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
+)
+
+const (
+	// finalizerEstimate is how many seconds finalizers are given for their work.
+	finalizerEstimate = 15
+
+	// parallel is how many resources are deleted at once.
+	parallel = 4
+)
+
+var podsResource = schema.GroupResource{Resource: "pods"}
+
+// content is what is in a namespace, and what became of it.
+type content struct {
+	*Config
+	namespace string
+	deleted   time.Time // when the deletion of the namespace began
+
+	mu sync.Mutex
+	// estimate is how many seconds what is left takes, 0 if nothing is left.
+	estimate int64
+	// remaining counts objects by their resource, and finalizers the objects that have them.
+	remaining  map[schema.GroupVersionResource]int
+	finalizers map[string]int
+	// podsOnly says that the rest hasn't been looked at.
+	podsOnly bool
+	// undiscovered, invalid and undeleted are what has failed.
+	undiscovered, invalid error
+	undeleted             []error
+}
+
+// delete deletes everything in the namespace: the pods, and when they are gone, the rest.
+func (c *content) delete(ctx context.Context) {
+	c.remaining, c.finalizers = map[schema.GroupVersionResource]int{}, map[string]int{}
+	resources, err := c.Resources.List()
+	if invalid := (*served.InvalidVersionError)(nil); errors.As(err, &invalid) {
+		c.invalid = err
+	} else {
+		c.undiscovered = err
+	}
+	var others []served.Resource
+	for _, r := range resources {
+		switch {
+		case !r.Namespaced || !r.Can("delete"):
+		case r.GroupResource() == podsResource:
+			c.deleteAll(ctx, r)
+		default:
+			others = append(others, r)
+		}
+	}
+	if len(c.remaining) > 0 {
+		c.podsOnly = true
+		return
+	}
+	c.deleteOthers(ctx, others)
+}
+
+func (c *content) deleteOthers(ctx context.Context, resources []served.Resource) {
+	queue := make(chan served.Resource)
+	var running sync.WaitGroup
+	for range parallel {
+		running.Go(func() {
+			for r := range queue {
+				c.deleteAll(ctx, r)
+			}
+		})
+	}
+	for _, r := range resources {
+		if n, known := c.count(ctx, r); known && n == 0 {
+			continue
+		}
+		queue <- r
+	}
+	close(queue)
+	running.Wait()
+}
+
+// count counts the objects of a resource, if that is possible without a request.
+func (c *content) count(ctx context.Context, r served.Resource) (n int64, known bool) {
+	if c.Count == nil {
+		return 0, false
+	}
+	return c.Count(ctx, r, c.namespace)
+}
+
+// deleteAll deletes the objects of a resource.
+func (c *content) deleteAll(ctx context.Context, r served.Resource) {
+	if n, known := c.count(ctx, r); known && n == 0 {
+		return
+	}
+	left, estimate, err := c.deleteObjects(ctx, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.estimate = max(c.estimate, estimate)
+	if err != nil {
+		if r.GroupResource() == podsResource {
+			err = fmt.Errorf("failed to delete pods for namespace: %s, err: %w", c.namespace, err)
+		}
+		c.undeleted = append(c.undeleted, err)
+	}
+	if len(left) == 0 {
+		return
+	}
+	c.remaining[r.GroupVersionResource] = len(left)
+	for _, object := range left {
+		for _, finalizer := range object.Finalizers {
+			c.finalizers[finalizer]++
+		}
+	}
+}
+
+// deleteObjects returns the objects that are left, and for how many seconds.
+func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []metav1.PartialObjectMetadata, estimate int64, err error) {
+	if r.GroupResource() == podsResource {
+		if estimate, err = c.grace(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	client := c.Metadata.Resource(r.GroupVersionResource).Namespace(c.namespace)
+	// Without a policy, dependents may be orphaned: here they are deleted too.
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	collected := false
+	if r.Can("deletecollection") {
+		err := client.DeleteCollection(ctx, options, metav1.ListOptions{})
+		if collected = err == nil; !collected && !isUnsupported(err) {
+			return nil, estimate, err
+		}
+	}
+	if !r.Can("list") {
+		return nil, estimate, nil
+	}
+	if !collected {
+		list, err := client.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, estimate, ignoreUnsupported(err)
+		}
+		for _, object := range list.Items {
+			if err := client.Delete(ctx, object.Name, options); err != nil && !isUnsupported(err) {
+				return nil, estimate, err
+			}
+		}
+	}
+	if n, known := c.count(ctx, r); known && n == 0 {
+		return nil, 0, nil
+	}
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, estimate, ignoreUnsupported(err)
+	}
+	left = list.Items
+	switch {
+	case len(left) == 0:
+		return nil, 0, nil
+	case estimate > 0:
+		return left, estimate, nil
+	}
+	for _, object := range left {
+		if len(object.Finalizers) > 0 {
+			return left, finalizerEstimate, nil
+		}
+	}
+	return left, 0, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", c.namespace, r.GroupVersionResource)
+}
+
+// isUnsupported reports whether a resource lacks a verb that discovery lists, or the object is gone.
+func isUnsupported(err error) bool {
+	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+}
+
+func ignoreUnsupported(err error) error {
+	if isUnsupported(err) {
+		return nil
+	}
+	return err
+}
+
+// grace returns the longest time, in seconds, for which a pod may go on, 0 if it is over for all.
+func (c *content) grace(ctx context.Context) (int64, error) {
+	pods, err := c.Client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	var longest int64
+	for _, pod := range pods.Items {
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if grace := pod.Spec.TerminationGracePeriodSeconds; !ended && grace != nil {
+			longest = max(longest, *grace)
+		}
+	}
+	if time.Since(c.deleted) >= time.Duration(longest)*time.Second {
+		return 0, nil
+	}
+	return longest, nil
+}
+
+// err is why the content couldn't be deleted.
+func (c *content) err() error {
+	var errs []error
+	for _, err := range append([]error{c.undiscovered, c.invalid}, c.undeleted...) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}

@@ -1,0 +1,163 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+const (
+	// syncTimeout is how long informers are waited for. A resource may be listed and fail forever, because its
+	// conversion webhook does.
+	syncTimeout = 30 * time.Second
+
+	// retryPeriod is the wait before discovery is asked again when it has failed.
+	retryPeriod = 5 * time.Second
+)
+
+// unowned are the resources that own nothing, and that nothing owns.
+var unowned = map[schema.GroupResource]bool{{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true}
+
+// Informers are a source that has an informer for each resource that can be deleted.
+type Informers struct {
+	Runner    *work.Runner
+	Client    metadata.Interface
+	Resources *served.Resources
+	// Select returns a filter of the resources, or nil if no resource is wanted: discovery isn't asked then.
+	Select func() func(served.Resource) bool
+
+	handler Handler
+	synced  func()
+	queue   *work.Queue[struct{}]
+
+	mu      sync.Mutex
+	running map[schema.GroupVersionResource]running
+}
+
+type running struct {
+	informer cache.SharedIndexInformer
+	end      context.CancelFunc
+}
+
+var _ Source = &Informers{}
+
+// Follow implements Source. It is called once.
+func (i *Informers) Follow(_ context.Context, handler Handler, synced func()) {
+	i.handler, i.synced = handler, sync.OnceFunc(synced)
+	i.running = map[schema.GroupVersionResource]running{}
+	i.queue = work.NewQueue(i.Runner, work.Options[struct{}]{Name: "informers of metadata", Do: i.update})
+	i.Resources.OnChange(func() { i.queue.Add(struct{}{}) })
+	i.queue.Add(struct{}{})
+}
+
+// Settle implements Source. It can't know what the informers haven't been told yet.
+func (i *Informers) Settle(context.Context) error { return nil }
+
+// update starts informers of the resources that are new, and stops those of resources that are gone.
+func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration, err error) {
+	selects := i.Select()
+	if selects == nil {
+		i.keep(nil)
+		i.synced()
+		return 0, nil
+	}
+	resources, err := i.Resources.List()
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "some resources can't be discovered, and are asked for again")
+		again = retryPeriod
+	}
+	if err == nil {
+		i.keep(func(gvr schema.GroupVersionResource) bool {
+			for _, r := range resources {
+				if r.GroupVersionResource == gvr {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	var synced []cache.InformerSynced
+	for _, r := range resources {
+		if r.Can("delete", "list", "watch") && !unowned[r.GroupResource()] && selects(r) {
+			synced = append(synced, i.start(r))
+		}
+	}
+	waiting, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	if !cache.WaitForCacheSync(waiting.Done(), synced...) {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		utilruntime.HandleErrorWithContext(ctx, errors.New("timeout"), "some resources can't be listed, and are gone without", "after", syncTimeout)
+	}
+	i.synced()
+	return again, nil
+}
+
+// keep stops the informers of all resources but those for which keep holds; nil holds for none.
+func (i *Informers) keep(keep func(schema.GroupVersionResource) bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for gvr, r := range i.running {
+		if keep == nil || !keep(gvr) {
+			r.end()
+			delete(i.running, gvr)
+		}
+	}
+}
+
+func (i *Informers) start(r served.Resource) cache.InformerSynced {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if started, ok := i.running[r.GroupVersionResource]; ok {
+		return started.informer.HasSynced
+	}
+	informer := metadatainformer.NewFilteredMetadataInformer(i.Client, r.GroupVersionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
+	// Neither fails before the informer has started.
+	_ = informer.SetTransform(strip)
+	_, _ = informer.AddEventHandler(i.handlerOf(r))
+	life, end := context.WithCancel(i.Runner.Life())
+	i.running[r.GroupVersionResource] = running{informer, end}
+	i.Runner.Go(func() { informer.RunWithContext(life) })
+	return informer.HasSynced
+}
+
+// strip drops what no Object has.
+func strip(obj any) (any, error) {
+	if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		o.ManagedFields, o.Labels, o.Annotations = nil, nil, nil
+	}
+	return obj, nil
+}
+
+func (i *Informers) handlerOf(r served.Resource) cache.ResourceEventHandler {
+	kind := r.GroupVersion().WithKind(r.Kind)
+	stored := func(obj any) {
+		if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			i.handler.Stored(New(kind, o))
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    stored,
+		UpdateFunc: func(_, changed any) { stored(changed) },
+		DeleteFunc: func(obj any) {
+			if unseen, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unseen.Obj
+			}
+			if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
+				i.handler.Deleted(New(kind, o))
+			}
+		},
+	}
+}

@@ -1,0 +1,311 @@
+package podgc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+const (
+	// Account is the name of the controller's service account.
+	Account = "pod-garbage-collector"
+
+	// The times and the number are kube-controller-manager's: how often a pod is looked at, how long a node may be
+	// missing before its pods are deleted, and how many pods that have ended are kept.
+	checkPeriod   = 20 * time.Second
+	quarantine    = 40 * time.Second
+	maxTerminated = 12500
+
+	// defaultLease is for how long a kubelet's Lease holds that doesn't say so.
+	defaultLease = 40 * time.Second
+)
+
+// Config is what a controller works with.
+type Config struct {
+	Runner *work.Runner
+	Client corev1client.CoreV1Interface
+	// Leases lists the Leases of kubelets.
+	Leases coordinationv1client.LeasesGetter
+	// Pods and Nodes are the informers of pods and nodes.
+	Pods, Nodes cache.SharedIndexInformer
+}
+
+// byNode is the index of pods by their node.
+const byNode = "podgc-node"
+
+// New starts a controller.
+func New(config Config) error {
+	c := &collector{Config: config, missing: map[string]time.Time{}}
+	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: "pod-garbage-collector-controller", Workers: 5, Do: c.check})
+	err := config.Pods.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok || pod.Spec.NodeName == "" {
+			return nil, nil
+		}
+		return []string{pod.Spec.NodeName}, nil
+	}})
+	if err != nil {
+		return err
+	}
+	return work.Enqueue(
+		work.Events{Informer: config.Pods, Changed: c.changed},
+		work.Events{Informer: config.Nodes, Changed: work.Named(c.nodeChanged), Deleted: work.Named(c.nodeDeleted)},
+	)
+}
+
+type collector struct {
+	Config
+	queue *work.Queue[string]
+
+	mu      sync.Mutex
+	missing map[string]time.Time // since when nodes of pods are known not to exist
+}
+
+// changed considers a pod that may have to be deleted: any that is being deleted, has ended, or has a node.
+func (c *collector) changed(o metav1.Object) {
+	if pod, ok := o.(*corev1.Pod); ok && (pod.DeletionTimestamp != nil || hasEnded(pod) || pod.Spec.NodeName != "") {
+		c.queue.Add(cache.MetaObjectToName(pod).String())
+	}
+}
+
+func (c *collector) nodeChanged(node string) {
+	c.mu.Lock()
+	delete(c.missing, node)
+	c.mu.Unlock()
+	c.nodeDeleted(node)
+}
+
+// missingFor returns for how long a node has been missing.
+func (c *collector) missingFor(node string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since, known := c.missing[node]
+	if !known {
+		since = time.Now()
+		c.missing[node] = since
+	}
+	return time.Since(since)
+}
+
+// nodeDeleted considers the pods of a node.
+func (c *collector) nodeDeleted(node string) {
+	keys, err := c.Pods.GetIndexer().IndexKeys(byNode, node)
+	if err != nil {
+		return // the index exists
+	}
+	for _, key := range keys {
+		c.queue.Add(key)
+	}
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodPending, corev1.PodRunning, corev1.PodUnknown:
+		return false
+	}
+	return true
+}
+
+// check deletes a pod that has to be deleted, or returns the time after which to look again.
+func (c *collector) check(ctx context.Context, key string) (time.Duration, error) {
+	obj, exists, err := c.Pods.GetStore().GetByKey(key)
+	if err != nil || !exists {
+		return 0, err
+	}
+	pod := obj.(*corev1.Pod)
+	if hasEnded(pod) {
+		if err := c.limitEnded(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if pod.Spec.NodeName == "" {
+		if pod.DeletionTimestamp == nil {
+			return 0, nil
+		}
+		return 0, c.delete(ctx, pod, nil)
+	}
+	node, exists, err := c.Nodes.GetStore().GetByKey(pod.Spec.NodeName)
+	if err != nil {
+		return 0, err
+	}
+	if !exists {
+		return c.checkOrphan(ctx, pod)
+	}
+	if pod.DeletionTimestamp == nil {
+		return 0, nil
+	}
+	if isOutOfService(node.(*corev1.Node)) {
+		return 0, c.delete(ctx, pod, nil)
+	}
+	return c.checkTerminating(ctx, pod)
+}
+
+// checkOrphan is for a pod whose node doesn't exist: it is deleted after its grace period, or when the node has been
+// missing for some time.
+func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
+	if pod.DeletionTimestamp != nil {
+		if again, err := c.checkTerminating(ctx, pod); again == 0 || err != nil {
+			return again, err
+		}
+	}
+	missing := c.missingFor(pod.Spec.NodeName)
+	if missing < quarantine {
+		return c.sooner(pod, quarantine-missing), nil
+	}
+	_, err := c.Client.Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return checkPeriod, err
+	}
+	return 0, c.delete(ctx, pod, &corev1.PodCondition{
+		Type:               corev1.DisruptionTarget,
+		ObservedGeneration: pod.Generation,
+		Status:             corev1.ConditionTrue,
+		Reason:             "DeletionByPodGC",
+		Message:            "PodGC: node no longer exists",
+	})
+}
+
+// checkTerminating is for a pod that is being deleted.
+func (c *collector) checkTerminating(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
+	if grace := time.Until(pod.DeletionTimestamp.Time); grace > 0 {
+		return grace, nil
+	}
+	served, err := c.hasKubelet(ctx, pod.Spec.NodeName)
+	if err != nil || served {
+		return checkPeriod, err
+	}
+	return 0, c.delete(ctx, pod, nil)
+}
+
+// sooner is when a pod is to be looked at that may be over before.
+func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
+	if pod.DeletionTimestamp == nil {
+		return after
+	}
+	return min(after, max(time.Until(pod.DeletionTimestamp.Time), time.Millisecond))
+}
+
+// hasKubelet reports whether a kubelet has renewed the Lease of a node lately.
+func (c *collector) hasKubelet(ctx context.Context, node string) (bool, error) {
+	named := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
+	leases, err := c.Leases.Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{FieldSelector: named})
+	if err != nil {
+		return false, fmt.Errorf("the Lease of node %s: %w", node, err)
+	}
+	return slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool {
+		lasts := defaultLease
+		if s := l.Spec.LeaseDurationSeconds; s != nil {
+			lasts = time.Duration(*s) * time.Second
+		}
+		return l.Spec.RenewTime != nil && time.Since(l.Spec.RenewTime.Time) < lasts
+	}), nil
+}
+
+func isOutOfService(node *corev1.Node) bool {
+	isReady := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	return !isReady && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
+// limitEnded deletes the pods that have ended, evicted ones first and then the oldest, until few enough are left.
+func (c *collector) limitEnded(ctx context.Context) error {
+	all := c.Pods.GetStore()
+	if len(all.ListKeys()) <= maxTerminated {
+		return nil
+	}
+	var ended []*corev1.Pod
+	for _, obj := range all.List() {
+		if pod, ok := obj.(*corev1.Pod); ok && hasEnded(pod) {
+			ended = append(ended, pod)
+		}
+	}
+	slices.SortFunc(ended, older)
+	for _, pod := range ended[:max(0, len(ended)-maxTerminated)] {
+		if err := c.delete(ctx, pod, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// older orders pods that have ended by which is deleted first.
+func older(a, b *corev1.Pod) int {
+	isEvicted := func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
+	}
+	switch aIs, bIs := isEvicted(a), isEvicted(b); {
+	case aIs && !bIs:
+		return -1
+	case bIs && !aIs:
+		return 1
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// delete deletes a pod at once, as failed unless it has ended.
+func (c *collector) delete(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition) error {
+	pods := c.Client.Pods(pod.Namespace)
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		patch, err := failed(pod, condition)
+		if err != nil {
+			return err
+		}
+		if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			return ignoreGone(err)
+		}
+	}
+	now := int64(0)
+	return ignoreGone(pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}}))
+}
+
+// failed returns the patch that makes a pod one that has failed.
+func failed(pod *corev1.Pod, condition *corev1.PodCondition) ([]byte, error) {
+	before, err := json.Marshal(corev1.Pod{Status: pod.Status})
+	if err != nil {
+		return nil, err
+	}
+	after := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID}, Status: *pod.Status.DeepCopy()}
+	after.Status.Phase, after.Status.ObservedGeneration = corev1.PodFailed, pod.Generation
+	if condition != nil {
+		condition.LastTransitionTime = metav1.Now()
+		i := slices.IndexFunc(after.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
+		if i < 0 {
+			after.Status.Conditions = append(after.Status.Conditions, *condition)
+		} else {
+			if after.Status.Conditions[i].Status == condition.Status {
+				condition.LastTransitionTime = after.Status.Conditions[i].LastTransitionTime
+			}
+			after.Status.Conditions[i] = *condition
+		}
+	}
+	changed, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.CreateTwoWayMergePatch(before, changed, corev1.Pod{})
+}
+
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

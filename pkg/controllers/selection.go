@@ -1,0 +1,54 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// All selects all controllers.
+const All = "*"
+
+// Names returns the names of all controllers.
+func Names() []string {
+	var names []string
+	for _, c := range table {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Selection is a list of names, as the flag --controllers of kube-controller-manager has it: "*" selects all controllers,
+// "name" one, and "-name" excludes one. A controller has aliases, which are its service account and its former name.
+type Selection []string
+
+// Validate returns an error for each name that no controller has.
+func (s Selection) Validate() []error {
+	var errs []error
+	for _, name := range s {
+		if name == All || slices.ContainsFunc(table, func(c controller) bool { return c.is(strings.TrimPrefix(name, "-")) }) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("--controllers: controller %q is unknown: known are %s, and * for all", name, strings.Join(Names(), ", ")))
+	}
+	return errs
+}
+
+// Has reports whether a controller is selected.
+func (s Selection) Has(name string) bool {
+	i := slices.IndexFunc(table, func(c controller) bool { return c.is(name) })
+	return i >= 0 && s.selects(table[i])
+}
+
+// Any reports whether any controller is selected.
+func (s Selection) Any() bool { return slices.ContainsFunc(table, s.selects) }
+
+func (s Selection) selects(c controller) bool {
+	named := func(prefix string) bool {
+		return slices.ContainsFunc(s, func(name string) bool {
+			bare, ok := strings.CutPrefix(name, prefix)
+			return ok && c.is(bare)
+		})
+	}
+	return named("") || slices.Contains(s, All) && !named("-")
+}

@@ -1,0 +1,49 @@
+package controllers_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
+)
+
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	const namespace, garbage = "namespace-controller", "garbage-collector-controller"
+	for _, test := range []struct {
+		name, reason string
+		selection    controllers.Selection
+		want         []string // of the two
+		errs         int
+	}{
+		{"nothing", "no controller runs unless it is asked for", nil, nil, 0},
+		{"all", "the star is all", controllers.Selection{"*"}, []string{namespace, garbage}, 0},
+		{"one", "others are off", controllers.Selection{garbage}, []string{garbage}, 0},
+		{"all but one", "a minus excludes", controllers.Selection{"*", "-" + garbage}, []string{namespace}, 0},
+		{"all but one, in another order", "the order is free", controllers.Selection{"-" + garbage, "*"}, []string{namespace}, 0},
+		{"a former name", "kube-controller-manager takes it too", controllers.Selection{"*", "-garbagecollector"}, []string{namespace}, 0},
+		{"an account", "it is what logs and audit show", controllers.Selection{"generic-garbage-collector"}, []string{garbage}, 0},
+		{"named and excluded", "a name counts more, as in kube-controller-manager", controllers.Selection{garbage, "-" + garbage}, []string{garbage}, 0},
+		{"unknown", "a misspelled name must not go unnoticed", controllers.Selection{"garbage", "-namespaces"}, nil, 2},
+		{"empty", "no controller has the name", controllers.Selection{""}, nil, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if errs := test.selection.Validate(); len(errs) != test.errs {
+				t.Errorf("%s: want %d errors, got %v", test.reason, test.errs, errs)
+			}
+			var got []string
+			for _, name := range []string{namespace, garbage} {
+				if test.selection.Has(name) {
+					got = append(got, name)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: want %v, got %v", test.reason, test.want, got)
+			}
+			if test.selection.Any() != (len(test.want) > 0) {
+				t.Errorf("%s: Any is %v", test.reason, test.selection.Any())
+			}
+		})
+	}
+}

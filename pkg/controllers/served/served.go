@@ -1,0 +1,157 @@
+// Package served knows which resources a server has. Discovery is asked once, and again after a change.
+//
+// Use client-go's discovery client for a single question.
+package served
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// Resource is a resource in its group's preferred version.
+type Resource struct {
+	schema.GroupVersionResource
+	Kind       string
+	Namespaced bool
+	Verbs      []string
+}
+
+// Can reports whether the resource has all of the verbs.
+func (r Resource) Can(verbs ...string) bool {
+	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
+}
+
+// Resources are the resources of a server.
+type Resources struct {
+	discovery discovery.ServerResourcesInterface
+	mapper    meta.RESTMapper
+
+	mu      sync.Mutex
+	changes int
+	known   []Resource // nil if discovery is to be asked
+	told    []func()
+}
+
+// New returns the resources that discovery lists. The mapper must know of a change when Changed is called.
+func New(discovery discovery.ServerResourcesInterface, mapper meta.RESTMapper) *Resources {
+	return &Resources{discovery: discovery, mapper: mapper}
+}
+
+// OnChange makes Changed call f.
+func (r *Resources) OnChange(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, f)
+}
+
+// Changed is called when other resources are served than before.
+func (r *Resources) Changed() {
+	r.mu.Lock()
+	r.changes++
+	r.known = nil
+	told := r.told
+	r.mu.Unlock()
+	for _, f := range told {
+		f()
+	}
+}
+
+// Changes returns how often Changed has been called.
+func (r *Resources) Changes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changes
+}
+
+// List returns the resources, each once, in the preferred version. With an error, it returns those that are known
+// nevertheless; discovery is asked again at the next call then.
+func (r *Resources) List() ([]Resource, error) {
+	r.mu.Lock()
+	known, changes := r.known, r.changes
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	lists, err := r.discovery.ServerPreferredResources()
+	resources, invalid := parse(lists)
+	if err = join(err, invalid); err != nil {
+		return resources, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changes == changes {
+		r.known = resources
+	}
+	return resources, nil
+}
+
+// join returns one error as it is, for callers that look for its type.
+func join(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// InvalidVersionError is the error of a list whose group version can't be parsed.
+type InvalidVersionError struct{ Err error }
+
+// Error implements error.
+func (e *InvalidVersionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *InvalidVersionError) Unwrap() error { return e.Err }
+
+func parse(lists []*metav1.APIResourceList) (resources []Resource, err error) {
+	for _, list := range lists {
+		gv, invalid := schema.ParseGroupVersion(list.GroupVersion)
+		if invalid != nil {
+			err = errors.Join(err, &InvalidVersionError{invalid})
+			continue
+		}
+		for _, r := range list.APIResources {
+			resources = append(resources, Resource{gv.WithResource(r.Name), r.Kind, r.Namespaced, r.Verbs})
+		}
+	}
+	return resources, err
+}
+
+// UnknownKindError is the error of a kind that isn't served.
+type UnknownKindError struct {
+	Kind schema.GroupVersionKind
+	Err  error
+}
+
+// Error implements error.
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("kind %s isn't served: %v", e.Kind, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *UnknownKindError) Unwrap() error { return e.Err }
+
+// ResourceOf returns the resource of a kind, in the kind's version.
+func (r *Resources) ResourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, false, &UnknownKindError{kind, err}
+	}
+	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// Preferred returns a kind in the version that its group prefers. A kind that isn't served is returned as it is.
+func (r *Resources) Preferred(kind schema.GroupVersionKind) schema.GroupVersionKind {
+	mapping, err := r.mapper.RESTMapping(kind.GroupKind())
+	if err != nil {
+		return kind
+	}
+	return mapping.GroupVersionKind
+}

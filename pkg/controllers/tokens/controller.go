@@ -1,0 +1,223 @@
+// Package tokens is the controller serviceaccount-token-controller: it fills Secrets of type
+// kubernetes.io/service-account-token, and deletes those whose service account is gone.
+//
+// [New] is the way in. Pods need no such Secret: they get tokens by the TokenRequest API.
+package tokens
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+const name = "serviceaccount-token-controller"
+
+// Config is what a controller works with.
+type Config struct {
+	Runner *work.Runner
+	Client corev1client.CoreV1Interface
+	// RootCA has the certificates by which the API server is verified, in PEM.
+	RootCA []byte
+	// Token signs the token of an account that a Secret keeps.
+	Token func(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error)
+}
+
+// key is a Secret, or a service account.
+type key struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// Controller looks after the tokens. It is told of all Secrets and service accounts by its methods.
+type Controller struct {
+	Config
+	secrets, accounts *work.Queue[key]
+
+	mu sync.Mutex
+	// filled are the Secrets with a token, and the account of each.
+	filled map[types.UID]key
+}
+
+var _ objects.Handler = &Controller{}
+
+// New returns a controller.
+func New(config Config) *Controller {
+	c := &Controller{Config: config, filled: map[types.UID]key{}}
+	c.secrets = work.NewQueue(config.Runner, work.Options[key]{Name: name, Workers: 5, Do: c.fill})
+	c.accounts = work.NewQueue(config.Runner, work.Options[key]{Name: name, Workers: 5, Do: c.deleteTokens})
+	return c
+}
+
+var (
+	secretKind  = corev1.SchemeGroupVersion.WithKind("Secret")
+	accountKind = corev1.SchemeGroupVersion.WithKind("ServiceAccount")
+)
+
+// Stored implements objects.Handler.
+func (c *Controller) Stored(o objects.Object) {
+	if o.Kind == secretKind {
+		c.secrets.Add(key{o.Namespace, o.Name, o.UID})
+	}
+}
+
+// Deleted implements objects.Handler.
+func (c *Controller) Deleted(o objects.Object) {
+	switch o.Kind {
+	case accountKind:
+		c.accounts.Add(key{o.Namespace, o.Name, o.UID})
+	case secretKind:
+		c.secrets.Add(key{o.Namespace, o.Name, o.UID})
+	}
+}
+
+// Listed implements objects.Handler.
+func (c *Controller) Listed(sets.Set[types.UID]) {}
+
+// accountOf returns the account of a token, or nil if there is none.
+func (c *Controller) accountOf(ctx context.Context, k key) (*corev1.ServiceAccount, error) {
+	account, err := c.Client.ServiceAccounts(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && k.uid != "" && k.uid != account.UID {
+		return nil, nil
+	}
+	return account, err
+}
+
+// named returns the account that a Secret names.
+func named(secret *corev1.Secret) key {
+	return key{secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey], types.UID(secret.Annotations[corev1.ServiceAccountUIDKey])}
+}
+
+// fill fills a Secret for a token, or deletes one whose account is gone.
+func (c *Controller) fill(ctx context.Context, k key) (time.Duration, error) {
+	secrets := c.Client.Secrets(k.namespace)
+	secret, err := secrets.Get(ctx, k.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && secret.UID != k.uid:
+		return 0, c.unreference(ctx, k)
+	case err != nil:
+		return 0, err
+	}
+	named := named(secret)
+	if secret.Type != corev1.SecretTypeServiceAccountToken || named.name == "" {
+		return 0, nil
+	}
+	c.mu.Lock()
+	c.filled[k.uid] = named
+	c.mu.Unlock()
+	account, err := c.accountOf(ctx, named)
+	if err != nil {
+		return 0, err
+	}
+	if account == nil {
+		return 0, c.delete(ctx, k)
+	}
+	if changed, err := c.complete(account, secret); err != nil || !changed {
+		return 0, err
+	}
+	_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return 0, nil // the change has its own event
+	}
+	return 0, err
+}
+
+// complete adds to a Secret what it lacks.
+func (c *Controller) complete(account *corev1.ServiceAccount, secret *corev1.Secret) (changed bool, err error) {
+	data := map[string][]byte{}
+	if len(c.RootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], c.RootCA) {
+		data[corev1.ServiceAccountRootCAKey] = c.RootCA
+	}
+	if len(secret.Data[corev1.ServiceAccountNamespaceKey]) == 0 {
+		data[corev1.ServiceAccountNamespaceKey] = []byte(secret.Namespace)
+	}
+	if len(secret.Data[corev1.ServiceAccountTokenKey]) == 0 {
+		token, err := c.Token(account, secret)
+		if err != nil {
+			return false, err
+		}
+		data[corev1.ServiceAccountTokenKey] = []byte(token)
+	}
+	if len(data) == 0 {
+		return false, nil
+	}
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for name, value := range data {
+		secret.Data[name] = value
+	}
+	secret.Annotations[corev1.ServiceAccountUIDKey] = string(account.UID)
+	return true, nil
+}
+
+// delete deletes a Secret. Another one of the same name stays.
+func (c *Controller) delete(ctx context.Context, k key) error {
+	err := c.Client.Secrets(k.namespace).Delete(ctx, k.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &k.uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// unreference removes a Secret with a token, which is gone, from the secrets of its account.
+func (c *Controller) unreference(ctx context.Context, k key) error {
+	c.mu.Lock()
+	named, known := c.filled[k.uid]
+	c.mu.Unlock()
+	if !known {
+		return nil
+	}
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		account, err := c.accountOf(ctx, named)
+		if err != nil || account == nil {
+			return err
+		}
+		isIt := func(r corev1.ObjectReference) bool { return r.Name == k.name }
+		if !slices.ContainsFunc(account.Secrets, isIt) {
+			return nil
+		}
+		account.Secrets = slices.DeleteFunc(account.Secrets, isIt)
+		_, err = c.Client.ServiceAccounts(k.namespace).Update(ctx, account, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.mu.Lock()
+	delete(c.filled, k.uid)
+	c.mu.Unlock()
+	return nil
+}
+
+// deleteTokens deletes the Secrets with tokens of an account that is gone.
+func (c *Controller) deleteTokens(ctx context.Context, k key) (time.Duration, error) {
+	ofTokens := fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String()
+	secrets, err := c.Client.Secrets(k.namespace).List(ctx, metav1.ListOptions{FieldSelector: ofTokens})
+	if err != nil {
+		return 0, err
+	}
+	for i := range secrets.Items {
+		secret := &secrets.Items[i]
+		if of := named(secret); of.name != k.name || of.uid != "" && of.uid != k.uid {
+			continue
+		}
+		if err := c.delete(ctx, key{secret.Namespace, secret.Name, secret.UID}); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}

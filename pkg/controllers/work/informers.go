@@ -1,0 +1,53 @@
+package work
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Events are what an informer tells a controller.
+type Events struct {
+	Informer cache.SharedIndexInformer
+	// Changed is called with each object, and after each change of it. Deleted is called with objects that are gone.
+	// Either may be nil.
+	Changed, Deleted func(metav1.Object)
+}
+
+// Enqueue makes informers call functions, which must return at once.
+func Enqueue(all ...Events) error {
+	for _, e := range all {
+		changed := func(obj any) {
+			if o, ok := obj.(metav1.Object); ok && e.Changed != nil {
+				e.Changed(o)
+			}
+		}
+		if _, err := e.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    changed,
+			UpdateFunc: func(_, obj any) { changed(obj) },
+			DeleteFunc: func(obj any) {
+				if unseen, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+					obj = unseen.Obj
+				}
+				if o, ok := obj.(metav1.Object); ok && e.Deleted != nil {
+					e.Deleted(o)
+				}
+			},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Named returns a function that calls add with the name of an object.
+func Named(add func(string)) func(metav1.Object) {
+	return func(o metav1.Object) { add(o.GetName()) }
+}
+
+// IsActive reports whether a namespace exists and isn't being deleted.
+func IsActive(namespaces cache.SharedIndexInformer, name string) bool {
+	obj, _, _ := namespaces.GetStore().GetByKey(name)
+	namespace, ok := obj.(*corev1.Namespace)
+	return ok && namespace.Status.Phase == corev1.NamespaceActive
+}

@@ -1,0 +1,173 @@
+package work
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// Options are the settings of a queue.
+type Options[K comparable] struct {
+	// Name is that of the controller, for the log.
+	Name string
+	// Workers is how many keys are done at once, at most. 0 stands for 1.
+	Workers int
+	// Do does a key. The key is done again after again, if that isn't 0, and after an error, at the rate of Limiter.
+	Do func(ctx context.Context, key K) (again time.Duration, err error)
+	// Limiter delays keys that have failed. Nil stands for 5 ms, and twice as long after each further error, up to 1000 s.
+	Limiter workqueue.TypedRateLimiter[K]
+}
+
+// Queue has the keys that are to be done. A key that is added several times before it is done, is done once. A key that
+// is added while it is being done, is done again afterwards.
+type Queue[K comparable] struct {
+	Options[K]
+	runner *Runner
+
+	mu      sync.Mutex
+	waiting []K         // in the order in which they were added
+	queued  sets.Set[K] // what waiting has
+	doing   map[K]bool  // true: it is to be done again
+	delayed map[K]delay // what is added later
+	workers int         // goroutines
+}
+
+type delay struct {
+	at    time.Time
+	timer *time.Timer
+}
+
+// NewQueue returns an empty queue, whose work ends with the runner.
+func NewQueue[K comparable](runner *Runner, o Options[K]) *Queue[K] {
+	if o.Workers == 0 {
+		o.Workers = 1
+	}
+	if o.Limiter == nil {
+		o.Limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[K](5*time.Millisecond, 1000*time.Second)
+	}
+	q := &Queue[K]{Options: o, runner: runner, queued: sets.New[K](), doing: map[K]bool{}, delayed: map[K]delay{}}
+	context.AfterFunc(runner.Life(), q.clear)
+	return q
+}
+
+// Add adds a key, to be done as soon as a worker is free.
+func (q *Queue[K]) Add(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(key)
+}
+
+// AddAfter adds a key later. If the key is to be added even sooner, that stays.
+func (q *Queue[K]) AddAfter(key K, after time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.addAfter(key, after)
+}
+
+// AddLimited adds a key at the rate of the limiter, as after an error.
+func (q *Queue[K]) AddLimited(key K) { q.AddAfter(key, q.Limiter.When(key)) }
+
+func (q *Queue[K]) addAfter(key K, after time.Duration) {
+	switch {
+	case q.runner.life.Err() != nil:
+		return
+	case after <= 0:
+		q.add(key)
+		return
+	}
+	at := time.Now().Add(after)
+	if sooner, ok := q.delayed[key]; ok {
+		if !sooner.at.After(at) {
+			return
+		}
+		sooner.timer.Stop()
+	}
+	q.delayed[key] = delay{at, time.AfterFunc(after, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.delayed[key].at.Equal(at) {
+			delete(q.delayed, key)
+			q.add(key)
+		}
+	})}
+}
+
+func (q *Queue[K]) add(key K) {
+	if q.runner.life.Err() != nil || q.queued.Has(key) {
+		return
+	}
+	if _, ok := q.doing[key]; ok {
+		q.doing[key] = true
+		return
+	}
+	q.queued.Insert(key)
+	q.waiting = append(q.waiting, key)
+	if q.workers < q.Workers {
+		q.workers++
+		q.runner.start(q.work)
+	}
+}
+
+// work does keys until there are no more.
+func (q *Queue[K]) work() {
+	for {
+		key, ok := q.take()
+		if !ok {
+			return
+		}
+		var again time.Duration
+		err := q.runner.Do(func(ctx context.Context) (err error) {
+			again, err = q.Do(ctx, key)
+			return err
+		})
+		q.done(key, again, err)
+	}
+}
+
+func (q *Queue[K]) take() (key K, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.workers--
+		return key, false
+	}
+	key, q.waiting = q.waiting[0], q.waiting[1:]
+	q.queued.Delete(key)
+	q.doing[key] = false
+	return key, true
+}
+
+func (q *Queue[K]) done(key K, again time.Duration, err error) {
+	if err != nil {
+		again = q.Limiter.When(key)
+		if ctx := q.runner.Life(); ctx.Err() == nil {
+			klog.FromContext(ctx).V(2).Info("a controller tries again", "controller", q.Name, "key", key, "after", again, "err", err)
+		}
+	} else {
+		q.Limiter.Forget(key)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	changed := q.doing[key]
+	delete(q.doing, key)
+	if changed {
+		q.add(key)
+	} else if again > 0 {
+		q.addAfter(key, again)
+	}
+}
+
+// clear drops what is left when the work has ended.
+func (q *Queue[K]) clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, delayed := range q.delayed {
+		delayed.timer.Stop()
+	}
+	clear(q.delayed)
+	q.waiting, q.queued = nil, sets.New[K]()
+}

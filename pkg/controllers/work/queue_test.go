@@ -1,0 +1,172 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+// done records what a queue does.
+type done struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (d *done) add(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keys = append(d.keys, key)
+}
+
+func (d *done) take() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	keys := d.keys
+	d.keys = nil
+	return keys
+}
+
+func expect(t *testing.T, d *done, reason string, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(want, d.take()); diff != "" {
+		t.Errorf("%s: what was done differs (-want +got):\n%s", reason, diff)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := work.NewRunner(t.Context())
+		defer runner.Close()
+		var d done
+		var fails atomic.Bool
+		queue := work.NewQueue(runner, work.Options[string]{Do: func(_ context.Context, key string) (time.Duration, error) {
+			d.add(key)
+			switch {
+			case key == "again":
+				return time.Minute, nil
+			case fails.Load():
+				return 0, errors.New("no")
+			}
+			return 0, nil
+		}})
+		queue.Add("a")
+		queue.Add("b")
+		expect(t, &d, "keys are done in order", "a", "b")
+
+		queue.AddAfter("later", time.Minute)
+		queue.AddAfter("later", time.Hour)
+		expect(t, &d, "a delayed key waits")
+		time.Sleep(time.Minute)
+		expect(t, &d, "the sooner time holds", "later")
+		time.Sleep(time.Hour)
+		expect(t, &d, "and holds for both")
+
+		queue.Add("again")
+		expect(t, &d, "the key is done", "again")
+		time.Sleep(time.Minute)
+		expect(t, &d, "and done again after the time that it asked for", "again")
+
+		fails.Store(true)
+		queue.Add("failing")
+		expect(t, &d, "the key fails", "failing")
+		time.Sleep(5 * time.Millisecond)
+		expect(t, &d, "it is tried again soon", "failing")
+		time.Sleep(5 * time.Millisecond)
+		expect(t, &d, "then later")
+		time.Sleep(5 * time.Millisecond)
+		expect(t, &d, "each time twice as late", "failing")
+	})
+}
+
+// Keys that are added while they are being done are done once more, never twice at once.
+func TestQueueDoesAKeyOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := work.NewRunner(t.Context())
+		defer runner.Close()
+		var running, most, times atomic.Int32
+		proceed := make(chan struct{})
+		queue := work.NewQueue(runner, work.Options[string]{Workers: 3, Do: func(context.Context, string) (time.Duration, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			<-proceed
+			running.Add(-1)
+			times.Add(1)
+			return 0, nil
+		}})
+		queue.Add("key")
+		synctest.Wait()
+		for range 3 {
+			queue.Add("key")
+		}
+		close(proceed)
+		synctest.Wait()
+		if most.Load() != 1 || times.Load() != 2 {
+			t.Errorf("want the key to be done twice, one after the other; it was done %d times, %d at once", times.Load(), most.Load())
+		}
+	})
+}
+
+// Hold interrupts what runs, which is done again when it is released; Drain waits for what is left.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := work.NewRunner(t.Context())
+		defer runner.Close()
+		var d done
+		slow := true
+		queue := work.NewQueue(runner, work.Options[string]{Do: func(ctx context.Context, key string) (time.Duration, error) {
+			if slow {
+				<-ctx.Done()
+				d.add(key + " interrupted")
+				return 0, ctx.Err()
+			}
+			d.add(key)
+			return 0, nil
+		}})
+		queue.Add("key")
+		synctest.Wait()
+		release := runner.Hold()
+		if diff := cmp.Diff([]string{"key interrupted"}, d.take()); diff != "" {
+			t.Errorf("when Hold returns, what was done differs (-want +got):\n%s", diff)
+		}
+		slow = false
+		queue.Add("other")
+		time.Sleep(time.Minute)
+		expect(t, &d, "nothing is done meanwhile")
+		release()
+		if err := runner.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, &d, "both are done then", "other", "key")
+	})
+}
+
+// An idle queue has no goroutine, and a closed one does nothing.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		runner := work.NewRunner(t.Context())
+		var d done
+		queue := work.NewQueue(runner, work.Options[string]{Workers: 5, Do: func(_ context.Context, key string) (time.Duration, error) {
+			d.add(key)
+			return time.Minute, nil
+		}})
+		queue.Add("key")
+		expect(t, &d, "the key is done", "key")
+		if now := runtime.NumGoroutine(); now != before {
+			t.Errorf("want no goroutine of an idle queue, got %d", now-before)
+		}
+		runner.Close()
+		queue.Add("later")
+		time.Sleep(time.Hour)
+		expect(t, &d, "nothing is done after Close")
+	})
+}

@@ -1,0 +1,168 @@
+package work
+
+import (
+	"context"
+	"sync"
+)
+
+// Runner runs the work of the controllers of a server, until it is closed.
+type Runner struct {
+	life context.Context
+	end  context.CancelFunc
+
+	mu      sync.Mutex
+	running sync.WaitGroup // incremented under mu, before life ends
+	held    int
+	open    chan struct{}   // closed when the work isn't held any more
+	current context.Context // the context of work that runs, which ends when the work is held
+	cancel  context.CancelFunc
+	busy    int
+	idle    chan struct{} // closed when busy becomes 0; nil unless Hold waits
+	workers int           // goroutines that have work, of all queues
+	drained chan struct{} // closed when workers becomes 0; nil unless Drain waits
+}
+
+// NewRunner returns a Runner whose work ends with ctx. Close must be called too.
+func NewRunner(ctx context.Context) *Runner {
+	r := &Runner{}
+	r.life, r.end = context.WithCancel(ctx)
+	r.current, r.cancel = context.WithCancel(r.life)
+	return r
+}
+
+// Life ends when the Runner is closed.
+func (r *Runner) Life() context.Context { return r.life }
+
+// Go runs f on a goroutine that Close waits for, unless Close has been called. f must return when Life ends.
+func (r *Runner) Go(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.life.Err() == nil {
+		r.running.Go(f)
+	}
+}
+
+// start runs a worker, which Drain waits for.
+func (r *Runner) start(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.life.Err() != nil {
+		return
+	}
+	r.workers++
+	r.running.Go(func() {
+		defer r.rest()
+		f()
+	})
+}
+
+func (r *Runner) rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.workers--; r.workers == 0 && r.drained != nil {
+		close(r.drained)
+		r.drained = nil
+	}
+}
+
+// Drain returns when there is no work, but for what is delayed.
+func (r *Runner) Drain(ctx context.Context) error {
+	r.mu.Lock()
+	if r.workers == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	if r.drained == nil {
+		r.drained = make(chan struct{})
+	}
+	drained := r.drained
+	r.mu.Unlock()
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close ends the work, and returns when no goroutine of it is left.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	r.end()
+	r.mu.Unlock()
+	r.running.Wait()
+}
+
+// Hold interrupts work that runs, and lets none begin until release is called. Hold returns when no work runs, so that
+// what is stored can be replaced as a whole. Work that was interrupted is done again.
+func (r *Runner) Hold() (release func()) {
+	r.mu.Lock()
+	if r.held == 0 {
+		r.open = make(chan struct{})
+		r.cancel()
+	}
+	r.held++
+	var idle chan struct{}
+	if r.busy > 0 {
+		if r.idle == nil {
+			r.idle = make(chan struct{})
+		}
+		idle = r.idle
+	}
+	r.mu.Unlock()
+	if idle != nil {
+		<-idle
+	}
+	return sync.OnceFunc(r.release)
+}
+
+func (r *Runner) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held--; r.held == 0 {
+		r.current, r.cancel = context.WithCancel(r.life)
+		close(r.open)
+	}
+}
+
+// Do runs f as work: not while the work is held. f must return soon when its context ends. Do returns the error of f, or
+// that of life.
+func (r *Runner) Do(f func(context.Context) error) error {
+	ctx, err := r.begin()
+	if err != nil {
+		return err
+	}
+	defer r.finish()
+	return f(ctx)
+}
+
+func (r *Runner) begin() (context.Context, error) {
+	for {
+		r.mu.Lock()
+		if err := r.life.Err(); err != nil {
+			r.mu.Unlock()
+			return nil, err
+		}
+		if r.held == 0 {
+			r.busy++
+			ctx := r.current
+			r.mu.Unlock()
+			return ctx, nil
+		}
+		open := r.open
+		r.mu.Unlock()
+		select {
+		case <-open:
+		case <-r.life.Done():
+		}
+	}
+}
+
+func (r *Runner) finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.busy--; r.busy == 0 && r.idle != nil {
+		close(r.idle)
+		r.idle = nil
+	}
+}
