@@ -13,6 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -29,6 +30,7 @@ type serveOptions struct {
 
 func newServeCommand() *cobra.Command {
 	o := &serveOptions{Options: launch.NewOptions(server.NewOptions())}
+	o.Server.Controllers = controllers.Selection{controllers.All}
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve a Kubernetes API over an embedded etcd",

@@ -51,6 +51,10 @@ type Dependencies struct {
 	// Tokens signs service account tokens.
 	Tokens TokenIssuer
 
+	// NamespaceController is true if the server empties namespaces that are deleted. Otherwise such a namespace has a
+	// condition that says so.
+	NamespaceController bool
+
 	// AllowPrivileged lets containers be privileged (--allow-privileged).
 	AllowPrivileged bool
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
@@ -36,6 +38,8 @@ type clients struct {
 	dynamic   dynamic.Interface
 	informers *admission.Informers
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
+	// controllers are nil until they are made, and if none are selected.
+	controllers atomic.Pointer[controllers.Set]
 }
 
 var _ admission.Starter = &informer.Informer{}
@@ -44,6 +48,9 @@ var _ admission.Starter = &informer.Informer{}
 func (c *clients) resourcesChanged() {
 	c.mapper.Reset()
 	c.informers.ResourcesChanged()
+	if set := c.controllers.Load(); set != nil {
+		set.ResourcesChanged()
+	}
 }
 
 // resourceOf is the resource of a kind, if it is served.
@@ -86,14 +93,12 @@ func (c *Config) buildClients(context.Context) error {
 	newInformer := func(obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
 		return newInformer(c, obj, resource)
 	}
-	c.clients = clients{
-		loopback:  transport,
-		typed:     typed,
-		dynamic:   dynamicClient,
-		informers: admission.NewInformers(typed, admission.NewBarrier(c.following), newInformer),
-		// Custom resources change while the server runs: resourcesChanged resets the mapper.
-		mapper: restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery())),
-	}
+	c.clients.loopback = transport
+	c.clients.typed = typed
+	c.clients.dynamic = dynamicClient
+	c.clients.informers = admission.NewInformers(typed, admission.NewBarrier(c.following), newInformer)
+	// Custom resources change while the server runs: resourcesChanged resets the mapper.
+	c.clients.mapper = restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery()))
 	if !slices.ContainsFunc(flowcontrol.Resources, func(gvr schema.GroupVersionResource) bool { return !c.options.apis.ResourceEnabled(gvr) }) {
 		c.flowSchemas = flowcontrol.New(c.following, typed.FlowcontrolV1(), c.bootstrapped.Done())
 	}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/component-base/cli/flag"
 	netutils "k8s.io/utils/net"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/apis"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
@@ -69,6 +71,7 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	if err := o.ServerRun.Complete(); err != nil {
 		return CompletedOptions{}, err
 	}
+	completed.Admission = withServiceAccounts(o)
 	completed.warnings = o.Admission.Warnings()
 	modes := o.Authorization.Modes
 	if o.Authorization.ConfigFile != "" {
@@ -80,6 +83,16 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	return CompletedOptions{completed}, nil
 }
 
+// withServiceAccounts turns the plugin ServiceAccount on where a controller makes the accounts that it needs, unless the
+// plugins are given otherwise.
+func withServiceAccounts(o *Options) *admission.Options {
+	plugins := *o.Admission
+	if o.Controllers.Has("serviceaccount-controller") && len(plugins.Only) == 0 && !slices.Contains(plugins.Disable, serviceaccount.Name) {
+		plugins.Enable = append(slices.Clone(plugins.Enable), serviceaccount.Name)
+	}
+	return &plugins
+}
+
 // Warnings are what was asked for and is not what happens.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
@@ -87,7 +100,7 @@ func validate(o *Options) []error {
 	return slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
 		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(),
-		validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
+		o.Controllers.Validate(), validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
 	)
 }
 

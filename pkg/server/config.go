@@ -20,6 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
+	"github.com/miniapi-dev/miniapi/pkg/server/stored"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
@@ -46,6 +47,8 @@ type Config struct {
 	// bootstrapped is the health check of the bootstrap objects.
 	bootstrapped health.Bootstrapped
 	flowSchemas  *flowcontrol.Conditions // nil if there are none
+	// stored tells the controllers of all objects; nil if they are told by informers.
+	stored *stored.Source
 }
 
 // lifetime is what ends with a server, and when.
@@ -108,6 +111,7 @@ func (c *Config) Close(ctx context.Context) error {
 	}
 	c.webhooks.Close()
 	c.apis.closeOthers()
+	c.closeControllers()
 	c.reloads.Wait()
 	if c.flowSchemas != nil {
 		c.flowSchemas.Wait()

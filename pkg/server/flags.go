@@ -2,9 +2,12 @@ package server
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli/flag"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
 )
 
 // OwnFlags is the section of the flags that kube-apiserver doesn't have.
@@ -66,6 +69,7 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 }
 
 func (o *Options) addOwnFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar((*[]string)(&o.Controllers), "controllers", o.Controllers, fmt.Sprintf("The `controllers` that run in the server: * for all, NAME for one, -NAME for all but one, and nothing for none. They are %s.", strings.Join(controllers.Names(), ", ")))
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Keep the data and the server's keys in this `folder`, across restarts. Without it, and without --etcd-servers, the data is gone at exit.")
 }
 

@@ -12,6 +12,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
@@ -58,6 +59,8 @@ type Options struct {
 	// ProxyClientCertFile and ProxyClientKeyFile prove to the servers of aggregated APIs that this server may name the
 	// user of a request.
 	ProxyClientCertFile, ProxyClientKeyFile string
+	// Controllers selects the controllers that run in the server: none by default.
+	Controllers controllers.Selection
 	// Peers are the other servers of an external etcd.
 	Peers *peers.Options
 	// RejectForwardingRedirects keeps redirects by the servers of aggregated APIs from clients. Its default is true.
@@ -88,7 +91,7 @@ type KubeletOptions struct {
 	PreferredAddressTypes     []string
 }
 
-// NewOptions returns the defaults of "miniapi serve".
+// NewOptions returns the defaults of "miniapi serve", but for its controllers.
 func NewOptions() *Options {
 	globals := process.NewGlobals(shared.process)
 	o := &Options{

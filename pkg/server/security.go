@@ -34,6 +34,8 @@ type security struct {
 	// services and webhookAuth are how webhooks are reached.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
+	// tokens are those of the controllers, by their user.
+	tokens map[string]string
 }
 
 // CA is the server's own certificate authority, in PEM.
@@ -104,6 +106,7 @@ func (c *Config) buildAuthentication(context.Context) error {
 		return err
 	}
 	c.security.authentication = applied
+	c.authenticateControllers()
 	c.follow(applied.Config)
 	if c.options.LogRequest != nil {
 		c.generic.Authentication.Authenticator = requestlog.Authenticator{Request: c.generic.Authentication.Authenticator}

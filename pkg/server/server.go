@@ -90,13 +90,16 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	installOwnPaths(c, s.main)
+	if err := buildControllers(c); err != nil {
+		return err
+	}
 	if c.etcd.Embedded() {
 		s.snapshots = &snapshot.Snapshots{
 			Table:           builtin.Table(),
 			Member:          c.etcd.Member(),
 			CustomResources: c.apis.customResources,
 			Barrier:         c.clients.informers.Barrier(),
-			Hold:            c.apis.hold,
+			Hold:            c.hold,
 			Root:            c.etcd.Root(),
 		}
 	}

@@ -101,7 +101,10 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 			return err
 		}
 	}
-	return client.Await(ctx, "/readyz")
+	if err := client.Await(ctx, "/readyz"); err != nil {
+		return err
+	}
+	return startControllers(ctx, s.config)
 }
 
 func (s *Server) ensureObjects(ctx context.Context) error {

@@ -104,6 +104,8 @@ func finalizer(path *field.Path, name string) field.ErrorList {
 type namespaceStorage struct {
 	namespaceVerbs
 	store *genericregistry.Store
+	// controlled is true if the server has a controller that empties namespaces.
+	controlled bool
 }
 
 // namespaceVerbs are the verbs that namespaces share with every kind.
@@ -124,11 +126,11 @@ var (
 	_ rest.MayReturnFullObjectDeleter = &namespaceStorage{}
 )
 
-func newNamespaceStorage(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+func newNamespaceStorage(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
 	main.ShouldDeleteDuringUpdate = func(_ context.Context, _ string, obj, _ runtime.Object) bool {
 		return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0
 	}
-	return &namespaceStorage{main, main.Store}, nil
+	return &namespaceStorage{main, main.Store, deps.NamespaceController}, nil
 }
 
 // DeleteReturnsDeletedObject makes a successful deletion return the namespace.
@@ -187,6 +189,9 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 			namespace.DeletionTimestamp = &now
 		}
 		namespace.Status.Phase = corev1.NamespaceTerminating
+		if !r.controlled {
+			namespace.Status.Conditions = append(namespace.Status.Conditions, uncontrolled(namespace))
+		}
 		namespace.Finalizers = propagationFinalizers(namespace.Finalizers, options)
 		return namespace, nil
 	}), dryrun.IsDryRun(options.DryRun), nil)
@@ -202,6 +207,17 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 		r.store.AfterUpdate(out, &metav1.UpdateOptions{DryRun: options.DryRun})
 	}
 	return out, nil
+}
+
+// uncontrolled is the condition of a namespace that is being deleted where no controller of the server empties it. It says
+// what the namespace waits for.
+func uncontrolled(namespace *corev1.Namespace) corev1.NamespaceCondition {
+	return corev1.NamespaceCondition{
+		Type: "NamespaceDeletionWaiting", Status: corev1.ConditionTrue, LastTransitionTime: *namespace.DeletionTimestamp,
+		Reason: "NoNamespaceController",
+		Message: "This server runs no namespace controller (--controllers=namespace-controller). The namespace stays until a client " +
+			"deletes its content and then empties spec.finalizers by a request to its finalize subresource.",
+	}
 }
 
 func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Preconditions) error {

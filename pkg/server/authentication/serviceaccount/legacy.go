@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/golang-jwt/jwt/v5"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/audit"
@@ -18,6 +19,18 @@ const (
 	// invalidatedAnnotation marks, in the audit log, the use of a token of such a Secret.
 	invalidatedAnnotation = "authentication.k8s.io/legacy-token-invalidated"
 )
+
+// LegacyToken signs a token of an account that a Secret keeps. It has no expiry: it is valid as long as the Secret has it.
+func (g *TokenGenerator) LegacyToken(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error) {
+	return g.Signer.sign(&claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: legacyIssuer, Subject: serviceaccount.MakeUsername(account.Namespace, account.Name),
+		},
+		legacyClaims: legacyClaims{
+			Namespace: account.Namespace, SecretName: secret.Name, ServiceAccountName: account.Name, ServiceAccountUID: string(account.UID),
+		},
+	})
+}
 
 // validateLegacy checks a token without expiry that a token controller keeps in a Secret.
 func (a *Authenticator) validateLegacy(ctx context.Context, token string, verified *claims) (*serviceaccount.ServiceAccountInfo, error) {

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/stored"
+)
+
+// controllersUserAgent makes kube-controller-manager the manager of the fields that controllers write.
+const controllersUserAgent = "kube-controller-manager/miniapi"
+
+// settleTimeout bounds the wait for what the controllers do at first, and after Restore.
+const settleTimeout = 10 * time.Second
+
+// authenticateControllers makes the requests of each controller those of its service account, so that audit, webhooks and
+// authorization see what they see of a kube-controller-manager.
+func (c *Config) authenticateControllers() {
+	if !c.options.Controllers.Any() {
+		return
+	}
+	c.security.tokens = map[string]string{}
+	users := map[string]*user.DefaultInfo{}
+	add := func(u *user.DefaultInfo) {
+		token := uuid.NewString()
+		c.security.tokens[u.Name] = token
+		u.UID = uuid.NewString()
+		u.Groups = append(u.Groups, user.AllAuthenticated)
+		users[token] = u
+	}
+	for _, name := range controllers.Users() {
+		info := &user.DefaultInfo{Name: name}
+		if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
+			info.Groups = serviceaccount.MakeGroupNames(namespace)
+		}
+		add(info)
+	}
+	authentication := &c.generic.Authentication
+	authentication.Authenticator = union.New(authenticatorfactory.NewFromTokens(users, authentication.APIAudiences), authentication.Authenticator)
+}
+
+// buildControllers makes the controllers, which begin when the server is ready.
+func buildControllers(c *Config) error {
+	if !c.options.Controllers.Any() {
+		return nil
+	}
+	env := controllers.Environment{
+		ConfigOf:  func(user string) *rest.Config { return controllerConfig(c, user) },
+		Discovery: c.clients.typed.Discovery(),
+		Mapper:    c.clients.mapper,
+		Informers: c.clients.informers,
+		Elsewhere: c.apis.elsewhere,
+		RootCA:    servingCA(c),
+		Token:     c.security.authentication.Tokens.LegacyToken,
+		Shared:    !c.etcd.Embedded(),
+	}
+	if c.etcd.Embedded() && c.options.Etcd.EncryptionProviderConfigFilepath == "" && len(c.options.etcdLocations) == 0 {
+		c.stored = stored.New(c.etcd.Member(), c.etcd.Root(), builtin.Table().StoragePrefixes())
+		env.Objects = c.stored
+		env.Count = c.count
+	}
+	set, err := controllers.New(c.following, c.options.Controllers, env)
+	if err != nil {
+		return err
+	}
+	c.clients.controllers.Store(set)
+	return nil
+}
+
+// controllerConfig is the loopback configuration for a controller. Clients of the API's own types speak protobuf.
+func controllerConfig(c *Config, user string) *rest.Config {
+	config := rest.CopyConfig(c.generic.LoopbackClientConfig)
+	config.BearerToken = c.security.tokens[user]
+	config.UserAgent = controllersUserAgent
+	return config
+}
+
+// elsewhere selects the resources that other servers have; nil if there are none.
+func (s *served) elsewhere() func(controlled.Resource) bool {
+	aggregator := s.aggregator.Load()
+	if aggregator == nil {
+		return nil
+	}
+	services := aggregator.Remote()
+	if len(services) == 0 {
+		return nil
+	}
+	remote := sets.New[schema.GroupVersion]()
+	for _, service := range services {
+		remote.Insert(schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version})
+	}
+	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
+}
+
+// count counts what is stored here.
+func (c *Config) count(ctx context.Context, resource controlled.Resource, namespace string) (int64, bool) {
+	if elsewhere := c.apis.elsewhere(); elsewhere != nil && elsewhere(resource) {
+		return 0, false
+	}
+	n, err := c.stored.Count(ctx, resource.GroupResource(), namespace)
+	return n, err == nil
+}
+
+// startControllers lets the controllers work. It returns when they have made what every namespace has, unless another
+// server does that.
+func startControllers(ctx context.Context, c *Config) error {
+	set := c.clients.controllers.Load()
+	if set == nil {
+		return nil
+	}
+	if err := set.Start(); err != nil {
+		return err
+	}
+	if !c.etcd.Embedded() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	if err := set.Settle(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "the controllers haven't done yet what they do at the start, and go on with it")
+	}
+	return nil
+}
+
+// hold keeps controllers and the aggregator from writing, until release is called.
+func (c *Config) hold() (release func()) {
+	releaseOthers := c.apis.hold()
+	set := c.clients.controllers.Load()
+	if set == nil {
+		return releaseOthers
+	}
+	releaseControllers := set.Hold()
+	return func() {
+		defer releaseOthers()
+		ctx, cancel := context.WithTimeout(c.following, settleTimeout)
+		defer cancel()
+		if err := releaseControllers(ctx); err != nil && c.following.Err() == nil {
+			klog.FromContext(ctx).Error(err, "the controllers may not know yet of everything that was restored")
+		}
+	}
+}
+
+// closeControllers returns when the controllers have ended.
+func (c *Config) closeControllers() {
+	set := c.clients.controllers.Load()
+	if set == nil {
+		return
+	}
+	c.unfollow()
+	set.Close()
+	if c.stored != nil {
+		c.stored.Wait()
+	}
+}

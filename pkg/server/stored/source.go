@@ -1,0 +1,192 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// relistPeriod is the wait before everything is listed again.
+const relistPeriod = time.Second
+
+// eventsPrefix has the events below the root. Nothing owns an event, and an event owns nothing.
+const eventsPrefix = "/events/"
+
+// Source tells of the metadata of all objects. It has a goroutine only while there are changes.
+type Source struct {
+	member   *storage.Member
+	stream   *storage.Stream
+	root     string
+	prefixes map[schema.GroupResource]string
+
+	handler objects.Handler
+	synced  func()
+	ctx     context.Context
+	ended   chan struct{} // closed when the handler is told of nothing more
+
+	watch *storage.StreamWatch // used by the working goroutine
+	// reached is the revision up to which the handler has been told of everything.
+	reached condition.Variable[int64]
+
+	mu      sync.Mutex
+	working bool // a goroutine is handling changes
+	again   bool // there are further changes
+	reach   func() int64
+}
+
+var _ objects.Source = &Source{}
+
+// New returns the source of a member's objects below a root. Prefixes are the paths of resources below it; other
+// resources are below their group and name.
+func New(member *storage.Member, root string, prefixes map[schema.GroupResource]string) *Source {
+	return &Source{member: member, stream: member.Stream(root + "/"), root: root, prefixes: prefixes, ended: make(chan struct{})}
+}
+
+// Count counts the objects of a resource in a namespace.
+func (s *Source) Count(ctx context.Context, resource schema.GroupResource, namespace string) (int64, error) {
+	prefix, ok := s.prefixes[resource]
+	if !ok {
+		prefix = path.Join(resource.Group, resource.Resource)
+	}
+	return s.member.Count(ctx, s.root+path.Join("/", prefix, namespace)+"/")
+}
+
+// Follow implements objects.Source. It is called once.
+func (s *Source) Follow(ctx context.Context, handler objects.Handler, synced func()) {
+	s.mu.Lock()
+	s.ctx, s.handler, s.synced = ctx, handler, sync.OnceFunc(synced)
+	s.mu.Unlock()
+	context.AfterFunc(ctx, s.notify)
+	s.notify()
+}
+
+// notify makes a goroutine handle new changes.
+func (s *Source) notify() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.working {
+		s.again = true
+		return
+	}
+	s.working = true
+	go s.work()
+}
+
+func (s *Source) work() {
+	for more := true; more; {
+		if s.ctx.Err() != nil {
+			s.stop()
+			return
+		}
+		if err := s.follow(); err != nil && s.ctx.Err() == nil {
+			utilruntime.HandleErrorWithContext(s.ctx, err, "the metadata of all objects is listed again")
+			time.AfterFunc(relistPeriod, s.notify)
+		}
+		s.mu.Lock()
+		more, s.again = s.again, false
+		s.working = more
+		s.mu.Unlock()
+	}
+}
+
+// stop leaves working true: nothing is handled any more.
+func (s *Source) stop() {
+	if s.watch != nil {
+		s.watch.Stop()
+	}
+	close(s.ended)
+}
+
+// Wait returns when the handler is told of nothing more, soon after the end of Follow's context.
+func (s *Source) Wait() {
+	s.mu.Lock()
+	followed := s.handler != nil
+	s.mu.Unlock()
+	if followed {
+		<-s.ended
+	}
+}
+
+// follow lists if it must, else it handles the changes that there are.
+func (s *Source) follow() (err error) {
+	if s.watch == nil {
+		return s.list()
+	}
+	changes, revision, err := s.watch.Take()
+	if err != nil {
+		s.watch.Stop()
+		s.watch = nil
+		return err
+	}
+	for _, change := range changes {
+		s.tell(change)
+	}
+	s.reached.Update(func(reached *int64) { *reached = max(*reached, revision) })
+	return nil
+}
+
+func (s *Source) list() error {
+	all := sets.New[types.UID]()
+	revision, err := s.stream.List(s.ctx, func(stored storage.Stored) {
+		if uid := s.tell(stored); uid != "" {
+			all.Insert(uid)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.handler.Listed(all)
+	if s.watch, err = s.stream.Watch(revision, s.notify); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.reach = s.watch.Reach
+	s.mu.Unlock()
+	s.reached.Update(func(reached *int64) { *reached = max(*reached, revision) })
+	s.synced()
+	return nil
+}
+
+// tell tells the handler of an object and returns its UID, or "" if there is none.
+func (s *Source) tell(stored storage.Stored) types.UID {
+	if strings.HasPrefix(stored.Key[len(s.root):], eventsPrefix) {
+		return ""
+	}
+	object, err := decode(stored.Value)
+	switch {
+	case err != nil:
+		utilruntime.HandleErrorWithContext(s.ctx, err, "the metadata of an object can't be decoded", "key", stored.Key)
+	case object.UID == "": // it is no object of the API
+	case stored.Deleted:
+		s.handler.Deleted(object)
+	default:
+		s.handler.Stored(object)
+	}
+	return object.UID
+}
+
+var errUnfollowed = errors.New("the objects aren't followed yet")
+
+// Settle implements objects.Source.
+func (s *Source) Settle(ctx context.Context) error {
+	s.mu.Lock()
+	reach := s.reach
+	s.mu.Unlock()
+	if reach == nil {
+		return errUnfollowed
+	}
+	revision := reach()
+	return s.reached.Wait(ctx, func(reached int64) bool { return reached >= revision })
+}
