@@ -16,9 +16,10 @@ type Engine struct {
 	// Program returns the path of the miniapi program. It is called once for each miniapi process.
 	Program func(context.Context) (string, error)
 
-	mu    sync.Mutex
-	hosts map[string]*host // by settings
-	last  int64            // the number of the last server
+	mu     sync.Mutex
+	hosts  map[string]*host     // by settings
+	starts map[string]*starting // by settings
+	last   int64                // the number of the last server
 }
 
 // settings are the options that hold for a whole miniapi process.
@@ -68,46 +69,95 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 
 // hold returns the process for a server, which it starts if there is none, and a number for the server.
 func (e *Engine) hold(ctx context.Context, d engine.Description) (*host, int64, error) {
+	key, usual := key(d)
+	for {
+		e.mu.Lock()
+		if h := e.hosts[key]; h != nil && h.usable() {
+			defer e.mu.Unlock()
+			return h, e.use(h), nil
+		}
+		if other := e.starts[key]; other != nil {
+			e.mu.Unlock()
+			select {
+			case <-other.ended:
+			case <-ctx.Done():
+				return nil, 0, fmt.Errorf("waiting for the miniapi process, which another server starts: %w", context.Cause(ctx))
+			}
+			if other.err != nil {
+				return nil, 0, other.err
+			}
+			continue
+		}
+		own := &starting{ended: make(chan struct{})}
+		if e.starts == nil {
+			e.hosts, e.starts = map[string]*host{}, map[string]*starting{}
+		}
+		e.starts[key] = own
+		e.mu.Unlock()
+		return e.startHost(ctx, own, key, usual)
+	}
+}
+
+// starting is the start of a process. Other servers wait for it without the engine's mu, because the program may have to
+// be built.
+type starting struct {
+	ended chan struct{}
+	err   error // set before ended is closed; nil if another server is to try
+}
+
+// startHost starts the process for the first of its servers.
+func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, int64, error) {
+	program, err := e.Program(ctx)
+	var h *host
+	if err == nil {
+		h, err = startHost(ctx, program, key, usual)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.hosts == nil {
-		e.hosts = map[string]*host{}
-	}
-	key, usual := key(d)
-	h := e.hosts[key]
-	if h == nil || !h.usable() {
-		program, err := e.Program(ctx)
-		if err != nil {
-			return nil, 0, err
+	delete(e.starts, key)
+	defer close(own.ended)
+	if err != nil {
+		if ctx.Err() == nil {
+			own.err = err
 		}
-		if h, err = startHost(program, key, usual); err != nil {
-			return nil, 0, err
-		}
-		e.hosts[key] = h
+		return nil, 0, err
 	}
+	e.hosts[key] = h
+	return h, e.use(h), nil
+}
+
+// use counts a server of a process, and returns its number. The caller has locked mu.
+func (e *Engine) use(h *host) int64 {
 	h.users++
 	if h.users == 1 {
 		h.listen()
 	}
 	e.last++
-	return h, e.last, nil
+	return e.last
 }
 
 // release is called when a server has stopped. Nothing listens to a process without servers, so that no goroutine is
 // left; the process of other settings than the usual ones ends.
 func (e *Engine) release(h *host) {
+	if e.lastOf(h) {
+		h.end()
+	}
+}
+
+// lastOf reports whether a process ends with the server that is released.
+func (e *Engine) lastOf(h *host) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h.users--
 	if h.users > 0 {
-		return
+		return false
 	}
 	h.pause()
 	if h.usual && h.usable() {
-		return
+		return false
 	}
 	if e.hosts[h.key] == h {
 		delete(e.hosts, h.key)
 	}
-	h.end()
+	return true
 }

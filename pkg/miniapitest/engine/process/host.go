@@ -40,7 +40,7 @@ type host struct {
 }
 
 // startHost starts the program. Its first reply is read before it is used.
-func startHost(program, key string, usual bool) (_ *host, err error) {
+func startHost(ctx context.Context, program, key string, usual bool) (_ *host, err error) {
 	h := &host{
 		key: key, usual: usual, command: exec.Command(program, "host"),
 		calls: map[int64]chan wire.Reply{}, servers: map[int64]*server{}, gone: make(chan struct{}),
@@ -70,7 +70,7 @@ func startHost(program, key string, usual bool) (_ *host, err error) {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
 	h.writer, h.reader = wire.NewWriter(h.in), wire.NewReader(h.out)
-	if err := h.greet(program); err != nil {
+	if err := h.greet(ctx, program); err != nil {
 		h.end()
 		return nil, err
 	}
@@ -81,9 +81,11 @@ func startHost(program, key string, usual bool) (_ *host, err error) {
 const greeting = 30 * time.Second
 
 // greet reads the first reply.
-func (h *host) greet(program string) error {
+func (h *host) greet(ctx context.Context, program string) error {
 	var first wire.Reply
-	_ = h.out.SetReadDeadline(time.Now().Add(greeting)) // without deadlines, it waits
+	ctx, cancel := context.WithTimeout(ctx, greeting)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = h.out.SetReadDeadline(time.Now()) })() // without deadlines, it waits
 	err := h.reader.Read(&first)
 	switch {
 	case err == nil && first.Hello != nil && first.Hello.Protocol == wire.Protocol:

@@ -272,6 +272,51 @@ func TestFailedStart(t *testing.T) {
 	start(t, e, engine.Description{})
 }
 
+// A server that waits for a process which another one starts waits no longer than its context, and shares the result.
+func TestWaitForStart(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}, 2), make(chan error)
+	e := &process.Engine{Program: func(ctx context.Context) (string, error) {
+		asked <- struct{}{}
+		if err := <-answer; err != nil {
+			return "", err
+		}
+		return self(ctx)
+	}}
+	begin := func() chan error {
+		ended := make(chan error, 1)
+		go func() {
+			s, err := e.Start(context.Background(), engine.Description{}, events(&logged{}))
+			if err == nil {
+				err = s.Stop()
+			}
+			ended <- err
+		}()
+		return ended
+	}
+	first := begin()
+	<-asked
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := e.Start(ctx, engine.Description{}, events(&logged{})); err == nil || !strings.Contains(err.Error(), "which another server starts: context deadline exceeded") {
+		t.Errorf("want the wait to end with its context, got %v", err)
+	}
+	second := begin()
+	answer <- nil
+	for _, ended := range []chan error{first, second} {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	e = &process.Engine{Program: e.Program}
+	first = begin()
+	<-asked
+	answer <- errors.New("no space is left")
+	if err := <-first; err == nil || err.Error() != "no space is left" {
+		t.Errorf("want the error of the build, got %v", err)
+	}
+}
+
 // A server that ends by itself says why.
 func TestEnd(t *testing.T) {
 	t.Parallel()

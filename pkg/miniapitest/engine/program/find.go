@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +15,10 @@ import (
 )
 
 const (
-	// module is the module of the program, and command its package. The module of the fixture has the same versions.
-	module  = "github.com/miniapi-dev/miniapi"
-	command = module + "/cmd/miniapi"
-	fixture = module + "/pkg/miniapitest"
+	// module is the module of the program, and mainPackage its package. The module of the fixture has the same versions.
+	module      = "github.com/miniapi-dev/miniapi"
+	mainPackage = module + "/cmd/miniapi"
+	fixture     = module + "/pkg/miniapitest"
 
 	// Variable is the environment variable that names the program.
 	Variable = "MINIAPI"
@@ -45,9 +44,6 @@ func Find(ctx context.Context) (string, error) {
 	cache = filepath.Join(cache, "miniapi", "fixture")
 	if source.checkout != "" {
 		return ofCheckout(ctx, cache, source.checkout)
-	}
-	if found := onPath(source.version); found != "" {
-		return found, nil
 	}
 	return ofVersion(ctx, cache, source.version)
 }
@@ -166,20 +162,4 @@ func stderrOf(err error) string {
 		return ""
 	}
 	return ": " + strings.TrimSpace(string(exit.Stderr))
-}
-
-// onPath returns the miniapi on the PATH, if it is of the exact version, and else "".
-func onPath(version string) string {
-	found, err := exec.LookPath("miniapi")
-	if err != nil {
-		return ""
-	}
-	info, err := buildinfo.ReadFile(found)
-	if err != nil || info.Path != command || info.Main.Version != version {
-		return ""
-	}
-	if found, err = filepath.Abs(found); err != nil {
-		return ""
-	}
-	return found
 }

@@ -23,8 +23,14 @@ func locked(ctx context.Context, folder string, do func() error) error {
 		return fmt.Errorf("the folder of the miniapi program: %w", err)
 	}
 	defer file.Close()
+	said := false
 	if err := wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
-		return tryLock(file), nil
+		free := tryLock(file)
+		if !free && !said {
+			said = true
+			fmt.Fprintf(os.Stderr, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
+		}
+		return free, nil
 	}); err != nil {
 		return fmt.Errorf("waiting for the process that builds the miniapi program in %s: %w", folder, err)
 	}

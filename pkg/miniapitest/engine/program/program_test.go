@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // The path of a source file tells the version, or the checkout.
@@ -75,32 +79,55 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program on the PATH counts only if it is of the exact version. This test is a program of another package.
+// A program on the PATH counts only if it is of the exact version. Otherwise the reason and the remedy are told.
 func TestOnPath(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(folder, name)); err != nil {
-		t.Fatal(err)
+	source, folder := t.TempDir(), t.TempDir()
+	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")
+	write(t, source, "cmd/miniapi/main.go", "package main\n\nfunc main() {}\n")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, name), "./cmd/miniapi")
+	build.Dir, build.Env = source, append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	t.Setenv("PATH", folder)
-	if got := onPath("(devel)"); got != "" {
-		t.Errorf("want none, got %s", got)
+	if found, other := onPath("(devel)"); found != filepath.Join(folder, name) || other != "" {
+		t.Errorf("want the program, got %q, %q", found, other)
+	}
+	found, other := onPath("v1.2.3")
+	for _, want := range []string{folder, "is miniapi (devel) and isn't used", "go install " + mainPackage + "@v1.2.3"} {
+		if found != "" || !strings.Contains(other, want) {
+			t.Errorf("want no program, and %q, got %q, %q", want, found, other)
+		}
+	}
+	write(t, folder, name, "#!/bin/sh\n")
+	if found, other := onPath("v1.2.3"); found != "" || other != "" {
+		t.Errorf("want another program passed over, got %q, %q", found, other)
 	}
 }
 
-// fakeGo puts a go command on the PATH that runs a shell script, and returns the file to which the script appends a
-// line for each call.
-func fakeGo(t *testing.T, script string) (calls func() []string) {
+// fakeGo puts a go command on the PATH whose builds run a shell script, with the program's path in $5. It returns the
+// downloads and builds so far.
+func fakeGo(t *testing.T, build string) (calls func() []string) {
 	t.Helper()
 	folder := t.TempDir()
 	log := filepath.Join(folder, "calls")
-	content := fmt.Sprintf("#!/bin/sh\necho \"$* in $PWD with GOFLAGS=$GOFLAGS GOWORK=$GOWORK\" >> %s\n%s\n", log, script)
-	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(content), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	write(t, folder, "go", fmt.Sprintf(`#!/bin/sh
+case "$1" in
+env)
+	case "$2" in
+	GOFLAGS) echo "$GOFLAGS" ;;
+	GOMODCACHE) echo "$FAKE_MODULES" ;;
+	esac
+	exit ;;
+esac
+echo "$* in $PWD with GOFLAGS=$GOFLAGS GOWORK=$GOWORK" >> %s
+case "$1" in
+mod) echo '{"Dir": "%s"}' ;;
+build)
+%s
+;;
+esac
+`, log, folder, build))
 	t.Setenv("PATH", folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return func() []string {
 		content, _ := os.ReadFile(log)
@@ -108,11 +135,25 @@ func fakeGo(t *testing.T, script string) (calls func() []string) {
 	}
 }
 
-// The program of a version is installed once for all test processes, outside of the user's module and without its settings.
+// write writes a file that may be run.
+func write(t *testing.T, folder, file, content string) {
+	t.Helper()
+	path := filepath.Join(folder, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The program of a version is built once for all test processes, outside of the user's module and without its settings.
+// What a build that was killed has left is removed.
 func TestOfVersion(t *testing.T) {
-	calls := fakeGo(t, `sleep 0.1; echo program > "$GOBIN/miniapi"`)
-	t.Setenv("GOFLAGS", "-mod=vendor")
+	calls := fakeGo(t, `sleep 0.1; echo program > "$5"`)
+	t.Setenv("GOFLAGS", "-mod=vendor -trimpath -race")
 	cache := t.TempDir()
+	write(t, cache, "v1.2.3/"+unfinished+"killed/miniapi", "half")
 	var asking sync.WaitGroup
 	for range 4 {
 		asking.Add(1)
@@ -125,18 +166,48 @@ func TestOfVersion(t *testing.T) {
 		}()
 	}
 	asking.Wait()
-	if got := calls(); len(got) != 1 || !strings.HasPrefix(got[0], "install -ldflags=-s -w "+command+"@v1.2.3 in "+cache) || !strings.HasSuffix(got[0], "with GOFLAGS= GOWORK=off") {
-		t.Errorf("want one install outside of the module, got %q", got)
+	got, settings := calls(), "with GOFLAGS=-mod=readonly -trimpath GOWORK=off"
+	if len(got) != 2 || !strings.HasPrefix(got[0], "mod download -json "+module+"@v1.2.3 in "+cache) || !strings.HasSuffix(got[0], settings) ||
+		!strings.HasPrefix(got[1], "build -v -ldflags=-s -w -o "+cache) || strings.Contains(got[1], "in "+cache) || !strings.HasSuffix(got[1], settings) {
+		t.Errorf("want one build in the module cache, got %q", got)
 	}
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
 }
 
+// A version that is in the module cache is built without a look into the network.
+func TestCached(t *testing.T) {
+	calls := fakeGo(t, `echo program > "$5"`)
+	modules := t.TempDir()
+	t.Setenv("FAKE_MODULES", modules)
+	write(t, modules, module+"@v1.2.3/go.mod", "")
+	write(t, modules, module+"@v1.2.4/go.mod", "")
+	write(t, modules, "cache/download/"+module+"/@v/v1.2.4.partial", "")
+	for _, test := range []struct {
+		version, reason string
+		calls           int
+	}{
+		{"v1.2.3", "it is whole", 1},
+		{"v1.2.4", "a download was killed", 3},
+		{"v1.2.5", "it is missing", 5},
+	} {
+		if _, err := ofVersion(context.Background(), t.TempDir(), test.version); err != nil {
+			t.Fatal(err)
+		}
+		if got := calls(); len(got) != test.calls {
+			t.Errorf("%s: want %d downloads and builds because %s, got %q", test.version, test.calls, test.reason, got)
+		}
+	}
+	if got := calls()[0]; !strings.Contains(got, "in "+modules+"/"+module+"@v1.2.3 with") {
+		t.Errorf("want a build in the module cache, got %q", got)
+	}
+}
+
 // A build that fails says why and what to do, and leaves nothing that looks like a program.
 func TestFailedBuild(t *testing.T) {
-	fakeGo(t, `echo "dial tcp: no route" >&2; exit 1`)
+	fakeGo(t, `echo "k8s.io/api/core/v1" >&2; echo "dial tcp: no route" >&2; exit 1`)
 	cache := t.TempDir()
 	_, err := ofVersion(context.Background(), cache, "v1.2.3")
-	for _, want := range []string{"building miniapi v1.2.3", "dial tcp: no route", "the go command and the network", "set $MINIAPI"} {
+	for _, want := range []string{"building miniapi v1.2.3", "exit status 1: dial tcp: no route", "the go command", "set $MINIAPI"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
@@ -144,22 +215,63 @@ func TestFailedBuild(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock")
 }
 
-// The program of a checkout is built again when its sources have changed, and only then.
-func TestOfCheckout(t *testing.T) {
-	calls := fakeGo(t, `echo program > "$4"`)
-	cache, checkout := t.TempDir(), t.TempDir()
-	write := func(file, content string) {
-		t.Helper()
-		path := filepath.Join(checkout, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+// A build ends with its context, and so does the wait for one.
+func TestEndedBuild(t *testing.T) {
+	began := filepath.Join(t.TempDir(), "began")
+	fakeGo(t, `echo > `+began+`; exec sleep 600`)
+	cache := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	built := make(chan error)
+	go func() {
+		_, err := ofVersion(ctx, cache, "v1.2.3")
+		built <- err
+	}()
+	if err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return isFile(began), nil }); err != nil {
+		t.Fatal(err)
+	}
+	waiting, stop := context.WithTimeout(context.Background(), time.Millisecond)
+	defer stop()
+	if _, err := ofVersion(waiting, cache, "v1.2.3"); err == nil || !strings.Contains(err.Error(), "waiting for the process that builds") {
+		t.Errorf("want the wait to end, got %v", err)
+	}
+	cancel()
+	if err := <-built; err == nil {
+		t.Error("want the build to end")
+	}
+	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock")
+}
+
+// The output of a build becomes lines about its progress. Other lines are kept for an error.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	var told strings.Builder
+	p := &progress{what: "it", to: &told, told: time.Now().Add(time.Hour)}
+	for _, part := range []string{"go: downloading k8s.io/api v0.37.2\nk8s.io/", "api/core/v1\n# k8s.io/api/apps/v1\na.go:1:1: wrong\n", "end"} {
+		if _, err := p.Write([]byte(part)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if got := told.String(); got != "" {
+		t.Errorf("want nothing before the time, got %q", got)
+	}
+	p.told = time.Time{}
+	p.take("k8s.io/api/batch/v1")
+	p.take("k8s.io/api/batch/v1beta1")
+	if got, want := told.String(), "miniapitest: building it: 1 modules downloaded, 2 packages compiled\n"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if got, want := p.rest(), "# k8s.io/api/apps/v1\na.go:1:1: wrong\nend"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
+
+// The program of a checkout is built again when its sources have changed, and only then.
+func TestOfCheckout(t *testing.T) {
+	calls := fakeGo(t, `echo program > "$5"`)
+	t.Setenv("GOFLAGS", "-buildvcs=false")
+	cache, checkout := t.TempDir(), t.TempDir()
 	for _, file := range []string{"go.mod", "go.sum", "go.work", "cmd/miniapi/main.go", "pkg/a/a.go", "pkg/a/a_test.go", "pkg/a/testdata/x.yaml"} {
-		write(file, "")
+		write(t, checkout, file, "")
 	}
 	earlier := ""
 	for i, test := range []struct {
@@ -175,7 +287,7 @@ func TestOfCheckout(t *testing.T) {
 		{"new file", "it is of the program, too", "pkg/a/b.go", "", 3},
 		{"versions", "other code is linked", "go.mod", "module a", 4},
 	} {
-		write(test.file, test.content)
+		write(t, checkout, test.file, test.content)
 		got, err := ofCheckout(context.Background(), cache, checkout)
 		if err != nil || !isFile(got) {
 			t.Fatalf("%s: want a program, got %q, %v", test.name, got, err)
@@ -185,7 +297,7 @@ func TestOfCheckout(t *testing.T) {
 		}
 		earlier = got
 	}
-	if got := calls()[0]; !strings.HasPrefix(got, "build -ldflags=-s -w -o ") || !strings.Contains(got, "./cmd/miniapi in "+checkout) {
+	if got := calls()[0]; !strings.HasPrefix(got, "build -v -ldflags=-s -w -o ") || !strings.HasSuffix(got, "./cmd/miniapi in "+checkout+" with GOFLAGS=-mod=readonly GOWORK="+checkout+"/go.work") {
 		t.Errorf("want a build in the checkout, got %q", got)
 	}
 }
