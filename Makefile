@@ -46,6 +46,10 @@ test: ## Run the tests (RUN=TestName, PKG=./pkg/storage/...)
 test-race: ## Run the tests with the race detector
 	go test -race -run '$(RUN)' $(PKG)
 
+.PHONY: test-compat
+test-compat: ## Release in a copy, and test operators of each version of Kubernetes (ARGS="31 37")
+	hack/test-compat.sh $(ARGS)
+
 .PHONY: bench
 bench: build ## Measure; with KUBEBUILDER_ASSETS set, the kube-apiserver there beside it (ARGS="-rounds 5")
 	go run ./hack/bench -binary bin/miniapi $(ARGS)

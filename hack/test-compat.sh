@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Tests what a release gives to users, before there is one: hack/test-compat.sh [MINOR...], for Kubernetes 1.MINOR, by
+# default each from 31 to 37. The checkout's modules are released at a made-up version in a copy, which the go command
+# takes for the repository. Then:
+#
+# - "go install" installs the program;
+# - an operator with each minor version gets the fixture by "go get", which changes no other line of its go.mod, and its
+#   tests pass with the program, which the fixture builds;
+# - the fixture builds the program without the network, from a full module cache.
+#
+# It needs a module proxy for other modules, and uses a module cache and a user's cache folder of its own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+minors=("$@")
+((${#minors[@]})) || minors=({31..37})
+version=v0.99.0
+main=github.com/miniapi-dev/miniapi
+fixture=$main/pkg/miniapitest
+checkout=$PWD
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/repository" "$work/cache"
+
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+	[[ -e $file ]] && printf '%s\0' "$file"
+done | tar --null --files-from - --create | tar --extract --directory "$work/repository"
+(
+	cd "$work/repository"
+	export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@example.com GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@example.com
+	git init -q -b main
+	git add -A
+	git commit -q -m "the checkout"
+	hack/release.sh "$version" >/dev/null
+)
+
+# What is in the machine's module cache isn't downloaded again. The network tells the newest versions.
+network=$(go env GOPROXY)
+GOPROXY=file://$(go env GOMODCACHE)/cache/download,$network
+export GOPROXY GOWORK=off GOFLAGS="-trimpath -buildvcs=false -modcacherw" GOMODCACHE=$work/modules GOPRIVATE=$main
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/repository.insteadOf" GIT_CONFIG_VALUE_0="https://$main"
+export XDG_CACHE_HOME=$work/cache GOCACHE=${GOCACHE:-$(go env GOCACHE)}
+unset MINIAPI
+
+# quietly runs a command, whose output is only shown if it fails.
+quietly() {
+	"$@" >"$work/output" 2>&1 || {
+		cat "$work/output" >&2
+		echo "failed: $*" >&2
+		return 1
+	}
+}
+
+cd "$work"
+GOBIN=$work/bin quietly go install "$main/cmd/miniapi@$version"
+bin/miniapi version >/dev/null
+echo "ok	go install $main/cmd/miniapi@VERSION"
+
+# Kubernetes 1.31 is of the time of controller-runtime 0.19, and so on.
+for minor in "${minors[@]}"; do
+	mkdir "$work/$minor"
+	cd "$work/$minor"
+	cp "$checkout/hack/compat/operator/operator.go" .
+	quietly go mod init example.com/operator
+	go mod edit -go=1.22.0
+	kubernetes=$(GOPROXY=$network go list -m -f '{{.Version}}' "k8s.io/client-go@v0.$minor")
+	controller_runtime=$(GOPROXY=$network go list -m -f '{{.Version}}' "sigs.k8s.io/controller-runtime@v0.$((minor - 12))")
+	quietly go get "k8s.io/api@$kubernetes" "k8s.io/apimachinery@$kubernetes" "k8s.io/client-go@$kubernetes" \
+		"sigs.k8s.io/controller-runtime@$controller_runtime"
+	quietly go mod tidy
+	cp go.mod go.mod.before
+
+	cp "$checkout/hack/compat/operator/operator_test.go" .
+	for change in "go get -t $fixture@$version" "go mod tidy"; do
+		quietly $change
+		diff -u go.mod.before <(grep -v "$fixture" go.mod) || {
+			echo "$change has changed more of the go.mod than the fixture's line" >&2
+			exit 1
+		}
+	done
+	go vet ./...
+	go test ./...
+	echo "ok	k8s.io $kubernetes, controller-runtime $controller_runtime, $(grep '^go ' go.mod)"
+done
+
+rm -rf "$work/cache"
+GOPROXY=off GIT_CONFIG_COUNT=0 go test -count 1 ./...
+[[ -x $work/cache/miniapi/fixture/$version/miniapi ]]
+echo "ok	without the network"
