@@ -28,6 +28,7 @@ func run(ctx context.Context) error {
 	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
 	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
 	first := flag.Bool("first", false, "measure the start of this process's first server alone; what the bench itself runs")
+	edits := flag.Bool("edits", false, "measure edits of a test alone")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
@@ -39,13 +40,18 @@ func run(ctx context.Context) error {
 		return err
 	}
 	table := newTable()
-	defer table.print(os.Stdout)
-	// Servers in this process are last: the state that they leave would slow the clients.
-	for _, measure := range []func(context.Context) error{
+	measures := []func(context.Context) error{
+		func(ctx context.Context) error { return measureEdit(ctx, table, path, editRounds) },
+		// Servers in this process are last: the state that they leave would slow the clients.
 		func(ctx context.Context) error { return measureProcess(ctx, table, path, *rounds) },
 		func(ctx context.Context) error { return measureReference(ctx, table) },
 		func(ctx context.Context) error { return measureInProcess(ctx, table, *rounds) },
-	} {
+	}
+	if *edits {
+		measures = measures[:1]
+	}
+	defer table.print(os.Stdout)
+	for _, measure := range measures {
 		if err := measure(ctx); err != nil {
 			return err
 		}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// edit measures the time from an edit of a test to its result. The packages of hack/bench/edit have the same test.
+type edit struct {
+	folder string // of files that aren't in the checkout
+	env    []string
+	edits  int
+}
+
+// measureEdit measures the test with the fixture, with the fake clientset of client-go, and with envtest if
+// KUBEBUILDER_ASSETS is set: by turns, because the machine's speed varies.
+func measureEdit(ctx context.Context, t *table, binary string, rounds int) error {
+	folder, err := os.MkdirTemp("", "miniapi-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	e := &edit{folder: folder, env: append(os.Environ(), "MINIAPI="+binary)}
+	packages := []string{"withfixture", "withfake"}
+	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
+		packages = append(packages, "withenvtest")
+	}
+	took, processor, memory := map[string][]float64{}, map[string][]float64{}, map[string]float64{}
+	for round := range rounds + 1 {
+		for _, name := range packages {
+			result, err := e.test(ctx, name)
+			if err != nil {
+				return err
+			}
+			if round > 0 { // the first fills the build cache
+				took[name], processor[name] = append(took[name], result.took), append(processor[name], result.processor)
+			}
+		}
+	}
+	for _, name := range packages {
+		if memory[name], err = e.link(ctx, name); err != nil {
+			return err
+		}
+	}
+	t.miniapi.set(&editTime, median(took["withfixture"]))
+	t.miniapi.set(&editProcessor, median(processor["withfixture"]))
+	t.miniapi.set(&editFake, median(took["withfixture"])/median(took["withfake"]))
+	t.miniapi.set(&editMemory, memory["withfixture"]/memory["withfake"])
+	if len(took["withenvtest"]) > 0 {
+		t.reference.set(&editTime, median(took["withenvtest"]))
+		t.reference.set(&editProcessor, median(processor["withenvtest"]))
+	}
+	return nil
+}
+
+// editRounds is the number of edits of each test, which take seconds.
+const editRounds = 7
+
+// result is the cost of a run of a test, in milliseconds.
+type result struct{ took, processor float64 }
+
+// test edits a test and runs it.
+func (e *edit) test(ctx context.Context, name string) (result, error) {
+	began := time.Now()
+	usage, err := e.run(ctx, name, "-count=1")
+	return result{ms(time.Since(began)), float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Millisecond)}, err
+}
+
+// link edits a test and returns the memory of the process that needs most to build it, which is the linker.
+func (e *edit) link(ctx context.Context, name string) (float64, error) {
+	usage, err := e.run(ctx, name, "-c", "-o", filepath.Join(e.folder, "test"))
+	return float64(usage.Maxrss) * 1024, err
+}
+
+// run edits the test of a package and runs the go command. The edit is an overlay, so the checkout stays as it is.
+func (e *edit) run(ctx context.Context, name string, args ...string) (*syscall.Rusage, error) {
+	e.edits++
+	file, err := filepath.Abs(filepath.Join("hack", "bench", "edit", name, "edit_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("bench runs in the folder of the checkout: %w", err)
+	}
+	const before = `"before the edit"`
+	if !strings.Contains(string(content), before) {
+		return nil, fmt.Errorf("%s has no %s to edit", file, before)
+	}
+	changed := strings.Replace(string(content), before, fmt.Sprintf("%q", fmt.Sprint("edit ", e.edits, " of ", time.Now())), 1)
+	replacement, overlay := filepath.Join(e.folder, name+"_test.go"), filepath.Join(e.folder, "overlay.json")
+	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {file: replacement}})
+	if err != nil {
+		return nil, err
+	}
+	for path, content := range map[string][]byte{replacement: []byte(changed), overlay: replaced} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	test := exec.CommandContext(ctx, "go", append(append([]string{"test", "-overlay", overlay}, args...), filepath.Dir(file))...)
+	test.Env = e.env
+	if out, err := test.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%q: %w: %s", strings.Join(test.Args, " "), err, out)
+	}
+	return test.ProcessState.SysUsage().(*syscall.Rusage), nil
+}
