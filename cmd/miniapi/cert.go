@@ -17,10 +17,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -36,7 +36,7 @@ const (
 // certOptions are the flags of "miniapi cert".
 type certOptions struct {
 	dir        string
-	kubeconfig string
+	kubeconfig kubeconfig.Source
 	server     *server.Options
 }
 
@@ -61,7 +61,7 @@ that is kept there issues it, whether a server runs or not:
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"), "Folder to write to. The default is the folder in which controller-runtime looks.")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
+	o.kubeconfig.AddFlag(flags)
 	flags.StringVar(&o.server.DataDir, "data-dir", "", "Data folder whose authority issues the certificate, without a server.")
 	flags.StringVar(&o.server.Serving.ServerCert.CertDirectory, "cert-dir", "", "Folder of a server's --cert-dir whose authority issues the certificate, without a server.")
 	return cmd
@@ -140,7 +140,7 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
 		return o.ask(ctx, request)
 	}
-	if o.kubeconfig != "" {
+	if o.kubeconfig.File != "" {
 		return nil, cli.UsageError{Err: errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server or the folder's authority issues the certificate")}
 	}
 	authority, err := o.server.KeptAuthority()
@@ -150,23 +150,12 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 	return authority.ServingFor(request)
 }
 
-// ask has the running server issue the certificate. The kubeconfig in the home folder isn't read: it may be another
-// cluster's.
+// ask has the running server issue the certificate.
 func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
-	file := o.kubeconfig
-	if file == "" {
-		file = os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
-	}
-	if file == "" {
-		file = "miniapi.kubeconfig"
-	}
-	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(file)}
-	if o.kubeconfig != "" {
-		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}
-	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	file := o.kubeconfig.Name()
+	config, err := o.kubeconfig.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w: name the server's kubeconfig by --kubeconfig, or its folder by --data-dir", file, err)
+		return nil, fmt.Errorf("%w: name the server's kubeconfig by --kubeconfig, or its folder by --data-dir", err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestHelpOfServe(t *testing.T) {
 		t.Errorf("want four examples before miniapi's own flags, got %d:\n%s", n, help)
 	}
 	own, others, _ := strings.Cut(flags, "Often used flags:")
-	want := []string{"apply", "apply-skip-unknown", "data-dir", "help-all", "log-requests", "webhook-service", "write-kubeconfig"}
+	want := []string{"apply", "apply-skip-unknown", "data-dir", "fault", "fault-file", "fault-seed", "help-all", "log-requests", "webhook-service", "write-kubeconfig"}
 	for _, name := range want {
 		if !flagsIn(own)[name] {
 			t.Errorf("want --%s among miniapi's own flags, got:\n%s", name, own)

@@ -16,6 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
 // serveOptions are the options of a server and of this command.
@@ -107,7 +108,9 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 
 // applyObjects applies the objects of --apply.
 func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objects []manifests.Object, errOut io.Writer) error {
-	applier := manifests.Applier{Config: s.AdminConfig(), Warn: func(object manifests.Object, text string) {
+	config := s.AdminConfig()
+	config.Wrap(faults.Without)
+	applier := manifests.Applier{Config: config, Warn: func(object manifests.Object, text string) {
 		fmt.Fprintf(errOut, "Warning: %s: %s %s: %s\n", object.Source, object.GetKind(), object.GetName(), text)
 	}}
 	if o.skipUnknown {

@@ -10,9 +10,11 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apiserver/pkg/util/webhook"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/tracing"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
 // NewWebhookAuthentication returns how the server authenticates webhooks and shows them its own credentials. The server
@@ -20,17 +22,17 @@ import (
 // certificate of ca, unless its configuration has a caBundle: then the caBundle alone counts. dial makes all
 // connections, so that no connection is shared with another server; if dial is nil, the library makes them. tracer
 // traces the calls; if it is nil, the calls carry the caller's trace.
-func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhook.AuthenticationInfoResolverWrapper {
+func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)
 	}
 	self := rest.CopyConfig(loopback)
 	self.Transport = nil // a config with a transport can't have a caBundle
-	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return loopback.Transport }
+	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return webhook.Intercepting(loopback.Transport) }
 	self.ContentConfig = rest.ContentConfig{} // reviews are JSON
-	return func(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
-		return &webhook.AuthenticationInfoResolverDelegator{
+	return func(delegate webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
+		return &webhookutil.AuthenticationInfoResolverDelegator{
 			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
 				if hostPort == selfHostPort {
 					return self, nil
@@ -41,6 +43,7 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 				}
 				config.Dial = dial
 				config.Wrap(traced)
+				config.Wrap(webhook.Intercepting)
 				return config, nil
 			},
 			ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
@@ -56,6 +59,7 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 					config.Wrap(trusting(ca))
 				}
 				config.Wrap(traced)
+				config.Wrap(webhook.Intercepting)
 				return config, nil
 			},
 		}

@@ -99,8 +99,8 @@ func (o CompletedOptions) Warnings() []string { return o.warnings }
 func validate(o *Options) []error {
 	return slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
-		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(),
-		o.Controllers.Validate(), validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
+		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Controllers.Validate(),
+		o.Faults.Validate(), validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
 	)
 }
 

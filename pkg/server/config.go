@@ -17,6 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
@@ -40,6 +41,7 @@ type Config struct {
 	security security
 	apis     served
 
+	faults   *faults.Injector
 	listener *listener.Listener
 	etcd     *etcd.Etcd
 	// webhooks are the connections to webhooks and to the servers of APIServices.
@@ -172,6 +174,7 @@ func (c *Config) listen(context.Context) error {
 		return err
 	}
 	c.listener = listener.New(serving.Listener)
+	c.faults = buildFaults(c)
 	if err := identify(c); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
@@ -22,7 +23,7 @@ import (
 // handlerChain is the library's, with what is served before its own mux.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
-		handler := c.apis.handler(next)
+		handler := c.faults.Handler(c.apis.handler(next))
 		if wrap := c.options.WrapHandler; wrap != nil {
 			handler = wrap(handler)
 		}
@@ -39,12 +40,14 @@ func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves what is neither a resource nor described: certificates for webhooks, which aren't listed with
-// the paths that kube-apiserver has, and the OpenID documents that verify service account tokens. Like kube-apiserver,
+// installOwnPaths serves what is neither a resource nor described: certificates for webhooks and faults, which aren't
+// listed with the paths that kube-apiserver has, and the OpenID documents that verify service account tokens. Like kube-apiserver,
 // the server goes without these for an issuer that can't be discovered.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
+	mux.UnlistedHandle(faults.Path, c.faults)
+	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults)
 	discovery, err := c.security.authentication.Discovery(c.generic.ExternalAddress)
 	if err != nil {
 		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -35,6 +36,7 @@ type Options struct {
 	Authentication *authentication.Options
 	Authorization  *authorization.Options
 	Admission      *admission.Options
+	Faults         *faults.Options
 
 	// DataDir is where an embedded etcd keeps its data, and the server its keys unless Serving.ServerCert.CertDirectory
 	// says where. Without it, and without Etcd.StorageConfig.Transport.ServerList, data is gone when the server stops.
@@ -106,6 +108,7 @@ func NewOptions() *Options {
 		Authentication:         authentication.NewOptions(),
 		Authorization:          authorization.NewOptions(),
 		Admission:              admission.NewOptions(),
+		Faults:                 &faults.Options{},
 		ServiceClusterIPRange:  "10.0.0.0/16",
 		ServiceNodePortRange:   utilnet.PortRange{Base: 30000, Size: 2768},
 		EventTTL:               time.Hour,

@@ -104,7 +104,10 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := client.Await(ctx, "/readyz"); err != nil {
 		return err
 	}
-	return startControllers(ctx, s.config)
+	if err := startControllers(ctx, s.config); err != nil {
+		return err
+	}
+	return s.config.beginFaults(ctx)
 }
 
 func (s *Server) ensureObjects(ctx context.Context) error {

@@ -87,6 +87,20 @@ func (l *Listener) begin(req *http.Request) *connection {
 	return c
 }
 
+// Abort resets the connection of a request that is being served.
+func (l *Listener) Abort(req *http.Request) {
+	l.mu.Lock()
+	c := l.open[req.RemoteAddr]
+	l.mu.Unlock()
+	if c == nil { // the client has gone
+		return
+	}
+	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
+		_ = tcp.SetLinger(0) // the system sends a reset when the connection is closed
+	}
+	_ = c.Close()
+}
+
 func (l *Listener) finish(c *connection, req *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

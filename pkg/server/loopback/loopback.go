@@ -28,6 +28,9 @@ func New(life context.Context) *Transport { return &Transport{life: life} }
 
 var errStopped = errors.New("the server has stopped")
 
+// RemoteAddr is the address of the client of a request that came through a Transport. No other client has the port 0.
+const RemoteAddr = "127.0.0.1:0"
+
 // IsOwn tells whether a request came through a Transport. The argument is the request's ResponseWriter.
 func IsOwn(w http.ResponseWriter) bool {
 	_, own := w.(*writer)
@@ -63,7 +66,7 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
 	in := req.Clone(ctx)
 	in.RequestURI = req.URL.RequestURI()
-	in.RemoteAddr = "127.0.0.1:0"
+	in.RemoteAddr = RemoteAddr
 	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/2.0", 2, 0
 	if in.Body == nil {
 		in.Body = http.NoBody

@@ -1,4 +1,5 @@
-// Package kubeconfig writes the admin's kubeconfig of "miniapi serve". The content comes from pkg/server.
+// Package kubeconfig writes the admin's kubeconfig of "miniapi serve", whose content comes from pkg/server, and reads the
+// kubeconfig of a server for commands that ask it.
 package kubeconfig
 
 import (

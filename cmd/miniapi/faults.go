@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
+)
+
+// faultsOptions are the flags of "miniapi faults".
+type faultsOptions struct {
+	kubeconfig kubeconfig.Source
+	files      []string
+	all        bool
+}
+
+func newFaultsCommand() *cobra.Command {
+	o := &faultsOptions{}
+	cmd := &cobra.Command{
+		Use:   "faults",
+		Short: "List, add and remove the faults that a running server injects",
+		Long: `List the faults that a running server injects into its answers and its calls of webhooks.
+The subcommands add and remove faults; docs/faults.md has all of them.`,
+		Args: cli.UsageArgs(cli.KnownSubcommand),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), cmd.OutOrStdout()) },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	o.kubeconfig.AddFlag(cmd.PersistentFlags())
+	add := &cobra.Command{
+		Use:   "add [FAULT...] [-f FILE]",
+		Short: "Add faults",
+		Example: `  # The third update of a pod fails with a conflict
+  miniapi faults add verbs=update,resources=pods,requests=3,conflict
+
+  # Every tenth call of a webhook is slow
+  miniapi faults add webhooks=pods.example.com,share=10%,latency=1s..3s`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd.Context(), args, cmd.OutOrStdout()) },
+	}
+	add.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "Add the faults of this `file`, in YAML. May be repeated.")
+	remove := &cobra.Command{
+		Use:   "delete NAME...",
+		Short: "Remove faults",
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.remove(cmd.Context(), args) },
+	}
+	remove.Flags().BoolVar(&o.all, "all", false, "Remove all faults.")
+	cmd.AddCommand(add, remove)
+	return cmd
+}
+
+// client returns a client of the server.
+func (o *faultsOptions) client() (rest.Interface, error) {
+	config, err := o.kubeconfig.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.kubeconfig.Name(), err)
+	}
+	return client.Discovery().RESTClient(), nil
+}
+
+// do sends a request and returns the faults of the response.
+func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults.State, error) {
+	answer := request.Do(ctx)
+	err := answer.Error() // unlike the error of Raw, with the message of the server
+	if apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == "NotFound" && !isFault(err) {
+		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: it isn't miniapi, or is an older version", o.kubeconfig.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, err := answer.Raw()
+	if err != nil {
+		return nil, err
+	}
+	list := faults.List{}
+	return list.Faults, json.Unmarshal(body, &list)
+}
+
+// isFault tells whether an error is about a fault, rather than about the path.
+func isFault(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "faults"
+}
+
+func (o *faultsOptions) list(ctx context.Context, out io.Writer) error {
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	states, err := o.do(ctx, client.Get().AbsPath(faults.Path))
+	if err != nil {
+		return err
+	}
+	return printFaults(out, states)
+}
+
+// printFaults prints a table.
+func printFaults(out io.Writer, states []faults.State) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSOURCE\tMATCHED\tINJECTED\tFAULT")
+	for _, state := range states {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", state.Name, state.Source, state.Matched, state.Injected, state.Text())
+	}
+	return table.Flush()
+}
+
+func (o *faultsOptions) add(ctx context.Context, args []string, out io.Writer) error {
+	added, err := o.faults(args)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	body, err := json.Marshal(faults.File{Faults: added})
+	if err != nil {
+		return err
+	}
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	states, err := o.do(ctx, client.Post().AbsPath(faults.Path).Body(body))
+	if err != nil {
+		return err
+	}
+	for _, state := range states {
+		fmt.Fprintf(out, "%s added\n", state.Name)
+	}
+	return nil
+}
+
+// faults returns the faults of arguments and files.
+func (o *faultsOptions) faults(args []string) ([]faults.Fault, error) {
+	if len(args)+len(o.files) == 0 {
+		return nil, errors.New("name a fault, as in verbs=update,resources=pods,conflict, or a file by -f")
+	}
+	var all []faults.Fault
+	for _, text := range args {
+		f, err := faults.ParseText(text)
+		if err != nil {
+			return nil, fmt.Errorf("fault %q: %w", text, err)
+		}
+		all = append(all, f)
+	}
+	for _, file := range o.files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("-f %s: %w", file, err)
+		}
+		read, err := faults.Parse(data)
+		if err != nil {
+			return nil, fmt.Errorf("-f %s: %w", file, err)
+		}
+		all = append(all, read...)
+	}
+	return all, nil
+}
+
+func (o *faultsOptions) remove(ctx context.Context, names []string) error {
+	if o.all == (len(names) > 0) {
+		return cli.UsageError{Err: errors.New("name the faults, or give --all")}
+	}
+	if o.all {
+		names = []string{""}
+	}
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := o.do(ctx, client.Delete().AbsPath(faults.Path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package kubeconfig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Source is the kubeconfig of a running server, for commands that ask the server.
+type Source struct {
+	// File is the value of --kubeconfig, or "".
+	File string
+}
+
+// AddFlag adds --kubeconfig.
+func (s *Source) AddFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&s.File, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
+}
+
+// Name returns the path of the kubeconfig, for errors.
+func (s *Source) Name() string {
+	for _, file := range []string{s.File, os.Getenv(clientcmd.RecommendedConfigPathEnvVar)} {
+		if file != "" {
+			return file
+		}
+	}
+	return "miniapi.kubeconfig"
+}
+
+// ClientConfig reads the kubeconfig. The one in the home folder isn't read: it may be another cluster's.
+func (s *Source) ClientConfig() (*rest.Config, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(s.Name())}
+	if s.File != "" {
+		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: s.File}
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", s.Name(), err)
+	}
+	return config, nil
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
+)
+
+// buildFaults makes the injector of faults, without any fault: a start meets none.
+func buildFaults(c *Config) *faults.Injector {
+	return faults.New(faults.Config{
+		Seed:       c.options.Faults.Seed,
+		Serializer: c.generic.Serializer,
+		Revision:   c.revision,
+		Abort:      c.listener.Abort,
+		Observe:    c.options.Faults.Observe,
+		Stopping:   c.following,
+	})
+}
+
+// revision returns the resource version of the last write. A consistent list of anything has it.
+func (c *Config) revision(ctx context.Context) (uint64, error) {
+	list, err := c.clients.typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resource version %q: %w", list.ResourceVersion, err)
+	}
+	return revision, nil
+}
+
+// beginFaults injects the faults of the options from now on.
+func (c *Config) beginFaults(ctx context.Context) error {
+	file, err := c.faults.Begin(ctx, c.options.Faults)
+	if err != nil {
+		return err
+	}
+	c.follow(file)
+	return nil
+}

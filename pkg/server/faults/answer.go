@@ -1,0 +1,41 @@
+package faults
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// answer returns the error of a fault that replaces a response, as a server words it.
+func (i *injection) answer() *apierrors.StatusError {
+	s := i.subject
+	resource := schema.GroupResource{Group: s.group, Resource: s.resource}
+	switch i.effect {
+	case conflict:
+		return apierrors.NewConflict(resource, s.objectName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	case timeout:
+		return apierrors.NewTimeoutError("request did not complete within requested timeout - context deadline exceeded", i.retryAfter)
+	}
+	err := apierrors.NewGenericServerResponse(i.fault.Status, s.verb, resource, s.objectName(), "injected by fault "+i.fault.Name, i.retryAfter, false)
+	if i.fault.Reason != "" {
+		err.ErrStatus.Reason = metav1.StatusReason(i.fault.Reason)
+	}
+	if i.fault.Message != "" {
+		err.ErrStatus.Message = i.fault.Message
+	}
+	return err
+}
+
+// fail answers with an error.
+func (i *Injector) fail(w http.ResponseWriter, req *http.Request, err error) {
+	gv := schema.GroupVersion{}
+	if info, ok := request.RequestInfoFrom(req.Context()); ok {
+		gv = schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	}
+	responsewriters.ErrorNegotiated(err, i.config.Serializer, gv, w, req)
+}

@@ -1,0 +1,50 @@
+package faults
+
+// effect is what a fault does to a request, besides its latency. The text is the field of Fault.
+type effect string
+
+const (
+	none     effect = ""
+	status   effect = "status"
+	conflict effect = "conflict"
+	timeout  effect = "timeout"
+	reset    effect = "reset"
+	truncate effect = "truncate"
+	closing  effect = "close"
+	expire   effect = "expire"
+	stale    effect = "stale"
+	refuse   effect = "refuse"
+	wrongUID effect = "wrongUID"
+	badPatch effect = "badPatch"
+)
+
+// trait is what is true of an effect.
+type trait struct {
+	effect effect
+	// set tells whether a fault has the effect.
+	set func(*Fault) bool
+	// verbs are the verbs of the requests that the effect is for; all, if there are none.
+	verbs []string
+	// requests and webhooks tell whether the effect is for requests, and for calls of webhooks.
+	requests, webhooks bool
+	// executes tells whether Executed goes with the effect.
+	executes bool
+}
+
+// traits returns the table of the effects.
+func traits() []trait {
+	watches, writes := []string{"watch"}, []string{"update", "patch", "delete"}
+	return []trait{
+		{effect: status, set: func(f *Fault) bool { return f.Status != 0 }, requests: true, webhooks: true, executes: true},
+		{effect: conflict, set: func(f *Fault) bool { return f.Conflict }, requests: true, verbs: writes},
+		{effect: timeout, set: func(f *Fault) bool { return f.Timeout }, requests: true, webhooks: true, executes: true},
+		{effect: reset, set: func(f *Fault) bool { return f.Reset != "" }, requests: true, webhooks: true, executes: true},
+		{effect: truncate, set: func(f *Fault) bool { return f.Truncate != nil }, requests: true, webhooks: true},
+		{effect: closing, set: func(f *Fault) bool { return f.Close }, requests: true, verbs: watches},
+		{effect: expire, set: func(f *Fault) bool { return f.Expire }, requests: true, verbs: watches},
+		{effect: stale, set: func(f *Fault) bool { return f.Stale != "" }, requests: true, verbs: []string{"list"}},
+		{effect: refuse, set: func(f *Fault) bool { return f.Refuse }, webhooks: true},
+		{effect: wrongUID, set: func(f *Fault) bool { return f.WrongUID }, webhooks: true},
+		{effect: badPatch, set: func(f *Fault) bool { return f.BadPatch }, webhooks: true},
+	}
+}

@@ -1,0 +1,120 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// Path is the path at which users with the permission for this nonResourceURL see and change the faults. A GET
+	// returns the faults in force, as a [List] in JSON. A POST of a [File] in JSON or YAML adds faults and returns these.
+	// A DELETE removes all faults, or the one of the name behind the path and a slash.
+	Path = "/miniapi/v1/faults"
+
+	// fileBytes is the size limit of a File.
+	fileBytes = 1 << 20
+)
+
+// List is the response for Path.
+type List struct {
+	Faults []State `json:"faults"`
+}
+
+// File is a file of faults.
+type File struct {
+	Faults []Fault `json:"faults"`
+}
+
+// Parse parses a file in YAML or JSON, and returns its faults, which are valid. The same key twice and unknown keys are
+// errors.
+func Parse(data []byte) ([]Fault, error) {
+	file := File{}
+	if err := yaml.UnmarshalStrict(data, &file); err != nil {
+		return nil, errors.New(strings.NewReplacer("error unmarshaling JSON: while decoding JSON: ", "", "json: ", "").Replace(err.Error()))
+	}
+	for n := range file.Faults {
+		if err := file.Faults[n].validate(); err != nil {
+			name := file.Faults[n].Name
+			if name == "" {
+				name = fmt.Sprintf("number %d", n+1)
+			}
+			return nil, fmt.Errorf("fault %s: %w", name, err)
+		}
+	}
+	return file.Faults, nil
+}
+
+func (f Fault) equal(other Fault) bool { return reflect.DeepEqual(f, other) }
+
+func isOwnPath(path string) bool { return path == Path || strings.HasPrefix(path, Path+"/") }
+
+// groupResource is the resource in errors.
+func groupResource() schema.GroupResource { return schema.GroupResource{Resource: "faults"} }
+
+// ServeHTTP serves Path, and the paths of faults below it.
+func (i *Injector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	response, code, err := i.handle(w, req)
+	if err != nil {
+		i.fail(w, req, err)
+		return
+	}
+	body, err := json.Marshal(response)
+	if err != nil {
+		i.fail(w, req, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+func (i *Injector) handle(w http.ResponseWriter, req *http.Request) (response any, code int, err error) {
+	name := strings.Trim(strings.TrimPrefix(req.URL.Path, Path), "/")
+	switch {
+	case req.Method == http.MethodGet && name == "":
+		return List{i.states()}, http.StatusOK, nil
+	case req.Method == http.MethodPost && name == "":
+		faults, err := read(w, req)
+		if err != nil {
+			return nil, 0, err
+		}
+		added, err := i.add(req.Context(), faults, fromRequest)
+		return List{added}, http.StatusCreated, err
+	case req.Method == http.MethodDelete:
+		if !i.remove(name) && name != "" {
+			return nil, 0, apierrors.NewNotFound(groupResource(), name)
+		}
+		return List{i.states()}, http.StatusOK, nil
+	}
+	w.Header().Set("Allow", "GET, POST, DELETE")
+	return nil, 0, apierrors.NewMethodNotSupported(groupResource(), req.Method)
+}
+
+// read returns the faults in the body of a request.
+func read(w http.ResponseWriter, req *http.Request) ([]Fault, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, fileBytes))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", large.Limit))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, apierrors.NewBadRequest("the body has no faults: must be faults in YAML or JSON, under the key faults")
+	}
+	faults, err := Parse(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return faults, nil
+}

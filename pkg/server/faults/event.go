@@ -1,0 +1,88 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/audit"
+)
+
+const (
+	// Header is the header of a response whose request met a fault, once a fault: the fault's name and what it did. The
+	// response of a request that is reset has none.
+	Header = "Miniapi-Fault"
+	// Annotation is the audit annotation of such a request, with all its faults.
+	Annotation = "faults.miniapi.dev/injected"
+)
+
+// Event tells of a fault that was injected.
+type Event struct {
+	// Time is the moment of the injection.
+	Time time.Time
+	// Fault is the name of the fault, and Effect the field of Fault, or "" for a latency alone.
+	Fault, Effect string
+	// Number is the number of the request among those that the fault has selected.
+	Number uint64
+	// Delay is the latency.
+	Delay time.Duration
+	// Webhook and Configuration name the webhook whose call met the fault. Both are empty if the request itself met it.
+	Webhook, Configuration string
+}
+
+// String returns the event in words, as in "third: conflict at request 3".
+func (e Event) String() string {
+	var effects []string
+	if e.Delay > 0 {
+		effects = append(effects, "latency "+e.Delay.String())
+	}
+	if e.Effect != "" {
+		effects = append(effects, e.Effect)
+	}
+	of := fmt.Sprintf("request %d", e.Number)
+	if e.Webhook != "" {
+		of = fmt.Sprintf("call %d of webhook %s/%s", e.Number, e.Configuration, e.Webhook)
+	}
+	return fmt.Sprintf("%s: %s at %s", e.Fault, strings.Join(effects, ", "), of)
+}
+
+func (i *injection) event() Event {
+	e := Event{
+		Time: time.Now(), Fault: i.fault.Name, Effect: string(i.effect), Number: i.number, Delay: i.delay,
+		Webhook: i.subject.webhook, Configuration: i.subject.configuration,
+	}
+	if i.effect == status {
+		e.Effect = fmt.Sprintf("%s %d", status, i.fault.Status)
+	}
+	return e
+}
+
+// told has the faults that a request met, and tells of them in the audit event and in the response.
+type told struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (t *told) add(e Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events = append(t.events, e.String())
+}
+
+func (t *told) all() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.events)
+}
+
+func (t *told) addTo(header http.Header) { header[Header] = t.all() }
+
+func (t *told) annotate(ctx context.Context) {
+	if events := t.all(); len(events) > 0 {
+		audit.AddAuditAnnotation(ctx, Annotation, strings.Join(events, "; "))
+	}
+}

@@ -1,0 +1,130 @@
+package faults
+
+import (
+	"net/http"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+)
+
+// off is the value of Header in a request that meets no faults.
+const off = "off"
+
+// Without wraps the transport of a client whose requests meet no faults.
+func Without(rt http.RoundTripper) http.RoundTripper { return without{rt} }
+
+type without struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (w without) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set(Header, off)
+	return w.RoundTripper.RoundTrip(req)
+}
+
+// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
+func (w without) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
+
+// Handler returns a handler that injects faults into requests that are authenticated and authorized. Without faults, a
+// request costs it one look, and a watch a place in the list of open watches.
+func (i *Injector) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		info, ok := request.RequestInfoFrom(req.Context())
+		watching := ok && info.IsResourceRequest && info.Verb == "watch"
+		if i.current.Load() == nil && !watching {
+			next.ServeHTTP(w, req)
+			return
+		}
+		s, ok := subjectOf(req)
+		if !ok || req.Header.Get(Header) == off {
+			next.ServeHTTP(w, req)
+			return
+		}
+		v := &visit{Injector: i, subject: s, told: &told{}, next: next}
+		defer v.told.annotate(req.Context())
+		if watching {
+			v.watch(w, req)
+			return
+		}
+		v.serve(v.marked(w), req, i.current.Load())
+	})
+}
+
+// visit is a request that may meet faults.
+type visit struct {
+	*Injector
+	subject *subject
+	told    *told
+	next    http.Handler
+}
+
+// serve serves a request that isn't a watch.
+func (v *visit) serve(w http.ResponseWriter, req *http.Request, current *inForce) {
+	if current == nil { // the last fault is gone
+		v.next.ServeHTTP(w, req)
+		return
+	}
+	met := v.meet(req, current)
+	if len(current.webhooks) > 0 {
+		req = req.WithContext(webhook.WithInterceptor(req.Context(), v.interceptor(current.webhooks)))
+	}
+	v.respond(w, req, met)
+}
+
+// respond serves a request with the effect of a fault, or without any.
+func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection) {
+	switch {
+	case met == nil || met.effect == none:
+		v.next.ServeHTTP(w, req)
+		return
+	case req.Context().Err() != nil: // the library has answered during the latency
+		return
+	}
+	switch met.effect {
+	case truncate:
+		v.truncate(w, req, *met.fault.Truncate)
+	case stale:
+		outdated, err := v.outdated(req, met.staleness)
+		if err != nil {
+			v.fail(w, req, err)
+			return
+		}
+		v.next.ServeHTTP(w, outdated)
+	case reset:
+		v.execute(met, req)
+		if met.fault.Reset == resetConnection {
+			v.config.Abort(req)
+		}
+		abort()
+	default:
+		v.execute(met, req)
+		v.fail(w, req, met.answer())
+	}
+}
+
+// meet returns the fault that a request meets, after its latency, or nil.
+func (v *visit) meet(req *http.Request, current *inForce) *injection {
+	met := current.requests.inject(v.subject)
+	if met == nil {
+		return nil
+	}
+	v.tell(req.Context(), v.told, met)
+	if met.delay > 0 {
+		wait(met.delay, req.Context(), v.config.Stopping)
+	}
+	return met
+}
+
+// execute serves a request whose response is replaced, if the fault says so.
+func (v *visit) execute(met *injection, req *http.Request) {
+	if met.fault.Executed {
+		v.next.ServeHTTP(&discarded{header: http.Header{}}, req)
+	}
+}
+
+// marked returns a writer that adds Header to the response.
+func (v *visit) marked(w http.ResponseWriter) http.ResponseWriter {
+	return responsewriter.WrapForHTTP1Or2(&marking{ResponseWriter: w, told: v.told})
+}

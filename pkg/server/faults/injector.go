@@ -1,0 +1,216 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// Config is what an Injector needs of its server.
+type Config struct {
+	// Seed decides which requests meet faults with a share, and the latencies.
+	Seed uint64
+	// Serializer encodes responses.
+	Serializer runtime.NegotiatedSerializer
+	// Revision returns the resource version of the last write of any object.
+	Revision func(context.Context) (uint64, error)
+	// Abort resets the connection of a request.
+	Abort func(*http.Request)
+	// Observe, if there is one, is told of each fault that is injected, with the context of the request or of the call.
+	Observe func(context.Context, Event)
+	// Stopping ends when the server begins to stop: no latency keeps it.
+	Stopping context.Context
+}
+
+// Injector has the faults of a server. It is safe for concurrent use.
+type Injector struct {
+	config Config
+	// current has the rules in force. It is nil while there are none.
+	current atomic.Pointer[inForce]
+
+	mu      sync.Mutex
+	all     rules
+	watches []*openWatch
+	// named is the number of the last name that was made for a fault of a request.
+	named int
+}
+
+// inForce are the rules that requests and calls of webhooks are compared with.
+type inForce struct{ requests, webhooks rules }
+
+// source is where a fault comes from.
+type source string
+
+const (
+	fromFlags   source = "flag"
+	fromFile    source = "file"
+	fromRequest source = "request"
+)
+
+// New returns an Injector without faults.
+func New(config Config) *Injector { return &Injector{config: config} }
+
+// add adds faults, all or none, and returns their states. The error is one of the API.
+func (i *Injector) add(ctx context.Context, faults []Fault, from source) ([]State, error) {
+	return i.change(ctx, faults, from, func(*rule) bool { return true })
+}
+
+// replace replaces the faults of a source. A fault that stays the same keeps its counts.
+func (i *Injector) replace(ctx context.Context, faults []Fault, from source) error {
+	_, err := i.change(ctx, faults, from, func(r *rule) bool { return r.source != from })
+	return err
+}
+
+// change keeps some of the rules and adds faults.
+func (i *Injector) change(ctx context.Context, faults []Fault, from source, keep func(*rule) bool) ([]State, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var next rules
+	for _, r := range i.all {
+		if keep(r) {
+			next = append(next, r)
+		}
+	}
+	faults, err := i.name(faults, from, next)
+	if err != nil {
+		return nil, err
+	}
+	if err := validateAll(faults); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	var added, fresh rules
+	for _, f := range faults {
+		if same := i.all.same(f, from); same != nil {
+			added = append(added, same)
+			continue
+		}
+		r := newRule(f, from, i.config.Seed)
+		if err := i.freeze(ctx, r); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		added, fresh = append(added, r), append(fresh, r)
+	}
+	i.force(append(next, added...))
+	i.endWatches(fresh)
+	return added.states(), nil
+}
+
+// name returns the faults with a name each. A fault of a flag or a file without a name gets its place there.
+func (i *Injector) name(faults []Fault, from source, others rules) ([]Fault, error) {
+	names := map[string]bool{}
+	for _, r := range others {
+		names[r.fault.Name] = true
+	}
+	named := slices.Clone(faults)
+	for n := range named {
+		f := &named[n]
+		if f.Name == "" {
+			place := n + 1
+			if from == fromRequest {
+				i.named++
+				place = i.named
+			}
+			f.Name = fmt.Sprintf("%s-%d", from, place)
+		}
+		if names[f.Name] {
+			return nil, apierrors.NewAlreadyExists(groupResource(), f.Name)
+		}
+		names[f.Name] = true
+	}
+	return named, nil
+}
+
+// same returns the rule of a fault that is in force already.
+func (all rules) same(f Fault, from source) *rule {
+	for _, r := range all {
+		if r.source == from && r.fault.equal(f) {
+			return r
+		}
+	}
+	return nil
+}
+
+// remove removes the fault of a name, or all faults for "". It tells whether there was one.
+func (i *Injector) remove(name string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var next rules
+	for _, r := range i.all {
+		if name != "" && r.fault.Name != name {
+			next = append(next, r)
+		}
+	}
+	removed := len(next) < len(i.all)
+	i.force(next)
+	return removed
+}
+
+// force puts rules in force.
+func (i *Injector) force(all rules) {
+	i.all = all
+	if len(all) == 0 {
+		i.current.Store(nil)
+		return
+	}
+	current := &inForce{}
+	for _, r := range all {
+		if len(r.webhooks) > 0 {
+			current.webhooks = append(current.webhooks, r)
+		} else {
+			current.requests = append(current.requests, r)
+		}
+	}
+	i.current.Store(current)
+}
+
+// State is a fault in force.
+type State struct {
+	Fault `json:",inline"`
+	// Source is where the fault comes from: flag, file or request.
+	Source string `json:"source"`
+	// Matched is the number of requests that the fault has selected, and Injected the number of those that met it.
+	Matched  uint64 `json:"matched"`
+	Injected uint64 `json:"injected"`
+}
+
+func (all rules) states() []State {
+	states := make([]State, 0, len(all))
+	for _, r := range all {
+		states = append(states, State{r.fault, string(r.source), r.matched.Load(), r.injected.Load()})
+	}
+	return states
+}
+
+// states returns the faults in force, in the order in which they are tried.
+func (i *Injector) states() []State {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all.states()
+}
+
+// tell tells of an injection.
+func (i *Injector) tell(ctx context.Context, t *told, made *injection) {
+	e := made.event()
+	t.add(e)
+	if i.config.Observe != nil {
+		i.config.Observe(ctx, e)
+	}
+}
+
+// validateAll returns the errors of all faults.
+func validateAll(faults []Fault) error {
+	var errs []error
+	for _, f := range faults {
+		if err := f.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("fault %s: %w", f.Name, err))
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}

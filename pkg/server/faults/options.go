@@ -1,0 +1,103 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+)
+
+// Options are the flags of faults. The zero value has no faults.
+type Options struct {
+	// Faults are faults in the form of ParseText.
+	Faults []string
+	// File is the path of a File in YAML or JSON, which is followed.
+	File string
+	// Seed decides which requests meet faults with a share, and the latencies.
+	Seed uint64
+	// Observe, if there is one, is told of each fault that is injected.
+	Observe func(context.Context, Event)
+}
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.Faults, "fault", o.Faults,
+		"Inject a `fault` into the server's answers or its calls of webhooks, as in verbs=update,resources=pods,requests=3,conflict or webhooks=*,latency=2s. May be repeated.")
+	flags.StringVar(&o.File, "fault-file", o.File,
+		"Inject the faults of this `file`, in YAML. The file is read again when it changes.")
+	flags.Uint64Var(&o.Seed, "fault-seed", o.Seed,
+		"Seed of the draws by which requests meet faults with a share, and of latencies. The same seed draws the same.")
+}
+
+// Validate returns the errors of the flags and of the file. Each error names the flag.
+func (o *Options) Validate() []error {
+	var errs []error
+	for _, text := range o.Faults {
+		if _, err := ParseText(text); err != nil {
+			errs = append(errs, fmt.Errorf("--fault %q: %w", text, err))
+		}
+	}
+	if info, err := os.Stat(o.File); o.File != "" && (err != nil || info.Mode().IsRegular()) {
+		// A pipe can be read only once: Begin reads it.
+		if _, _, err := o.read(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// read returns the faults of the file, and its content.
+func (o *Options) read() ([]Fault, []byte, error) {
+	data, err := os.ReadFile(o.File)
+	var faults []Fault
+	if err == nil {
+		faults, err = Parse(data)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("--fault-file %s: %w", o.File, err)
+	}
+	return faults, data, nil
+}
+
+// Begin puts the faults of flags and of the file in force. It returns the file that is to be followed, or nil.
+func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) {
+	var faults []Fault
+	for _, text := range o.Faults {
+		f, err := ParseText(text)
+		if err != nil {
+			return nil, fmt.Errorf("--fault %q: %w", text, err)
+		}
+		faults = append(faults, f)
+	}
+	if len(faults) > 0 {
+		if _, err := i.add(ctx, faults, fromFlags); err != nil {
+			return nil, fmt.Errorf("--fault: %w", err)
+		}
+	}
+	if o.File == "" {
+		return nil, nil
+	}
+	faults, data, err := o.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := i.replace(ctx, faults, fromFile); err != nil {
+		return nil, fmt.Errorf("--fault-file %s: %w", o.File, err)
+	}
+	return &reload.File{
+		Flag: "fault-file", Path: o.File, Seen: data,
+		Apply: func(ctx context.Context, data []byte) error {
+			faults, err := Parse(data)
+			if err != nil {
+				return err
+			}
+			return i.replace(ctx, faults, fromFile)
+		},
+		Succeeded: func(string) {},
+		Failed:    func() { klog.V(2).InfoS("the faults of the file stay as they were", "file", o.File) },
+	}, nil
+}

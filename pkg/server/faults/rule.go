@@ -1,0 +1,119 @@
+package faults
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// rule is a fault in force.
+type rule struct {
+	fault  Fault
+	source source
+	effect effect
+
+	verbs                                []string
+	resources                            resourcePatterns
+	namespaces, names, users, userAgents patterns
+	paths, webhooks                      patterns
+	numbers                              spans
+	share                                float64
+	latency                              latency
+	retryAfter                           int
+	staleness                            staleness
+
+	// seed makes the draws of the rule differ from those of others.
+	seed uint64
+	// matched counts the requests that the rule has selected, and injected those that met the fault.
+	matched, injected atomic.Uint64
+}
+
+// newRule returns a rule for a valid fault.
+func newRule(f Fault, from source, seed uint64) *rule {
+	r := &rule{
+		fault: f, source: from, effect: none, verbs: f.Verbs,
+		namespaces: f.Namespaces, names: f.Names, users: f.Users, userAgents: f.UserAgents, paths: f.Paths, webhooks: f.Webhooks,
+		share: f.Share,
+	}
+	for _, t := range f.effects() {
+		r.effect = t.effect
+		if len(r.verbs) == 0 {
+			r.verbs = t.verbs
+		}
+	}
+	for _, text := range f.Resources {
+		r.resources = append(r.resources, parseResource(text))
+	}
+	// The validation has parsed these.
+	r.numbers, _ = parseNumbers(f.Requests)
+	r.latency, _ = parseLatency(f.Latency)
+	r.retryAfter, _ = parseRetryAfter(f.RetryAfter)
+	r.staleness, _ = parseStaleness(f.Stale)
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(f.Name))
+	r.seed = seed ^ hash.Sum64()
+	return r
+}
+
+// selects tells whether the rule is for a request, or for the call of a webhook.
+func (r *rule) selects(s *subject) bool {
+	switch {
+	case (len(r.webhooks) > 0) != (s.webhook != ""):
+		return false
+	case s.webhook != "" && !r.webhooks.match(s.webhook) && !r.webhooks.match(s.configuration+"/"+s.webhook):
+		return false
+	case (len(r.paths) > 0) != (s.path != ""):
+		return false
+	case s.path != "" && !r.paths.match(s.path):
+		return false
+	}
+	return (len(r.verbs) == 0 || slices.Contains(r.verbs, s.verb)) && r.resources.match(s) &&
+		r.namespaces.match(s.namespace) && r.users.match(s.user) && r.userAgents.match(s.userAgent) &&
+		(len(r.names) == 0 || r.names.match(s.objectName()))
+}
+
+// injection is a fault that a request meets.
+type injection struct {
+	*rule
+	subject *subject
+	// number is the number of the request among those that the rule has selected.
+	number uint64
+	// delay is the drawn latency.
+	delay time.Duration
+}
+
+// decide counts a request that the rule selects, and returns the injection if the request meets the fault, or nil. The
+// draws follow from the seed and the number alone.
+func (r *rule) decide(s *subject) *injection {
+	number := r.matched.Add(1)
+	if !r.numbers.has(number) {
+		return nil
+	}
+	draws := rand.New(rand.NewPCG(r.seed, number))
+	if draw := draws.Float64(); r.share > 0 && draw >= r.share {
+		return nil
+	}
+	r.injected.Add(1)
+	made := &injection{rule: r, subject: s, number: number}
+	if r.latency != nil {
+		made.delay = r.latency(draws)
+	}
+	return made
+}
+
+// rules are tried in order.
+type rules []*rule
+
+// inject returns the injection of the first rule that injects its fault, or nil.
+func (all rules) inject(s *subject) *injection {
+	for _, r := range all {
+		if r.selects(s) {
+			if made := r.decide(s); made != nil {
+				return made
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// staleness is from when a stale list is: a resource version, or a number of writes before the request. The zero value
+// is the moment at which the fault was added.
+type staleness struct{ version, behind uint64 }
+
+// frozen is the value of Fault.Stale for the moment at which the fault was added.
+const frozen = "frozen"
+
+// parseStaleness parses Fault.Stale.
+func parseStaleness(text string) (staleness, error) {
+	if text == "" || text == frozen {
+		return staleness{}, nil
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil || number == 0:
+		return staleness{}, fmt.Errorf("stale %q: must be %s, a number of writes before the request as in -3, or a resource version", text, frozen)
+	case number < 0:
+		return staleness{behind: uint64(-number)}, nil
+	}
+	return staleness{version: uint64(number)}, nil
+}
+
+// freeze sets the resource version of a rule whose lists are frozen.
+func (i *Injector) freeze(ctx context.Context, r *rule) error {
+	if r.effect != stale || r.staleness != (staleness{}) {
+		return nil
+	}
+	now, err := i.config.Revision(ctx)
+	if err != nil {
+		return fmt.Errorf("fault %s: stale %s: asking for the resource version of this moment: %w", r.fault.Name, frozen, err)
+	}
+	r.staleness.version = now
+	return nil
+}
+
+// outdated returns the request for a list as the request for the same list at the resource version of the fault. A
+// request that continues a list is for a resource version already, and stays.
+func (i *Injector) outdated(req *http.Request, s staleness) (*http.Request, error) {
+	query := req.URL.Query()
+	if query.Get("continue") != "" {
+		return req, nil
+	}
+	version := s.version
+	if s.behind > 0 {
+		now, err := i.config.Revision(req.Context())
+		if err != nil {
+			return nil, err
+		}
+		version = max(1, now-min(now, s.behind))
+	}
+	query.Set("resourceVersion", strconv.FormatUint(version, 10))
+	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
+	changed := *req
+	changed.URL = &url.URL{}
+	*changed.URL = *req.URL
+	changed.URL.RawQuery = query.Encode()
+	return &changed, nil
+}

@@ -1,0 +1,134 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ParseText parses a fault in the form of the flag --fault: KEY=VALUE, separated by commas. The keys are those of Fault
+// in JSON. A list has its elements separated by |. A key that is true or false in JSON may stand alone.
+func ParseText(text string) (Fault, error) {
+	f := Fault{}
+	seen := map[string]bool{}
+	var errs []error
+	last := ""
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, assigned := strings.Cut(strings.TrimSpace(part), "=")
+		// Numbers of requests have commas themselves.
+		if !assigned && last == "requests" && key != "" && strings.Trim(key, "0123456789-") == "" {
+			f.Requests += Numbers("," + key)
+			continue
+		}
+		last = key
+		if seen[key] {
+			errs = append(errs, fmt.Errorf("%s: is there twice", key))
+		}
+		seen[key] = true
+		errs = append(errs, f.set(key, value, assigned))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Fault{}, err
+	}
+	return f, f.validate()
+}
+
+// set sets the field of a key.
+func (f *Fault) set(key, value string, assigned bool) error {
+	field, ok := f.field(key)
+	switch {
+	case !ok:
+		return fmt.Errorf("%q is unknown: must be one of %s", key, strings.Join(f.keys(), ", "))
+	case !assigned && field.Kind() != reflect.Bool:
+		return fmt.Errorf("%s: must have a value, as in %[1]s=VALUE", key)
+	case assigned && value == "":
+		return fmt.Errorf("%s: the value is empty", key)
+	}
+	switch field.Kind() {
+	case reflect.Bool:
+		if assigned && value != "true" {
+			return fmt.Errorf("%s %q: must stand alone, or be true", key, value)
+		}
+		field.SetBool(true)
+	case reflect.String:
+		field.SetString(value)
+	case reflect.Slice:
+		field.Set(reflect.ValueOf(strings.Split(value, "|")))
+	case reflect.Float64:
+		share, err := parseShare(value)
+		if err != nil {
+			return err
+		}
+		field.SetFloat(share)
+	default: // numbers, and pointers to these
+		number, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Errorf("%s %q: must be a number", key, value)
+		}
+		if field.Kind() == reflect.Pointer {
+			field.Set(reflect.ValueOf(&number))
+		} else {
+			field.SetInt(int64(number))
+		}
+	}
+	return nil
+}
+
+// parseShare parses a share such as 0.1 or 10%.
+func parseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || share <= 0 || share > 1 {
+		return 0, fmt.Errorf("share %q: must be more than 0 and at most 1, or in per cent, as in 10%%", text)
+	}
+	return share, nil
+}
+
+// field returns the field of a key.
+func (f *Fault) field(key string) (reflect.Value, bool) {
+	index := slices.Index(f.keys(), key)
+	if index < 0 {
+		return reflect.Value{}, false
+	}
+	return reflect.ValueOf(f).Elem().Field(index), true
+}
+
+// keys returns the keys of all fields, in their order.
+func (f *Fault) keys() []string {
+	var keys []string
+	for field := range reflect.TypeFor[Fault]().Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Text returns a fault in the form of ParseText, without its name.
+func (f Fault) Text() string {
+	var parts []string
+	value := reflect.ValueOf(&f).Elem()
+	for n, key := range f.keys() {
+		field := value.Field(n)
+		if key == "name" || field.IsZero() {
+			continue
+		}
+		if field.Kind() == reflect.Pointer {
+			field = field.Elem()
+		}
+		switch v := field.Interface().(type) {
+		case bool:
+			parts = append(parts, key)
+		case []string:
+			parts = append(parts, key+"="+strings.Join(v, "|"))
+		default:
+			parts = append(parts, fmt.Sprintf("%s=%v", key, v))
+		}
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,136 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseText(t *testing.T) {
+	t.Parallel()
+	hundred := 100
+	for _, test := range []struct {
+		name, reason, text string
+		want               Fault
+	}{
+		{"the third update", "a field a key, and a key alone for true", "verbs=update,resources=pods,requests=3,conflict",
+			Fault{Verbs: []string{"update"}, Resources: []string{"pods"}, Requests: "3", Conflict: true}},
+		{"lists", "the elements of a list are separated by |", "verbs=update|patch,names=a|b*,conflict",
+			Fault{Verbs: []string{"update", "patch"}, Names: []string{"a", "b*"}, Conflict: true}},
+		{"numbers of requests", "they have commas too", "requests=1,3-5,7-,status=500",
+			Fault{Requests: "1,3-5,7-", Status: 500}},
+		{"share in per cent", "people say ten per cent", "share=10%,latency=100ms..300ms",
+			Fault{Share: 0.1, Latency: "100ms..300ms"}},
+		{"number that may be 0", "a body may be cut off before its first byte", "truncate=100",
+			Fault{Truncate: &hundred}},
+		{"spaces", "long lines have spaces behind commas", "verbs=watch, expire, after=2",
+			Fault{Verbs: []string{"watch"}, Expire: true, After: 2}},
+		{"equals sign in a value", "the first one ends the key", "status=500,message=a=b",
+			Fault{Status: 500, Message: "a=b"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ParseText(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+			if again, err := ParseText(got.Text()); err != nil || !again.equal(got) {
+				t.Errorf("its text %q is parsed as %+v, %v", got.Text(), again, err)
+			}
+		})
+	}
+}
+
+func TestWrongFaults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ text, want string }{
+		{"", `"" is unknown: must be one of name, verbs,`},
+		{"verb=get,status=500", `"verb" is unknown`},
+		{"conflict,conflict", "conflict: is there twice"},
+		{"conflict=false", `conflict "false": must stand alone, or be true`},
+		{"verbs,conflict", "verbs: must have a value, as in verbs=VALUE"},
+		{"message=,status=500", "message: the value is empty"},
+		{"status=many", `status "many": must be a number`},
+		{"verbs=get", "the fault has no effect: it must have latency or one of status, conflict,"},
+		{"name=A b,conflict", `name "A b": a lowercase RFC 1123 subdomain`},
+		{"verbs=read,status=500", `verbs "read": must be of get, list,`},
+		{"verbs=create,paths=/version,status=500", `verbs "create": must be of get, head,`},
+		{"verbs=get|,status=500", "verbs: an element is empty"},
+		{"paths=version,status=500", `paths "version": must begin with /`},
+		{"paths=/version,resources=pods,status=500", "paths: exclude resources"},
+		{"requests=0,conflict", `requests "0": must have numbers from 1, as in 3, 2-5, 4- or 1,3: "0" isn't a number from 1`},
+		{"requests=5-2,conflict", "2 is less than 5"},
+		{"share=0,conflict", `share "0": must be more than 0 and at most 1`},
+		{"share=101%,conflict", `share "101%": must be more than 0 and at most 1`},
+		{"latency=fast", `latency "fast": must be a duration as 200ms, a range`},
+		{"latency=3s..1s", "1s is less than 3s"},
+		{"latency=0s", "0s isn't more than 0"},
+		{"latency=-1s", "-1s is negative"},
+		{"latency=1s+-x", `latency "1s+-x"`},
+		{"status=200", "status 200: must be the code of an error, 400 to 599"},
+		{"conflict,status=500", "status and conflict: a fault has one effect"},
+		{"verbs=get,conflict", "conflict: is for the verbs update, patch, delete, not for get"},
+		{"verbs=get,stale=-1", "stale: is for the verbs list, not for get"},
+		{"paths=/version,conflict", "conflict: is for resources, so it excludes paths"},
+		{"webhooks=*,conflict", "conflict: is for requests, so it excludes webhooks"},
+		{"refuse", "refuse: is for calls of webhooks, so it needs webhooks, such as *"},
+		{"retryAfter=1s,conflict", "retryAfter: needs status or timeout"},
+		{"retryAfter=1500ms,status=429", "1.5s isn't in whole seconds"},
+		{"reason=x,timeout", "reason: needs status"},
+		{"after=1,conflict", "after: needs close or expire"},
+		{"after=-1,close", "after -1: must not be negative"},
+		{"reset=hard", `reset "hard": must be stream or connection`},
+		{"truncate=-1", "truncate -1: must not be negative"},
+		{"stale=yesterday", `stale "yesterday": must be frozen, a number of writes`},
+		{"latency=1s,executed", "executed: needs status, timeout or reset"},
+		{"conflict,executed", "executed: can't go with conflict"},
+		{"webhooks=*,status=500,message=no", "reason, message: are of responses to requests"},
+	} {
+		t.Run(test.text, func(t *testing.T) {
+			t.Parallel()
+			if _, err := ParseText(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want an error with %q, got %v", test.want, err)
+			}
+		})
+	}
+}
+
+func TestParseFile(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, file string
+		want               []Fault
+		wantErr            string
+	}{
+		{name: "faults", reason: "a plain number is fine for requests",
+			file: "faults:\n- name: third\n  verbs: [update]\n  requests: 3\n  conflict: true\n- {status: 503, retryAfter: 2s, share: 0.5}\n",
+			want: []Fault{{Name: "third", Verbs: []string{"update"}, Requests: "3", Conflict: true}, {Status: 503, RetryAfter: "2s", Share: 0.5}}},
+		{name: "empty", reason: "a file may have no faults at the moment", file: ""},
+		{name: "unknown key", reason: "a misspelled key must not be ignored", file: "faults: [{verb: [get], status: 500}]", wantErr: `unknown field "verb"`},
+		{name: "key twice", reason: "one of them would be ignored", file: "faults:\n- status: 500\n  status: 501\n", wantErr: `key "status" already set`},
+		{name: "invalid", reason: "the error names the fault", file: "faults: [{status: 500}, {name: b, status: 1}]", wantErr: "fault b: status 1: must be"},
+		{name: "invalid without a name", reason: "the error counts the fault", file: "faults: [{status: 500}, {status: 1}]", wantErr: "fault number 2: status 1: must be"},
+		{name: "number of no request", reason: "numbers begin with 1", file: "faults: [{status: 500, requests: 0}]", wantErr: `requests "0": must have numbers from 1`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Parse([]byte(test.file))
+			if test.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+					t.Errorf("%s: want an error with %q, got %v", test.reason, test.wantErr, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", test.reason, err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// apiVerbs are the verbs of requests for resources.
+func apiVerbs() []string {
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+}
+
+// httpVerbs are the verbs of requests for other paths.
+func httpVerbs() []string {
+	return []string{"get", "head", "post", "put", "patch", "delete", "options"}
+}
+
+// validate returns all errors of a fault. Each error names the field.
+func (f *Fault) validate() error {
+	_, numbers := parseNumbers(f.Requests)
+	_, latency := parseLatency(f.Latency)
+	_, staleness := parseStaleness(f.Stale)
+	_, retryAfter := parseRetryAfter(f.RetryAfter)
+	errs := slices.Concat(f.validateSelection(), []error{numbers, latency, staleness, retryAfter}, f.validateEffect(), f.validateSettings())
+	return utilerrors.NewAggregate(errs)
+}
+
+func (f *Fault) validateSelection() []error {
+	var errs []error
+	if f.Name != "" {
+		for _, wrong := range validation.IsDNS1123Subdomain(f.Name) {
+			errs = append(errs, fmt.Errorf("name %q: %s", f.Name, wrong))
+		}
+	}
+	for _, list := range []struct {
+		field  string
+		values []string
+	}{
+		{"verbs", f.Verbs},
+		{"resources", f.Resources},
+		{"namespaces", f.Namespaces},
+		{"names", f.Names},
+		{"users", f.Users},
+		{"userAgents", f.UserAgents},
+		{"paths", f.Paths},
+		{"webhooks", f.Webhooks},
+	} {
+		if slices.Contains(list.values, "") {
+			errs = append(errs, fmt.Errorf("%s: an element is empty", list.field))
+		}
+	}
+	verbs := apiVerbs()
+	if len(f.Paths) > 0 {
+		verbs = httpVerbs()
+	}
+	for _, verb := range f.Verbs {
+		if !slices.Contains(verbs, verb) {
+			errs = append(errs, fmt.Errorf("verbs %q: must be of %s", verb, strings.Join(verbs, ", ")))
+		}
+	}
+	for _, path := range f.Paths {
+		if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "*") {
+			errs = append(errs, fmt.Errorf("paths %q: must begin with /", path))
+		}
+	}
+	if len(f.Paths) > 0 && len(f.Resources)+len(f.Namespaces)+len(f.Names)+len(f.Webhooks) > 0 {
+		errs = append(errs, errors.New("paths: exclude resources, namespaces, names and webhooks: a path with faults isn't one of a resource"))
+	}
+	if f.Share < 0 || f.Share > 1 {
+		errs = append(errs, fmt.Errorf("share %g: must be more than 0 and at most 1", f.Share))
+	}
+	return errs
+}
+
+// effects returns the traits of the effects that a fault has.
+func (f *Fault) effects() []trait {
+	return slices.DeleteFunc(traits(), func(t trait) bool { return !t.set(f) })
+}
+
+func (f *Fault) validateEffect() []error {
+	effects := f.effects()
+	switch {
+	case len(effects) == 0 && f.Latency == "":
+		var names []string
+		for _, t := range traits() {
+			names = append(names, string(t.effect))
+		}
+		return []error{fmt.Errorf("the fault has no effect: it must have latency or one of %s", strings.Join(names, ", "))}
+	case len(effects) > 1:
+		return []error{fmt.Errorf("%s and %s: a fault has one effect", effects[0].effect, effects[1].effect)}
+	}
+	var errs []error
+	for _, t := range effects {
+		switch {
+		case len(f.Webhooks) > 0 && !t.webhooks:
+			errs = append(errs, fmt.Errorf("%s: is for requests, so it excludes webhooks", t.effect))
+		case len(f.Webhooks) == 0 && !t.requests:
+			errs = append(errs, fmt.Errorf("%s: is for calls of webhooks, so it needs webhooks, such as *", t.effect))
+		}
+		for _, verb := range f.Verbs {
+			if len(t.verbs) > 0 && !slices.Contains(t.verbs, verb) {
+				errs = append(errs, fmt.Errorf("%s: is for the verbs %s, not for %s", t.effect, strings.Join(t.verbs, ", "), verb))
+			}
+		}
+		if len(t.verbs) > 0 && len(f.Paths) > 0 {
+			errs = append(errs, fmt.Errorf("%s: is for resources, so it excludes paths", t.effect))
+		}
+		if f.Executed && !t.executes {
+			errs = append(errs, fmt.Errorf("executed: can't go with %s, which doesn't replace a response", t.effect))
+		}
+	}
+	if f.Executed && len(effects) == 0 {
+		errs = append(errs, errors.New("executed: needs status, timeout or reset, which replace the response"))
+	}
+	return errs
+}
+
+// validateSettings checks the values of effects, and fields that go with one effect alone.
+func (f *Fault) validateSettings() []error {
+	var errs []error
+	if f.Status != 0 && (f.Status < http.StatusBadRequest || f.Status > 599) {
+		errs = append(errs, fmt.Errorf("status %d: must be the code of an error, 400 to 599", f.Status))
+	}
+	if f.Reset != "" && f.Reset != resetStream && f.Reset != resetConnection {
+		errs = append(errs, fmt.Errorf("reset %q: must be %s or %s", f.Reset, resetStream, resetConnection))
+	}
+	if f.Truncate != nil && *f.Truncate < 0 {
+		errs = append(errs, fmt.Errorf("truncate %d: must not be negative", *f.Truncate))
+	}
+	if f.After < 0 {
+		errs = append(errs, fmt.Errorf("after %d: must not be negative", f.After))
+	}
+	for _, field := range []struct {
+		name, needs string
+		set, may    bool
+	}{
+		{"reason", "status", f.Reason != "", f.Status != 0},
+		{"message", "status", f.Message != "", f.Status != 0},
+		{"retryAfter", "status or timeout", f.RetryAfter != "", f.Status != 0 || f.Timeout},
+		{"after", "close or expire", f.After != 0, f.Close || f.Expire},
+	} {
+		if field.set && !field.may {
+			errs = append(errs, fmt.Errorf("%s: needs %s", field.name, field.needs))
+		}
+	}
+	if len(f.Webhooks) > 0 && (f.Reason != "" || f.Message != "") {
+		errs = append(errs, errors.New("reason, message: are of responses to requests, so they exclude webhooks"))
+	}
+	return errs
+}
+
+// parseRetryAfter parses Fault.RetryAfter into seconds.
+func parseRetryAfter(text string) (seconds int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := positive(text)
+	if err == nil && d%time.Second != 0 {
+		err = fmt.Errorf("%s isn't in whole seconds", d)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("retryAfter %q: must be a duration in seconds, such as 2s: %w", text, err)
+	}
+	return int(d / time.Second), nil
+}

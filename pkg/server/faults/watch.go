@@ -1,0 +1,150 @@
+package faults
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+)
+
+// openWatch is a watch that is served. Its end ends it, for a fault.
+type openWatch struct {
+	*visit
+	context context.Context
+	end     context.CancelCauseFunc
+}
+
+// ended is the cause of the end of a watch's context.
+type ended struct{ *injection }
+
+func (e ended) Error() string { return fmt.Sprintf("fault %s: %s", e.fault.Name, e.effect) }
+
+// watch serves a watch.
+func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
+	ctx, end := context.WithCancelCause(req.Context())
+	defer end(nil)
+	current, forget := v.open(&openWatch{v, ctx, end})
+	defer forget()
+	req = req.WithContext(ctx)
+	marked := &marking{ResponseWriter: w, told: v.told}
+	w = responsewriter.WrapForHTTP1Or2(marked)
+
+	var met *injection
+	if current != nil {
+		met = v.meet(req, current)
+	}
+	switch {
+	case met == nil || met.effect != closing && met.effect != expire:
+		v.respond(w, req, met)
+	case met.fault.After == 0:
+		end(ended{met})
+		v.beginStream(w, req)
+	default:
+		// Events are counted, and can't be counted in a compressed stream.
+		plain := req.Clone(ctx)
+		plain.Header.Del("Accept-Encoding")
+		counted := &counting{ResponseWriter: w, left: met.fault.After, end: func() { end(ended{met}) }}
+		v.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), plain)
+	}
+	cause := ended{}
+	if errors.As(context.Cause(ctx), &cause) && cause.effect == expire && marked.code == http.StatusOK {
+		// A client that is gone needs no event.
+		_ = v.writeExpired(w, req)
+	}
+}
+
+// open adds a watch to those that are open, and returns the rules in force at that moment. A rule that is added later
+// finds the watch.
+func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.watches = append(i.watches, o)
+	return i.current.Load(), func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.watches = slices.DeleteFunc(i.watches, func(other *openWatch) bool { return other == o })
+	}
+}
+
+// endWatches ends the open watches that new rules select, in the order in which they began. A watch that begins later
+// meets the rules itself.
+func (i *Injector) endWatches(fresh rules) {
+	ending := slices.DeleteFunc(slices.Clone(fresh), func(r *rule) bool {
+		return r.effect != closing && r.effect != expire || r.fault.After > 0
+	})
+	for _, o := range i.watches {
+		met := ending.inject(o.subject)
+		if met == nil || o.context.Err() != nil {
+			continue
+		}
+		i.tell(o.context, o.told, met)
+		if met.delay == 0 {
+			o.end(ended{met})
+			continue
+		}
+		go func() {
+			wait(met.delay, o.context, i.config.Stopping)
+			o.end(ended{met})
+		}()
+	}
+}
+
+// beginStream writes the header of a watch's response.
+func (i *Injector) beginStream(w http.ResponseWriter, req *http.Request) {
+	info, err := negotiation.NegotiateOutputMediaTypeStream(req, i.config.Serializer, negotiation.DefaultEndpointRestrictions)
+	if err != nil {
+		i.fail(w, req, err)
+		return
+	}
+	mediaType := info.MediaType
+	switch mediaType {
+	case runtime.ContentTypeJSON:
+	case runtime.ContentTypeCBOR:
+		mediaType = runtime.ContentTypeCBORSequence
+	default:
+		mediaType += ";stream=watch"
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.WriteHeader(http.StatusOK)
+}
+
+// writeExpired writes the event by which a server tells that a resource version has expired.
+func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error {
+	info, err := negotiation.NegotiateOutputMediaTypeStream(req, i.config.Serializer, negotiation.DefaultEndpointRestrictions)
+	if err != nil {
+		return err
+	}
+	version, oldest := req.URL.Query().Get("resourceVersion"), uint64(0)
+	if version == "" {
+		version = "0"
+	}
+	// The request's own context has ended.
+	if oldest, err = i.config.Revision(i.config.Stopping); err != nil {
+		return err
+	}
+	status := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (%d)", version, oldest)).ErrStatus
+	object, err := runtime.Encode(i.config.Serializer.EncoderForVersion(info.Serializer, metav1.Unversioned), &status)
+	if err != nil {
+		return err
+	}
+	var out io.Writer = w
+	if w.Header().Get("Content-Encoding") == "gzip" {
+		// A stream may have several parts, each compressed by itself.
+		compressed := gzip.NewWriter(w)
+		defer func() { _ = compressed.Close() }()
+		out = compressed
+	}
+	encoder := i.config.Serializer.EncoderForVersion(info.StreamSerializer.Serializer, metav1.Unversioned)
+	event := &metav1.WatchEvent{Type: string(watch.Error), Object: runtime.RawExtension{Raw: object}}
+	return encoder.Encode(event, info.StreamSerializer.NewFrameWriter(out))
+}

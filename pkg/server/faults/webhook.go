@@ -1,0 +1,159 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
+)
+
+// interceptor returns the function by which calls of webhooks for a request meet faults.
+func (v *visit) interceptor(all rules) webhook.Interceptor {
+	return func(ctx context.Context, target webhook.Target) func(http.RoundTripper) http.RoundTripper {
+		met := all.inject(v.subject.called(target))
+		if met == nil {
+			return nil
+		}
+		v.tell(ctx, v.told, met)
+		return func(base http.RoundTripper) http.RoundTripper {
+			return &transport{met, base, v.config.Stopping}
+		}
+	}
+}
+
+// transport injects a fault into calls of a webhook.
+type transport struct {
+	*injection
+	base     http.RoundTripper
+	stopping context.Context
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if t.delay > 0 {
+		wait(t.delay, ctx, t.stopping)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if t.fault.Executed {
+		if response, err := t.base.RoundTrip(req); err == nil {
+			_ = response.Body.Close()
+		}
+	}
+	switch t.effect {
+	case none:
+		return t.base.RoundTrip(req)
+	case status:
+		return t.refused(req), nil
+	case timeout:
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	case refuse:
+		return nil, connectionError("dial", "connect", syscall.ECONNREFUSED)
+	case reset:
+		return nil, connectionError("read", "read", syscall.ECONNRESET)
+	}
+	response, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if t.effect == truncate {
+		response.Body = &truncated{response.Body, int64(*t.fault.Truncate)}
+		return response, nil
+	}
+	return response, t.rewrite(response)
+}
+
+// refused returns the response of a webhook's server that fails.
+func (t *transport) refused(req *http.Request) *http.Response {
+	text := http.StatusText(t.fault.Status)
+	response := &http.Response{
+		Status: strconv.Itoa(t.fault.Status) + " " + text, StatusCode: t.fault.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
+		Body:   io.NopCloser(strings.NewReader(text + "\n")), ContentLength: -1, Request: req,
+	}
+	if t.retryAfter > 0 {
+		response.Header.Set("Retry-After", strconv.Itoa(t.retryAfter))
+	}
+	return response
+}
+
+// connectionError returns the error of a connection that fails.
+func connectionError(operation, call string, number syscall.Errno) error {
+	return &net.OpError{Op: operation, Net: "tcp", Err: os.NewSyscallError(call, number)}
+}
+
+// rewrite changes the AdmissionReview of a response. A response that isn't one stays.
+func (t *transport) rewrite(response *http.Response) error {
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if changed, ok := t.changed(body); ok {
+		body = changed
+	}
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	response.Header.Del("Content-Length")
+	return nil
+}
+
+const (
+	// strangeUID is the uid of no review.
+	strangeUID = "00000000-0000-0000-0000-000000000000"
+	// impossiblePatch removes a field that no object has.
+	impossiblePatch = `[{"op":"remove","path":"/miniapi-injected-fault"}]`
+)
+
+// changed returns the AdmissionReview of a body with a wrong uid or an impossible patch.
+func (t *transport) changed(body []byte) ([]byte, bool) {
+	var review, answer map[string]json.RawMessage
+	if json.Unmarshal(body, &review) != nil || json.Unmarshal(review["response"], &answer) != nil || answer == nil {
+		return nil, false
+	}
+	changes := map[string]any{"uid": strangeUID}
+	if t.effect == badPatch {
+		changes = map[string]any{"allowed": true, "patchType": "JSONPatch", "patch": []byte(impossiblePatch)}
+	}
+	for field, value := range changes {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return nil, false
+		}
+		answer[field] = encoded
+	}
+	encoded, err := json.Marshal(answer)
+	if err != nil {
+		return nil, false
+	}
+	review["response"] = encoded
+	changed, err := json.Marshal(review)
+	return changed, err == nil
+}
+
+// truncated is a body that breaks off.
+type truncated struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *truncated) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
