@@ -70,7 +70,7 @@ func TestStatefulSetWarnings(t *testing.T) {
 		{
 			Name: "create", Reason: "claim templates are checked; the name is not, since validation requires a DNS label",
 			Object: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}, Spec: appsv1.StatefulSetSpec{
-				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{
 					Resources: corev1.VolumeResourceRequirements{Limits: corev1.ResourceList{"storage": resource.MustParse("1m")}},
 				}}}, RevisionHistoryLimit: ptr.To[int32](-1),
 			}},
@@ -82,7 +82,7 @@ func TestStatefulSetWarnings(t *testing.T) {
 		{
 			Name: "update", Reason: "kube-apiserver writes another path of the claim templates in updates",
 			Object: &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
-				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{
 					Resources: corev1.VolumeResourceRequirements{Limits: corev1.ResourceList{"storage": resource.MustParse("1m")}},
 				}}},
 			}},
