@@ -67,7 +67,7 @@ func TestWebhookAuthentication(t *testing.T) {
 			t.Cleanup(base.CloseIdleConnections)
 			wrapped := config.WrapTransport(base)
 			if test.self {
-				if wrapped != self || config.Transport != nil || config.ContentType != "" {
+				if unwrapped(wrapped) != self || config.Transport != nil || config.ContentType != "" {
 					t.Errorf("%s: the server is reached by %v, with the transport %v and content type %q", test.reason, wrapped, config.Transport, config.ContentType)
 				}
 				return
