@@ -24,8 +24,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
-	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
@@ -81,10 +81,10 @@ func (s *served) handler(next http.Handler) http.Handler {
 }
 
 // resources are those for which requests can be made, with all that other servers may have.
-func (s *served) resources(yield func(warnings.ServedResource) bool) {
+func (s *served) resources(yield func(admissionregistration.ServedResource) bool) {
 	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
 		for gv, path := range resources {
-			if !yield(warnings.ServedResource{GroupVersion: gv, Name: path}) {
+			if !yield(admissionregistration.ServedResource{GroupVersion: gv, Name: path}) {
 				return
 			}
 		}
@@ -95,7 +95,7 @@ func (s *served) resources(yield func(warnings.ServedResource) bool) {
 	}
 	for _, service := range aggregator.Remote() {
 		gv := schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version}
-		if !yield(warnings.ServedResource{GroupVersion: gv, Name: warnings.AnyResource}) {
+		if !yield(admissionregistration.ServedResource{GroupVersion: gv, Name: admissionregistration.AnyResource}) {
 			return
 		}
 	}

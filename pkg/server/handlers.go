@@ -13,6 +13,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
+	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
+	"github.com/miniapi-dev/miniapi/pkg/registry/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/registry/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
+	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
@@ -70,26 +77,29 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	}
 	o := c.options
 	return registry.Dependencies{
-		RESTOptions:         c.generic.RESTOptionsGetter,
-		Written:             c.written,
-		Kubernetes:          o.globals.Versions().EmulationVersion(),
-		EventTTL:            o.EventTTL,
-		Authenticator:       c.generic.Authentication.Authenticator,
-		Audiences:           c.generic.Authentication.APIAudiences,
-		Authorizer:          c.generic.Authorization.Authorizer,
-		RuleResolver:        c.generic.RuleResolver,
-		Escalation:          c.security.escalation,
-		Tokens:              c.security.authentication.Tokens,
-		ServiceNets:         o.serviceRange,
-		NamespaceController: o.Controllers.Has("namespace-controller"),
-		AllowPrivileged:     o.AllowPrivileged,
-		NodePorts:           o.ServiceNodePortRange,
-		IPAddresses:         c.clients.typed.NetworkingV1().IPAddresses(),
-		Kubelet:             kubelet,
-		CustomResource:      c.clients.resourceOf,
-		ServedResources:     c.apis.resources,
-		ServiceWarning: func(namespace, name string, port int32) string {
-			return webhooks.ServiceWarning(c.security.services, namespace, name, port)
+		RESTOptions:     c.generic.RESTOptionsGetter,
+		Written:         c.written,
+		Kubernetes:      o.globals.Versions().EmulationVersion(),
+		Authorizer:      c.generic.Authorization.Authorizer,
+		AllowPrivileged: o.AllowPrivileged,
+		CustomResource:  c.clients.resourceOf,
+		Parts: []any{
+			kubelet,
+			admissionregistration.WebhookCalls{
+				Resources: c.apis.resources,
+				ServiceWarning: func(namespace, name string, port int32) string {
+					return webhooks.ServiceWarning(c.security.services, namespace, name, port)
+				},
+			},
+			authentication.Tokens{Authenticator: c.generic.Authentication.Authenticator, Audiences: c.generic.Authentication.APIAudiences},
+			authorization.Rules{RuleResolver: c.generic.RuleResolver},
+			core.EventTTL(o.EventTTL),
+			core.NamespaceController(o.Controllers.Has("namespace-controller")),
+			core.ServiceAccountTokens{Issuer: c.security.authentication.Tokens, Audiences: c.generic.Authentication.APIAudiences},
+			rbac.Escalation(c.security.escalation),
+			service.Network{
+				ClusterIPs: o.serviceRange, NodePorts: o.ServiceNodePortRange, Addresses: c.clients.typed.NetworkingV1().IPAddresses(),
+			},
 		},
 	}, nil
 }
@@ -102,12 +112,12 @@ func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	}
 }
 
-func kubelet(k KubeletOptions) (registry.Kubelet, error) {
+func kubelet(k KubeletOptions) (connect.Kubelet, error) {
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
 		CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
 	}})
 	if err != nil {
-		return registry.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
+		return connect.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
 	}
-	return registry.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
+	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
 }

@@ -8,13 +8,13 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	auditbackend "k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
-	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
@@ -30,7 +30,7 @@ type security struct {
 	authority      *pki.Authority
 	signingKey     crypto.Signer // of service account tokens; nil for one that a flag names
 	authentication *authentication.Applied
-	escalation     registry.Escalation
+	escalation     func(ctx context.Context, obj, old runtime.Object) error
 	// services and webhookAuth are how webhooks are reached.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
@@ -130,7 +130,7 @@ func (c *Config) buildAuthorization(context.Context) error {
 	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
 	if slices.Contains(built.Modes, authorization.ModeRBAC) {
 		// The informers of the authorizer may be behind for a moment; this must not be.
-		c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer)
+		c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer).Check
 	}
 	return nil
 }

@@ -14,6 +14,25 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
+// WebhookCalls is the part of the server that knows which webhooks it can call. Without it, webhook configurations get
+// no such warnings.
+type WebhookCalls struct {
+	// Resources are the resources that are served now.
+	Resources iter.Seq[ServedResource]
+	// ServiceWarning returns the reason why webhooks of a service can't be called, or "".
+	ServiceWarning func(namespace, name string, port int32) string
+}
+
+// ServedResource is a resource or a subresource that the server serves.
+type ServedResource struct {
+	schema.GroupVersion
+	// Name is in the form of webhook rules: pods or pods/status. For unknown resources, Name is AnyResource.
+	Name string
+}
+
+// AnyResource stands for all resources of another server.
+const AnyResource = "*"
+
 // webhooksWarnings warns of the webhooks of a configuration that the server never calls or can't call.
 func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv1.MutatingWebhook) []string {
 	var all []string
@@ -26,13 +45,14 @@ func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv
 // webhookWarnings warns of a webhook that the server never calls or can't call.
 func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
 	var all []string
-	if deps.ServedResources != nil {
-		all = webhookRulesWarnings(path, rules, deps.ServedResources)
+	calls := registry.PartOf[WebhookCalls](deps)
+	if calls.Resources != nil {
+		all = webhookRulesWarnings(path, rules, calls.Resources)
 	}
-	if deps.ServiceWarning == nil || service == nil {
+	if calls.ServiceWarning == nil || service == nil {
 		return all
 	}
-	if text := deps.ServiceWarning(service.Namespace, service.Name, ptr.Deref(service.Port, servicePort)); text != "" {
+	if text := calls.ServiceWarning(service.Namespace, service.Name, ptr.Deref(service.Port, servicePort)); text != "" {
 		all = append(all, path.Child("clientConfig", "service").String()+": "+text)
 	}
 	return all
@@ -41,7 +61,7 @@ func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admis
 // webhookRulesWarnings warns of the groups and resources in a webhook's rules that aren't served: the server never
 // calls the webhook for them. The rule isn't an error, because the definition of a resource may come later. The texts
 // are miniapi's own.
-func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, served iter.Seq[warnings.ServedResource]) []string {
+func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, served iter.Seq[ServedResource]) []string {
 	unmet := make([]unmetRule, len(rules))
 	for i := range rules {
 		unmet[i] = newUnmetRule(&rules[i].Rule)
@@ -89,7 +109,7 @@ func newUnmetRule(rule *admissionregistrationv1.Rule) unmetRule {
 }
 
 // meet removes from the rule the group and the resource that a served resource matches.
-func (u *unmetRule) meet(s warnings.ServedResource) {
+func (u *unmetRule) meet(s ServedResource) {
 	u.groups = slices.DeleteFunc(u.groups, func(i int) bool { return u.APIGroups[i] == s.Group })
 	if matches(u.APIGroups, s.Group) && matches(u.APIVersions, s.Version) {
 		u.resources = slices.DeleteFunc(u.resources, func(i int) bool { return matchesResource(u.Resources[i], s.Name) })
@@ -103,7 +123,7 @@ func matches(patterns []string, value string) bool {
 // matchesResource tells whether a served resource matches the resource of a rule. With a wildcard, its subresources
 // match too.
 func matchesResource(pattern, served string) bool {
-	if pattern == served || served == warnings.AnyResource {
+	if pattern == served || served == AnyResource {
 		return true
 	}
 	resource, subresource, _ := strings.Cut(pattern, "/")

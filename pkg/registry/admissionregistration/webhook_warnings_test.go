@@ -8,21 +8,19 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
 func TestWebhookRules(t *testing.T) {
 	t.Parallel()
-	var served []warnings.ServedResource
+	var served []ServedResource
 	for gv, names := range map[schema.GroupVersion][]string{
 		{Version: "v1"}:                           {"pods", "pods/status", "pods/exec"},
 		{Group: "apps", Version: "v1"}:            {"deployments", "deployments/scale"},
 		{Group: "example.com", Version: "v1"}:     {"widgets"},
-		{Group: "metrics.example", Version: "v1"}: {warnings.AnyResource},
+		{Group: "metrics.example", Version: "v1"}: {AnyResource},
 	} {
 		for _, name := range names {
-			served = append(served, warnings.ServedResource{GroupVersion: gv, Name: name})
+			served = append(served, ServedResource{GroupVersion: gv, Name: name})
 		}
 	}
 	list := func(names ...string) []string { return names }
@@ -87,10 +85,10 @@ func TestWebhookRulesEndEarly(t *testing.T) {
 	t.Parallel()
 	rules := []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}}
 	seen := 0
-	webhookRulesWarnings(field.NewPath("webhooks").Index(0), rules, func(yield func(warnings.ServedResource) bool) {
+	webhookRulesWarnings(field.NewPath("webhooks").Index(0), rules, func(yield func(ServedResource) bool) {
 		for _, name := range []string{"nodes", "pods", "services"} {
 			seen++
-			if !yield(warnings.ServedResource{GroupVersion: schema.GroupVersion{Version: "v1"}, Name: name}) {
+			if !yield(ServedResource{GroupVersion: schema.GroupVersion{Version: "v1"}, Name: name}) {
 				return
 			}
 		}

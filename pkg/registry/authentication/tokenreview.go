@@ -19,8 +19,16 @@ var tokenReviewKind = registry.Kind{
 	Answer:   reviewToken,
 }
 
+// Tokens is the part of the server that checks the tokens of TokenReviews.
+type Tokens struct {
+	Authenticator authenticator.Request
+	// Audiences are those of this server.
+	Audiences authenticator.Audiences
+}
+
 // reviewToken answers a TokenReview with the user of the token.
 func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
+	tokens := registry.PartOf[Tokens](deps)
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authenticationv1.TokenReview)
 		if review.Namespace != "" {
@@ -31,7 +39,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 		}
 		audiences := authenticator.Audiences(review.Spec.Audiences)
 		if len(audiences) == 0 {
-			audiences = deps.Audiences
+			audiences = tokens.Audiences
 		}
 		if len(audiences) > 0 {
 			ctx = authenticator.WithAudiences(ctx, audiences)
@@ -42,7 +50,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 		}
 		request.Header.Set("Authorization", "Bearer "+review.Spec.Token)
 
-		response, ok, err := deps.Authenticator.AuthenticateRequest(request)
+		response, ok, err := tokens.Authenticator.AuthenticateRequest(request)
 		review.Status = authenticationv1.TokenReviewStatus{Authenticated: ok}
 		if err != nil {
 			review.Status.Error = err.Error()
@@ -54,7 +62,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 		// The result of an authenticator that doesn't know audiences is valid for the audiences of the API server.
 		answered := response.Audiences
 		if len(answered) == 0 && ok {
-			answered = deps.Audiences
+			answered = tokens.Audiences
 		}
 		if len(audiences) > 0 && len(answered.Intersect(audiences)) == 0 {
 			review.Status = authenticationv1.TokenReviewStatus{Error: "token is not valid for the requested audiences"}

@@ -6,6 +6,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -18,8 +19,12 @@ var selfSubjectRulesReviewKind = registry.Kind{
 	Answer:   reviewSelfRules,
 }
 
+// Rules is the part of the server that lists the rules that apply to a user.
+type Rules struct{ authorizer.RuleResolver }
+
 // reviewSelfRules lists what the caller may do in a namespace.
 func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
+	rules := registry.PartOf[Rules](deps)
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectRulesReview)
 		caller, ok := genericapirequest.UserFrom(ctx)
@@ -29,7 +34,7 @@ func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
 		if review.Spec.Namespace == "" {
 			return nil, apierrors.NewBadRequest("no namespace on request")
 		}
-		resources, nonResources, incomplete, err := deps.RuleResolver.RulesFor(ctx, caller, review.Spec.Namespace)
+		resources, nonResources, incomplete, err := rules.RulesFor(ctx, caller, review.Spec.Namespace)
 		status := authorizationv1.SubjectRulesReviewStatus{
 			ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, Incomplete: incomplete,
 		}

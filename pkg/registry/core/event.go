@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -20,6 +21,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
+// EventTTL is the part of the server with the time after which events expire (--event-ttl).
+type EventTTL time.Duration
+
 // eventKind is the row of events.
 var eventKind = registry.Kind{
 	Resource:   "events",
@@ -27,9 +31,11 @@ var eventKind = registry.Kind{
 	Namespaced: true,
 	Object:     &corev1.Event{}, List: &corev1.EventList{},
 	CreateOnUpdate: true,
-	TTL:            func(deps registry.Dependencies) uint64 { return uint64(deps.EventTTL.Seconds()) },
-	NoDependents:   true,
-	Printer:        &eventColumns,
+	TTL: func(deps registry.Dependencies) uint64 {
+		return uint64(time.Duration(registry.PartOf[EventTTL](deps)).Seconds())
+	},
+	NoDependents: true,
+	Printer:      &eventColumns,
 	Hooks: registry.HooksOf[*corev1.Event]{
 		Validate:       validateEvent,
 		ValidateUpdate: validateEventUpdate,

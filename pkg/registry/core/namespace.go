@@ -99,6 +99,10 @@ func finalizer(path *field.Path, name string) field.ErrorList {
 	return append(validation.Qualified(path, name), validation.KnownFinalizer(path, name)...)
 }
 
+// NamespaceController is the part of the server that empties namespaces that are deleted, and whether it runs. Without
+// it, such a namespace has a condition that says so.
+type NamespaceController bool
+
 // namespaceStorage deletes in two steps. A deletion marks the namespace as terminating. The namespace is removed once
 // its content and then its spec.finalizers are gone. Namespaces have no deletecollection.
 type namespaceStorage struct {
@@ -130,7 +134,7 @@ func newNamespaceStorage(main *registry.Storage, deps registry.Dependencies) (re
 	main.ShouldDeleteDuringUpdate = func(_ context.Context, _ string, obj, _ runtime.Object) bool {
 		return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0
 	}
-	return &namespaceStorage{main, main.Store, deps.NamespaceController}, nil
+	return &namespaceStorage{main, main.Store, bool(registry.PartOf[NamespaceController](deps))}, nil
 }
 
 // DeleteReturnsDeletedObject makes a successful deletion return the namespace.

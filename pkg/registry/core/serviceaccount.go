@@ -65,10 +65,24 @@ func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 	return validation.TokenLifetime(field.NewPath("spec", "expirationSeconds"), *o.Spec.ExpirationSeconds)
 }
 
+// ServiceAccountTokens is the part of the server that issues tokens.
+type ServiceAccountTokens struct {
+	Issuer TokenIssuer
+	// Audiences are those of a token that is requested without any.
+	Audiences []string
+}
+
+// TokenIssuer signs service account tokens.
+type TokenIssuer interface {
+	// IssueToken sets the defaults of the request's spec, and its status. The token is invalid when one of the bound
+	// objects is deleted.
+	IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error
+}
+
 // tokenREST serves serviceaccounts/token (KEP-1205, bound service account tokens).
 type tokenREST struct {
 	accounts, pods, secrets, nodes rest.Getter
-	issuer                         registry.TokenIssuer
+	issuer                         TokenIssuer
 	audiences                      []string
 }
 
@@ -82,7 +96,8 @@ var (
 var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
-	r := &tokenREST{accounts: accounts, issuer: deps.Tokens, audiences: deps.Audiences}
+	tokens := registry.PartOf[ServiceAccountTokens](deps)
+	r := &tokenREST{accounts: accounts, issuer: tokens.Issuer, audiences: tokens.Audiences}
 	for resource, getter := range map[string]*rest.Getter{"pods": &r.pods, "secrets": &r.secrets, "nodes": &r.nodes} {
 		store, err := deps.StoreOf(corev1.Resource(resource))
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
@@ -27,7 +28,9 @@ func (plainIssuer) IssueToken(_ context.Context, _ *corev1.ServiceAccount, reque
 
 func TestTokenRequest(t *testing.T) {
 	t.Parallel()
-	s := registrytest.New(t, builtin.Table(), registry.Dependencies{Tokens: plainIssuer{}, Audiences: []string{"here"}})
+	s := registrytest.New(t, builtin.Table(), registry.Dependencies{
+		Parts: []any{core.ServiceAccountTokens{Issuer: plainIssuer{}, Audiences: []string{"here"}}},
+	})
 	accounts, pods := s.Store(corev1.Resource("serviceaccounts")), s.Store(corev1.Resource("pods"))
 	create := func(store *registry.Storage, obj runtime.Object) metav1.Object {
 		t.Helper()

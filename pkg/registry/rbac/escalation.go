@@ -10,23 +10,28 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
+// Escalation is the part of the server that refuses roles and bindings. It returns an error for an object that grants
+// more than the user of ctx has. The old object is nil on create. A nil Escalation allows all.
+type Escalation func(ctx context.Context, obj, old runtime.Object) error
+
 // guarded adds a check to hooks: a role or a binding must not grant more than its author has.
 type guarded struct {
 	*registry.Storage
-	escalation registry.Escalation
+	check Escalation
 }
 
 var _ rest.StandardStorage = &guarded{}
 
 func newGuarded(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
-	if deps.Escalation == nil {
+	check := registry.PartOf[Escalation](deps)
+	if check == nil {
 		return main, nil
 	}
-	return &guarded{main, deps.Escalation}, nil
+	return &guarded{main, check}, nil
 }
 
 func (g *guarded) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := g.escalation.Check(ctx, obj, nil); err != nil {
+	if err := g.check(ctx, obj, nil); err != nil {
 		return nil, err
 	}
 	return g.Storage.Create(ctx, obj, validate, options)
@@ -39,7 +44,7 @@ func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedO
 		if registry.MetaOf(old).GetUID() == "" {
 			old = nil
 		}
-		return obj, g.escalation.Check(ctx, obj, old)
+		return obj, g.check(ctx, obj, old)
 	})
 	return g.Storage.Update(ctx, name, checked, createValidation, updateValidation, forceAllowCreate, options)
 }

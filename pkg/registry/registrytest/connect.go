@@ -69,8 +69,9 @@ func PodOnNode(name string, containers ...string) *corev1.Pod {
 	return p
 }
 
-// KubeletOf returns the kubelet of node "n", for which the handler answers, and the nodes.
-func KubeletOf(t *testing.T, h http.HandlerFunc) (registry.Kubelet, rest.Getter) {
+// KubeletOf returns the transport to the kubelet of node "n", for which the handler answers, and the nodes. The node's
+// InternalIP is the kubelet's address. Its Hostname isn't.
+func KubeletOf(t *testing.T, h http.HandlerFunc) (http.RoundTripper, rest.Getter) {
 	t.Helper()
 	server := httptest.NewTLSServer(h)
 	t.Cleanup(server.Close)
@@ -79,7 +80,7 @@ func KubeletOf(t *testing.T, h http.HandlerFunc) (registry.Kubelet, rest.Getter)
 		{Type: corev1.NodeHostName, Address: "nowhere.invalid"}, {Type: corev1.NodeInternalIP, Address: host},
 	}}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = port
-	return registry.Kubelet{Transport: server.Client().Transport, AddressTypes: []string{"InternalIP", "Hostname"}}, Known{"n": node}
+	return server.Client().Transport, Known{"n": node}
 }
 
 // Address returns the host and the port of a server.

@@ -21,9 +21,17 @@ import (
 // defaultKubeletPort is the port of a kubelet if its node has none.
 const defaultKubeletPort = 10250
 
+// Kubelet is the part of the server that connects to kubelets.
+type Kubelet struct {
+	// Transport authenticates this server to kubelets.
+	Transport http.RoundTripper
+	// AddressTypes are the types of node addresses in order of preference.
+	AddressTypes []string
+}
+
 // Kubelets returns the addresses of nodes' kubelets.
 type Kubelets struct {
-	registry.Kubelet
+	Kubelet
 	Nodes rest.Getter
 }
 
@@ -33,7 +41,7 @@ func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
 	if err != nil {
 		return Kubelets{}, err
 	}
-	return Kubelets{Kubelet: deps.Kubelet, Nodes: nodes}, nil
+	return Kubelets{Kubelet: registry.PartOf[Kubelet](deps), Nodes: nodes}, nil
 }
 
 // Of returns the URL of a node's kubelet.

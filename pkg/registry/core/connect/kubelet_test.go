@@ -8,15 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
 // kubeletsOf returns the kubelets of a cluster with one node, for which the handler answers.
 func kubeletsOf(t *testing.T, h http.HandlerFunc) Kubelets {
 	t.Helper()
-	kubelet, nodes := registrytest.KubeletOf(t, h)
-	return Kubelets{Kubelet: kubelet, Nodes: nodes}
+	transport, nodes := registrytest.KubeletOf(t, h)
+	return Kubelets{Kubelet: Kubelet{Transport: transport, AddressTypes: []string{"InternalIP", "Hostname"}}, Nodes: nodes}
 }
 
 func TestKubeletAddress(t *testing.T) {
@@ -36,7 +35,7 @@ func TestKubeletAddress(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			k := Kubelets{Kubelet: registry.Kubelet{AddressTypes: []string{"Hostname", "InternalIP", "ExternalIP"}}, Nodes: registrytest.Known{"n": &test.node}}
+			k := Kubelets{Kubelet: Kubelet{AddressTypes: []string{"Hostname", "InternalIP", "ExternalIP"}}, Nodes: registrytest.Known{"n": &test.node}}
 			location, err := k.Of(t.Context(), "n")
 			got := fmt.Sprint(location)
 			if err != nil {

@@ -12,6 +12,6 @@ import (
 // kubeletsOf returns the kubelets of a cluster with one node, for which the handler answers.
 func kubeletsOf(t *testing.T, h http.HandlerFunc) connect.Kubelets {
 	t.Helper()
-	kubelet, nodes := registrytest.KubeletOf(t, h)
-	return connect.Kubelets{Kubelet: kubelet, Nodes: nodes}
+	transport, nodes := registrytest.KubeletOf(t, h)
+	return connect.Kubelets{Kubelet: connect.Kubelet{Transport: transport, AddressTypes: []string{"InternalIP", "Hostname"}}, Nodes: nodes}
 }

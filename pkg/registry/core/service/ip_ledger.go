@@ -12,8 +12,6 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
 // ipAllocator is the value of the label managed-by of services' IPAddresses.
@@ -21,7 +19,7 @@ const ipAllocator = "ipallocator.k8s.io"
 
 // addressLedger keeps its entries as IPAddress objects.
 type addressLedger struct {
-	registry.IPAddressWriter
+	IPAddressWriter
 	addresses *genericregistry.Store
 }
 
@@ -83,7 +81,7 @@ func (l addressLedger) remove(ctx context.Context, key string, certain *reservat
 // addressWriter writes IPAddresses without admission.
 type addressWriter struct{ addresses *genericregistry.Store }
 
-var _ registry.IPAddressWriter = addressWriter{}
+var _ IPAddressWriter = addressWriter{}
 
 func (w addressWriter) Create(ctx context.Context, address *networkingv1.IPAddress, options metav1.CreateOptions) (*networkingv1.IPAddress, error) {
 	created, err := w.addresses.Create(genericapirequest.WithNamespace(ctx, metav1.NamespaceNone), address, rest.ValidateAllObjectFunc, &options)

@@ -56,15 +56,15 @@ var table = sync.OnceValue(func() *registry.Table {
 
 func newServices(t *testing.T, member *storage.Member, cidrs ...string) services {
 	t.Helper()
-	deps := registry.Dependencies{NodePorts: utilnet.PortRange{Base: 30000, Size: 40}}
+	network := Network{NodePorts: utilnet.PortRange{Base: 30000, Size: 40}}
 	for _, cidr := range cidrs {
 		_, n, err := net.ParseCIDR(cidr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		deps.ServiceNets = append(deps.ServiceNets, n)
+		network.ClusterIPs = append(network.ClusterIPs, n)
 	}
-	stores := registrytest.On(t, member, table(), deps)
+	stores := registrytest.On(t, member, table(), registry.Dependencies{Parts: []any{network}})
 	return services{stores.Storage(corev1.Resource("services"), "services").(*serviceStorage), t, stores.Context}
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"net"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -18,6 +20,22 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
+
+// Network is the part of the server with the addresses and ports that services get.
+type Network struct {
+	// ClusterIPs are the ranges of cluster IPs, one for each IP family, with the preferred family first.
+	ClusterIPs []*net.IPNet
+	NodePorts  utilnet.PortRange
+	// Addresses writes the IPAddress objects of services through the API of this server, so that admission sees them.
+	// If Addresses is nil, the writes bypass admission.
+	Addresses IPAddressWriter
+}
+
+// IPAddressWriter creates and deletes IPAddresses through the API.
+type IPAddressWriter interface {
+	Create(ctx context.Context, address *networkingv1.IPAddress, options metav1.CreateOptions) (*networkingv1.IPAddress, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
 
 // serviceStorage allocates cluster IPs and node ports for the store of services. The allocation runs after mutating
 // admission, which can still request addresses and ports, and before validating admission, which sees the allocated
@@ -50,14 +68,15 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 	if s.portStore, err = newPortLedger(deps.RESTOptions); err != nil {
 		return nil, err
 	}
-	nets, err := prefixes(deps.ServiceNets)
+	network := registry.PartOf[Network](deps)
+	nets, err := prefixes(network.ClusterIPs)
 	if err != nil {
 		return nil, err
 	}
 	addresses := stores[networkingv1.Resource("ipaddresses")].Store
 	ledger := addressLedger{IPAddressWriter: addressWriter{addresses}, addresses: addresses}
-	if deps.IPAddresses != nil {
-		ledger.IPAddressWriter = deps.IPAddresses
+	if network.Addresses != nil {
+		ledger.IPAddressWriter = network.Addresses
 	}
 	s.allocator = &serviceAllocator{
 		ips: clusterIPs{
@@ -67,7 +86,7 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 		},
 		ports: nodePorts{
 			reservations: reservations{ledger: s.portStore, services: main.Store, uses: usesPort},
-			ports:        deps.NodePorts,
+			ports:        network.NodePorts,
 		},
 	}
 	for _, prefix := range nets {
