@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -29,35 +28,6 @@ type Gate struct {
 // fieldPath is the path from a struct to a field, as the index of the field in each struct on the way. The path leads
 // through pointers, items of lists and embedded structs.
 type fieldPath []int
-
-// podGates are the gates of fields in a pod's spec.
-var podGates = []Gate{
-	GateOf[corev1.PodSpec](OffByDefault, "AtomicWriteVolumeUserFields",
-		"Volumes.Secret.DefaultUser", "Volumes.Secret.Items.User",
-		"Volumes.ConfigMap.DefaultUser", "Volumes.ConfigMap.Items.User",
-		"Volumes.DownwardAPI.DefaultUser", "Volumes.DownwardAPI.Items.User",
-		"Volumes.Projected.DefaultUser",
-		"Volumes.Projected.Sources.Secret.Items.User",
-		"Volumes.Projected.Sources.ConfigMap.Items.User",
-		"Volumes.Projected.Sources.DownwardAPI.Items.User",
-		"Volumes.Projected.Sources.ServiceAccountToken.User",
-		"Volumes.Projected.Sources.ClusterTrustBundle.User",
-		"Volumes.Projected.Sources.PodCertificate.User"),
-	GateOf[corev1.PodSpec](OffByDefault, "EmptyDirVolumeMode", "Volumes.EmptyDir.Mode"),
-	GateOf[corev1.PodSpec](OffByDefault, "VolumeBindMountOptions", ofContainers("VolumeMounts.BindMountOptions")...),
-	GateOf[corev1.PodSpec](OffByDefault, "H2CContainerProbe", ofContainers(
-		"LivenessProbe.HTTPGet.Protocol", "ReadinessProbe.HTTPGet.Protocol", "StartupProbe.HTTPGet.Protocol",
-		"Lifecycle.PostStart.HTTPGet.Protocol", "Lifecycle.PreStop.HTTPGet.Protocol")...),
-	GateOf[corev1.PodSpec](OffByDefault, "GRPCContainerProbeTLS", ofContainers(
-		"LivenessProbe.GRPC.Mode", "ReadinessProbe.GRPC.Mode", "StartupProbe.GRPC.Mode")...),
-	GateOf[corev1.PodSpec](OffByDefault, "EvictionRequestAPI", "EvictionResponders"),
-	restartRules,
-	GateOf[corev1.PodSpec]("1.35", "EnvFiles", ofContainers("Env.ValueFrom.FileKeyRef")...),
-	GateOf[corev1.PodSpec]("1.35", "HostnameOverride", "HostnameOverride"),
-	imageVolumes,
-	GateOf[corev1.PodSpec]("1.37", "ClusterTrustBundleProjection", "Volumes.Projected.Sources.ClusterTrustBundle"),
-	GateOf[corev1.PodSpec]("1.37", "PodCertificateRequest", "Volumes.Projected.Sources.PodCertificate"),
-}
 
 // OffByDefault stands for the version in GateOf if no version has the gate on by default.
 const OffByDefault = ""
@@ -106,17 +76,6 @@ func fieldPathOf[T any](path string) fieldPath {
 			utilruntime.Must(fmt.Errorf("%s has no %s", t, name))
 		}
 		fields, t = append(fields, field.Index...), field.Type
-	}
-	return fields
-}
-
-// ofContainers returns the paths of fields in a pod's containers of every type.
-func ofContainers(paths ...string) []string {
-	var fields []string
-	for _, list := range []string{"InitContainers", "Containers", "EphemeralContainers"} {
-		for _, path := range paths {
-			fields = append(fields, list+"."+path)
-		}
 	}
 	return fields
 }
@@ -174,53 +133,3 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 		p[1:].each(v.Field(p[0]), f)
 	}
 }
-
-// restartRules is the gate of the restart policies of containers (KEP-5307). Init containers that always restart are
-// sidecars. They are older than the gate, so the gate doesn't drop them.
-var restartRules = gateBy("1.35", "ContainerRestartRules",
-	func(spec *corev1.PodSpec) bool {
-		return slices.ContainsFunc(spec.InitContainers, restartsByRule) ||
-			slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.RestartPolicy != nil })
-	},
-	func(spec *corev1.PodSpec) {
-		for i := range spec.InitContainers {
-			c := &spec.InitContainers[i]
-			c.RestartPolicyRules = nil
-			if restartsByRule(*c) {
-				c.RestartPolicy = nil
-			}
-		}
-		for i := range spec.Containers {
-			spec.Containers[i].RestartPolicy, spec.Containers[i].RestartPolicyRules = nil, nil
-		}
-		for i := range spec.EphemeralContainers {
-			spec.EphemeralContainers[i].RestartPolicy, spec.EphemeralContainers[i].RestartPolicyRules = nil, nil
-		}
-	})
-
-func restartsByRule(c corev1.Container) bool {
-	return len(c.RestartPolicyRules) > 0 || c.RestartPolicy != nil && *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
-}
-
-// imageVolumes is the gate of volumes from images (KEP-4639). Dropping a volume drops its mounts too.
-var imageVolumes = gateBy("1.35", "ImageVolume",
-	func(spec *corev1.PodSpec) bool { return slices.ContainsFunc(spec.Volumes, isImageVolume) },
-	func(spec *corev1.PodSpec) {
-		images := map[string]bool{}
-		for _, v := range spec.Volumes {
-			images[v.Name] = isImageVolume(v)
-		}
-		spec.Volumes = slices.DeleteFunc(spec.Volumes, isImageVolume)
-		ofImage := func(m corev1.VolumeMount) bool { return images[m.Name] }
-		for i := range spec.InitContainers {
-			spec.InitContainers[i].VolumeMounts = slices.DeleteFunc(spec.InitContainers[i].VolumeMounts, ofImage)
-		}
-		for i := range spec.Containers {
-			spec.Containers[i].VolumeMounts = slices.DeleteFunc(spec.Containers[i].VolumeMounts, ofImage)
-		}
-		for i := range spec.EphemeralContainers {
-			spec.EphemeralContainers[i].VolumeMounts = slices.DeleteFunc(spec.EphemeralContainers[i].VolumeMounts, ofImage)
-		}
-	})
-
-func isImageVolume(v corev1.Volume) bool { return v.Image != nil }
