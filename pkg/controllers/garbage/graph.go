@@ -76,10 +76,11 @@ func (g *graph) Stored(o objects.Object) {
 	if !o.Deleting {
 		return
 	}
+	begins := !before.deleting
 	switch {
-	case o.Orphan && !(before.deleting && before.orphan):
+	case o.Orphan && (begins || !before.orphan):
 		g.orphan(n.UID)
-	case o.Foreground && !(before.deleting && before.foreground):
+	case o.Foreground && (begins || !before.foreground):
 		n.waits = true
 		g.removeAll(maps.Keys(n.dependents))
 		g.remove(n.UID)
@@ -134,7 +135,7 @@ func (g *graph) replaceOwners(n *node, owners []metav1.OwnerReference) {
 			if !kept {
 				delete(owner.dependents, n)
 			}
-			if blocks(r) && !(kept && blocks(now)) {
+			if blocks(r) && (!kept || !blocks(now)) {
 				g.remove(uid)
 			}
 		}

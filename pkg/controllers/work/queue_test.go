@@ -35,6 +35,11 @@ func (d *done) take() []string {
 	return keys
 }
 
+// advance makes time pass in the bubble of a test.
+func advance(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the clock is the bubble's
+}
+
 func expect(t *testing.T, d *done, reason string, want ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -66,24 +71,24 @@ func TestQueue(t *testing.T) {
 		queue.AddAfter("later", time.Minute)
 		queue.AddAfter("later", time.Hour)
 		expect(t, &d, "a delayed key waits")
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		expect(t, &d, "the sooner time holds", "later")
-		time.Sleep(time.Hour)
+		advance(time.Hour)
 		expect(t, &d, "and holds for both")
 
 		queue.Add("again")
 		expect(t, &d, "the key is done", "again")
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		expect(t, &d, "and done again after the time that it asked for", "again")
 
 		fails.Store(true)
 		queue.Add("failing")
 		expect(t, &d, "the key fails", "failing")
-		time.Sleep(5 * time.Millisecond)
+		advance(5 * time.Millisecond)
 		expect(t, &d, "it is tried again soon", "failing")
-		time.Sleep(5 * time.Millisecond)
+		advance(5 * time.Millisecond)
 		expect(t, &d, "then later")
-		time.Sleep(5 * time.Millisecond)
+		advance(5 * time.Millisecond)
 		expect(t, &d, "each time twice as late", "failing")
 	})
 }
@@ -139,7 +144,7 @@ func TestHold(t *testing.T) {
 		}
 		slow = false
 		queue.Add("other")
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		expect(t, &d, "nothing is done meanwhile")
 		release()
 		if err := runner.Drain(t.Context()); err != nil {
@@ -166,7 +171,7 @@ func TestClose(t *testing.T) {
 		}
 		runner.Close()
 		queue.Add("later")
-		time.Sleep(time.Hour)
+		advance(time.Hour)
 		expect(t, &d, "nothing is done after Close")
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
@@ -12,11 +11,11 @@ import (
 
 func TestValidatingAdmissionPolicyBinding(t *testing.T) {
 	t.Parallel()
-	o := &admissionv1.ValidatingAdmissionPolicyBinding{
+	o := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			ParamRef:          &admissionv1.ParamRef{Name: "a", Selector: &metav1.LabelSelector{}},
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny, admissionv1.Warn, admissionv1.Deny},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			ParamRef:          &admissionregistrationv1.ParamRef{Name: "a", Selector: &metav1.LabelSelector{}},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny, admissionregistrationv1.Warn, admissionregistrationv1.Deny},
 		},
 	}
 	registrytest.WantErrors(t, "a binding names a policy, one way to find parameters, and actions that make sense together",

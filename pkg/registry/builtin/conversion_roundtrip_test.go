@@ -1,7 +1,7 @@
 package builtin_test
 
 import (
-	"math/rand"
+	"math/rand" //nolint:depguard // randfill takes its Source
 	"path"
 	"reflect"
 	"testing"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand"
+	"math/rand" //nolint:depguard // randfill takes its Source
 	"runtime/debug"
 	"testing"
 

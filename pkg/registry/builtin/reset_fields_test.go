@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand"
+	"math/rand" //nolint:depguard // randfill takes its Source
 	"slices"
 	"strings"
 	"testing"

@@ -38,7 +38,9 @@ func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) erro
 	}
 	var errs []error
 	for _, f := range conversions {
-		if !(requests[f.from] && requests[f.to]) && !(responses[f.from] && responses[f.to]) {
+		ofRequests := requests[f.from] && requests[f.to]
+		ofResponses := responses[f.from] && responses[f.to]
+		if !ofRequests && !ofResponses {
 			errs = append(errs, fmt.Errorf("conversion of %s to %s: hook %s has no two versions with these requests or responses", f.from, f.to, hook))
 		}
 	}

@@ -112,7 +112,7 @@ func (v *visit) meet(req *http.Request, current *inForce) *injection {
 	}
 	v.tell(req.Context(), v.told, met)
 	if met.delay > 0 {
-		wait(met.delay, req.Context(), v.config.Stopping)
+		wait(req.Context(), v.config.Stopping, met.delay)
 	}
 	return met
 }

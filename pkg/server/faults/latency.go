@@ -77,7 +77,7 @@ func positive(text string) (time.Duration, error) {
 }
 
 // wait returns after a time, or when one of the contexts ends.
-func wait(d time.Duration, request, stopping context.Context) {
+func wait(request, stopping context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -93,7 +93,7 @@ func (i *Injector) endWatches(fresh rules) {
 			continue
 		}
 		go func() {
-			wait(met.delay, o.context, i.config.Stopping)
+			wait(o.context, i.config.Stopping, met.delay)
 			o.end(ended{met})
 		}()
 	}
@@ -124,12 +124,13 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 	if err != nil {
 		return err
 	}
-	version, oldest := req.URL.Query().Get("resourceVersion"), uint64(0)
+	version := req.URL.Query().Get("resourceVersion")
 	if version == "" {
 		version = "0"
 	}
 	// The request's own context has ended.
-	if oldest, err = i.config.Revision(i.config.Stopping); err != nil {
+	oldest, err := i.config.Revision(i.config.Stopping)
+	if err != nil {
 		return err
 	}
 	status := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (%d)", version, oldest)).ErrStatus

@@ -40,7 +40,7 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if t.delay > 0 {
-		wait(t.delay, ctx, t.stopping)
+		wait(ctx, t.stopping, t.delay)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
