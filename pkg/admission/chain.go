@@ -55,6 +55,9 @@ type Dependencies struct {
 	// TracerProvider traces calls of webhooks; see [NewWebhookAuthentication].
 	TracerProvider trace.TracerProvider
 
+	// Explain adds to the error of a refused and recorded request; see [Explain].
+	Explain Explain
+
 	// Drained is closed after the last request. The plugins' goroutines end then.
 	Drained <-chan struct{}
 }
@@ -93,6 +96,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 	// The chain has its own registry of plugins: the registry of the process accepts each name once.
 	plugins := admission.NewPlugins()
 	var names []string
+	recorded := map[string]*recordedPlugin{}
 	for _, p := range options.enabled() {
 		names = append(names, p.name)
 		plugins.Register(p.name, func(config io.Reader) (admission.Interface, error) {
@@ -100,14 +104,18 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 			if err != nil && config != nil {
 				return nil, fmt.Errorf("configuration in %s: %w", configuration.plugins[p.name].file, err)
 			}
+			recorded[p.name] = newRecordedPlugin(p.name, made)
 			return made, err
 		})
 	}
-	handler, err := plugins.NewFromPlugins(names, configuration, c.initializers(), admission.DecoratorFunc(admissionmetrics.WithControllerMetrics))
+	handler, err := plugins.NewFromPlugins(names, configuration, c.initializers(), admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
+		recorded[name].Interface = admissionmetrics.WithControllerMetrics(plugin, name)
+		return recorded[name]
+	}))
 	if err != nil {
 		return nil, err
 	}
-	return admissionmetrics.WithStepMetrics(handler), nil
+	return &recordedChain{admissionmetrics.WithStepMetrics(handler), dependencies.Explain}, nil
 }
 
 // initializers returns the library's initializers, which set the dependencies that a plugin wants.

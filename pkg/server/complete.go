@@ -100,7 +100,7 @@ func validate(o *Options) []error {
 	return slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
 		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Controllers.Validate(),
-		o.Faults.Validate(), validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
+		o.Decisions.Validate(), o.Faults.Validate(), validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
 	)
 }
 

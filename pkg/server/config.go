@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
@@ -40,6 +43,8 @@ type Config struct {
 	clients  clients
 	security security
 	apis     served
+	// decisions are what admission decides about requests.
+	decisions *decisions.Decisions
 
 	faults   *faults.Injector
 	listener *listener.Listener
@@ -90,7 +95,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
 		// Meanwhile, etcd elects itself.
-		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission,
+		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildDecisions,
 		func(context.Context) error { return audit.Apply(o.Audit, c.generic) },
 		c.buildStorage,
 	}
@@ -153,8 +158,11 @@ func (c *Config) applyServerRun(context.Context) error {
 	c.bootstrapped.AddTo(c.generic, o.apis.ResourceEnabled)
 	// One, for custom resources too.
 	c.generic.AggregatedDiscoveryGroupManager = c.apis.discovery
-	c.generic.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
+	longRunning := genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	c.generic.LongRunningFunc = func(req *http.Request, info *request.RequestInfo) bool {
+		return decisions.IsFollowing(req) || longRunning(req, info)
+	}
 	if c.generic.FlowControl == nil {
 		// The tracked counts are for flow control.
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")

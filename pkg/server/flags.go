@@ -17,6 +17,7 @@ const OwnFlags = "miniapi's own"
 func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.addOwnFlags(fss.FlagSet(OwnFlags))
 	o.Admission.AddOwnFlags(fss.FlagSet(OwnFlags))
+	o.Decisions.AddFlags(fss.FlagSet(OwnFlags))
 	o.Faults.AddFlags(fss.FlagSet(OwnFlags))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("generic"))
 	o.Etcd.AddFlags(fss.FlagSet("etcd"))

@@ -21,6 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
 	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
@@ -30,7 +31,7 @@ import (
 // handlerChain is the library's, with what is served before its own mux.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
-		handler := c.faults.Handler(c.apis.handler(next))
+		handler := c.faults.Handler(c.decisions.Handler(c.apis.handler(next)))
 		if wrap := c.options.WrapHandler; wrap != nil {
 			handler = wrap(handler)
 		}
@@ -47,11 +48,12 @@ func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves what is neither a resource nor described: certificates for webhooks and faults, which aren't
-// listed with the paths that kube-apiserver has, and the OpenID documents that verify service account tokens. Like kube-apiserver,
-// the server goes without these for an issuer that can't be discovered.
+// installOwnPaths serves what is neither a resource nor described: the decisions of admission, certificates for webhooks
+// and faults, which aren't listed with the paths that kube-apiserver has, and the OpenID documents that verify service
+// account tokens. Like kube-apiserver, the server goes without these for an issuer that can't be discovered.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
+	mux.UnlistedHandlePrefix(decisions.Prefix, c.decisions)
 	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
 	mux.UnlistedHandle(faults.Path, c.faults)
 	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults)

@@ -15,6 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
@@ -36,6 +37,7 @@ type Options struct {
 	Authentication *authentication.Options
 	Authorization  *authorization.Options
 	Admission      *admission.Options
+	Decisions      *decisions.Options
 	Faults         *faults.Options
 
 	// DataDir is where an embedded etcd keeps its data, and the server its keys unless Serving.ServerCert.CertDirectory
@@ -108,6 +110,7 @@ func NewOptions() *Options {
 		Authentication:         authentication.NewOptions(),
 		Authorization:          authorization.NewOptions(),
 		Admission:              admission.NewOptions(),
+		Decisions:              decisions.NewOptions(),
 		Faults:                 &faults.Options{},
 		ServiceClusterIPRange:  "10.0.0.0/16",
 		ServiceNodePortRange:   utilnet.PortRange{Base: 30000, Size: 2768},

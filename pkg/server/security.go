@@ -11,14 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	auditbackend "k8s.io/apiserver/pkg/audit"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
@@ -153,6 +156,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		Dial:             c.webhooks.Dial,
 		Drained:          c.life.Done(),
 		TracerProvider:   tracer,
+		Explain:          c.options.Decisions.Explain(),
 	})
 	if err != nil {
 		return fmt.Errorf("admission: %w", err)
@@ -162,6 +166,20 @@ func (c *Config) buildAdmission(context.Context) error {
 	services := c.options.Admission.Services
 	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
 	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)
+	return nil
+}
+
+func (c *Config) buildDecisions(context.Context) error {
+	c.decisions = decisions.New(decisions.Config{
+		Recorder:       c.options.Decisions.Recorder(),
+		Following:      c.following,
+		Serializer:     c.generic.Serializer,
+		Decoder:        builtin.Table().Codecs().UniversalDeserializer(),
+		RequestInfo:    genericapiserver.NewRequestInfoResolver(c.generic),
+		Mapper:         c.clients.mapper,
+		Configurations: c.clients.typed.AdmissionregistrationV1(),
+		Runs:           c.options.Admission.Runs,
+	})
 	return nil
 }
 

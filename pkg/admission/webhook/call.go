@@ -29,21 +29,24 @@ const maxHTTPCode = 999
 // caller calls webhooks for one of the plugins.
 type caller struct {
 	step
-	clients *webhookutil.ClientManager
+	clients   *webhookutil.ClientManager
+	explainer *explainer
 }
 
 // call calls a webhook. Annotations and warnings of the response are added to the request. If the response allows the
-// request, call passes it to allowed.
+// request, call passes it to allowed. The record, if there is one, gets what happens.
 //
 // The error is a *webhookutil.ErrCallingWebhook if the webhook's failurePolicy decides, a
 // *webhookutil.ErrWebhookRejection if the webhook refuses, and any other error if the request fails in any case.
-func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation, attributes *admission.VersionedAttributes, reviews *reviews, allowed func(context.Context, *webhookrequest.AdmissionResponse) error) error {
+func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation, attributes *admission.VersionedAttributes, reviews *reviews, record *callRecord, allowed func(context.Context, *webhookrequest.AdmissionResponse) error) error {
 	hook := invocation.Webhook
 	if attributes.IsDryRun() {
 		if err := supportsDryRun(hook.GetName(), hook.GetSideEffects()); err != nil {
+			record.dryRun(hook, err)
 			return err
 		}
 	}
+	record.begin(hook)
 	review, err := reviews.encode(attributes, invocation)
 	if err != nil {
 		return failed(hook.GetName(), apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
@@ -63,7 +66,9 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 		attribute.String("UID", string(review.uid)))
 	defer span.End(slowCall)
 
-	if err := c.exchange(ctx, client, hook.GetTimeoutSeconds(), review); err != nil {
+	err = c.exchange(record.sends(ctx, review), client, hook.GetTimeoutSeconds(), review)
+	record.received(review)
+	if err != nil {
 		status, ok := err.(*apierrors.StatusError) //nolint:errorlint // of the webhook, not of the service it is behind
 		if !ok {
 			status = apierrors.NewServiceUnavailable("error calling webhook")
@@ -79,6 +84,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	for key, value := range response.AuditAnnotations {
 		annotate(ctx, attributes, hook.GetName()+"/"+key, value, auditinternal.LevelMetadata)
 	}
+	record.warns(response.Warnings)
 	for _, text := range response.Warnings {
 		warning.AddWarning(ctx, "", text)
 	}

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/featuregate"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // plugin makes the library's plugin when there is a webhook to call. Making the environments of match conditions takes
@@ -40,6 +42,8 @@ type plugin struct {
 	excludes  bool
 	// source has the webhooks. It is nil if the plugin is configured.
 	source generic.Source
+	// explainer says in a trace why a webhook matches or not.
+	explainer *explainer
 }
 
 // library is a plugin of the library.
@@ -67,15 +71,16 @@ var _ wants = &plugin{}
 type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source
 
 // newPlugin returns a plugin for the webhooks of newSource and of the configuration.
-func newPlugin(config io.Reader, newSource sourceFactory, newLibrary func(io.Reader, sourceFactory) (library, error)) (*plugin, error) {
+func newPlugin(config io.Reader, newSource sourceFactory, newLibrary func(io.Reader, sourceFactory, *explainer) (library, error)) (*plugin, error) {
+	explainer := &explainer{conditions: conditions{compiler: newCompiler}}
 	p := &plugin{
-		Handler: handler(), newSource: newSource, excluded: sets.New[schema.GroupResource](),
-		newLibrary: func(source sourceFactory) (library, error) { return newLibrary(nil, source) },
+		Handler: handler(), newSource: newSource, excluded: sets.New[schema.GroupResource](), explainer: explainer,
+		newLibrary: func(source sourceFactory) (library, error) { return newLibrary(nil, source, explainer) },
 	}
 	if config == nil {
 		return p, nil
 	}
-	made, err := newLibrary(config, newSource)
+	made, err := newLibrary(config, newSource, explainer)
 	p.configured, p.newLibrary = true, func(sourceFactory) (library, error) { return made, err }
 	return p, err
 }
@@ -112,6 +117,9 @@ func (p *plugin) initialize() (library, error) {
 }
 
 func (p *plugin) dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces) error {
+	if scope := trace.From(ctx); scope != nil && scope.Step != nil {
+		p.exempt(scope, attributes)
+	}
 	if p.source != nil && p.source.HasSynced() && len(p.source.Webhooks()) == 0 {
 		return nil
 	}
@@ -152,12 +160,13 @@ func (p *plugin) SetExcludedAdmissionResources(resources []schema.GroupResource)
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
 func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) {
+	p.explainer.namespaces.Client = client
 	p.set(func(l library) { l.SetExternalKubeClientSet(client) })
 }
 
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	p.informers = factory
+	p.informers, p.explainer.namespaces.NamespaceLister = factory, factory.Core().V1().Namespaces().Lister()
 	p.set(func(l library) { l.SetExternalKubeInformerFactory(factory) })
 }
 
@@ -174,5 +183,6 @@ func (p *plugin) SetManifestLoaders(loaders *initializer.ManifestLoaders) {
 
 // SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
 func (p *plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
+	p.explainer.conditions.authorizer = authorizer
 	p.set(func(l library) { l.SetUnconditionalAuthorizer(authorizer) })
 }

@@ -19,9 +19,9 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	made := 0
-	p, err := newPlugin(nil, newValidatingSource, func(config io.Reader, source sourceFactory) (library, error) {
+	p, err := newPlugin(nil, newValidatingSource, func(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
 		made++
-		return newValidating(config, source)
+		return newValidating(config, source, explainer)
 	})
 	if err != nil {
 		t.Fatal(err)

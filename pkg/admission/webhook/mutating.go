@@ -21,23 +21,27 @@ type mutatingDispatcher struct {
 }
 
 // Dispatch implements generic.Dispatcher.
-func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) error {
+func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) (err error) {
+	considered := d.consider(ctx, hooks)
+	defer func() { considered.end(err) }()
 	reinvocation := reinvocationOf(attributes)
 	defer reinvocation.end(attributes)
 
 	object := &versionedObject{original: attributes, objects: objects}
 	for i, hook := range hooks {
-		invocation, status := d.plugin.ShouldCallHook(ctx, hook, object.attributes(), objects, object)
+		matched := object.attributes()
+		invocation, status := d.plugin.ShouldCallHook(ctx, hook, matched, objects, object)
+		considered.judge(ctx, i, matching{hook: hook, attributes: matched, interfaces: objects, versions: object}, invocation, status, reinvocation)
 		if status != nil {
 			return status
 		}
-		if invocation == nil || !reinvocation.includes(hook) {
+		if invocation == nil || !reinvocation.includes(hook) || considered.evaluating() {
 			continue
 		}
 		if _, err := object.VersionedAttribute(invocation.Kind); err != nil {
 			return apierrors.NewInternalError(err)
 		}
-		if err := d.ask(ctx, invocation, object, reinvocation, newAnnotator(object.versioned, invocation, reinvocation.round, i)); err != nil {
+		if err := d.ask(ctx, invocation, object, reinvocation, newAnnotator(object.versioned, invocation, reinvocation.round, i), considered.call(i, object.versioned)); err != nil {
 			return err
 		}
 	}
@@ -45,24 +49,27 @@ func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.
 }
 
 // ask calls a webhook. A non-nil error refuses the request.
-func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, object *versionedObject, reinvocation *reinvocation, annotator annotator) error {
+func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, object *versionedObject, reinvocation *reinvocation, annotator annotator, record *callRecord) error {
 	hook := invocation.Webhook
 	started := time.Now()
 	mutated := false
-	err := d.call(ctx, invocation, object.versioned, &object.reviews, func(ctx context.Context, response *webhookrequest.AdmissionResponse) error {
+	err := d.call(ctx, invocation, object.versioned, &object.reviews, record, func(ctx context.Context, response *webhookrequest.AdmissionResponse) error {
 		patch, err := decodePatch(hook, response)
 		if err != nil || len(patch) == 0 {
 			return err
 		}
+		before := record.object(object.versioned)
 		if mutated, err = object.patch(hook, response, patch); err != nil {
 			return err
 		}
+		record.patched(response.Patch, mutated, before, record.object(object.versioned))
 		tracing.SpanFromContext(ctx).AddEvent("Patch applied")
 		annotator.patched(ctx, patch)
 		return nil
 	})
 	annotator.mutated(ctx, mutated)
 	outcome := outcomeOf(hook, err)
+	record.end(outcome)
 	outcome.record(ctx, d.step, hook, object.versioned, time.Since(started))
 	reinvocation.called(hook, mutated)
 	if !outcome.ignored {

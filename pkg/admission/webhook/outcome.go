@@ -56,6 +56,11 @@ func outcomeOf(hook webhook.WebhookAccessor, err error) outcome {
 	return outcome{err: err, kind: admissionmetrics.WebhookRejectionAPIServerInternalError}
 }
 
+// denied is true if the webhook's response refuses the request.
+func (o outcome) denied() bool {
+	return o.err != nil && o.kind == admissionmetrics.WebhookRejectionNoError
+}
+
 // record adds the result of a call to the metrics and the log.
 func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccessor, attributes admission.Attributes, took time.Duration) {
 	rejected := o.err != nil && !o.ignored

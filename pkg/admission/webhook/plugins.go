@@ -52,21 +52,21 @@ func (v *Validating) Validate(ctx context.Context, attributes admission.Attribut
 }
 
 // newMutating returns the library's plugin with the dispatcher of this package.
-func newMutating(config io.Reader, source sourceFactory) (library, error) {
+func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
 	plugin := &mutating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
-		return &mutatingDispatcher{caller: caller{step: admit, clients: clients}, plugin: plugin}
+		return &mutatingDispatcher{caller: caller{admit, clients, explainer}, plugin: plugin}
 	})
 	return plugin, err
 }
 
 // newValidating returns the library's plugin with the dispatcher of this package.
-func newValidating(config io.Reader, source sourceFactory) (library, error) {
+func newValidating(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
 	plugin := &validating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
-		return &validatingDispatcher{caller: caller{step: validate, clients: clients}, plugin: plugin}
+		return &validatingDispatcher{caller: caller{validate, clients, explainer}, plugin: plugin}
 	})
 	return plugin, err
 }

@@ -29,6 +29,8 @@ type review struct {
 	body []byte
 	// response is the object into which the webhook's response is decoded.
 	response runtime.Object
+	// received is the webhook's answer.
+	received []byte
 }
 
 // reviews encodes the reviews of one request. It encodes the object once after each change, and the rest once for all
@@ -69,7 +71,7 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 	if err != nil {
 		return nil, err
 	}
-	return &review{uid, slices.Concat(envelope.begin, []byte(uid), envelope.middle, object, envelope.end), response}, nil
+	return &review{uid, slices.Concat(envelope.begin, []byte(uid), envelope.middle, object, envelope.end), response, nil}, nil
 }
 
 // envelope returns the JSON around the uid and the object of a review with that uid.
@@ -129,7 +131,8 @@ func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
 		}
 	}
 	result := request.Do(ctx)
-	if body, err := result.Raw(); err == nil && r.decode(body) {
+	var err error
+	if r.received, err = result.Raw(); err == nil && r.decode(r.received) {
 		return nil
 	}
 	return result.Into(r.response)

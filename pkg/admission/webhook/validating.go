@@ -24,21 +24,26 @@ type validatingDispatcher struct {
 }
 
 // Dispatch implements generic.Dispatcher. If several webhooks refuse, the first response counts.
-func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) error {
+func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) (err error) {
+	considered := d.consider(ctx, hooks)
+	defer func() { considered.end(err) }()
 	versions := versions{attributes: attributes, objects: objects, converted: map[schema.GroupVersionKind]*admission.VersionedAttributes{}}
 	var invocations []*generic.WebhookInvocation
-	for _, hook := range hooks {
+	var records []*callRecord
+	for i, hook := range hooks {
 		invocation, status := d.plugin.ShouldCallHook(ctx, hook, attributes, objects, versions)
+		considered.judge(ctx, i, matching{hook: hook, attributes: attributes, interfaces: objects, versions: versions}, invocation, status, nil)
 		if status != nil {
 			return status
 		}
-		if invocation == nil {
+		if invocation == nil || considered.evaluating() {
 			continue
 		}
-		if _, err := versions.VersionedAttribute(invocation.Kind); err != nil {
+		versioned, err := versions.VersionedAttribute(invocation.Kind)
+		if err != nil {
 			return apierrors.NewInternalError(err)
 		}
-		invocations = append(invocations, invocation)
+		invocations, records = append(invocations, invocation), append(records, considered.call(i, versioned))
 	}
 	if len(invocations) == 0 {
 		return nil
@@ -50,7 +55,7 @@ func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admissio
 	refusals := make(chan error, len(invocations))
 	reviews := &reviews{}
 	ask := func(i int) {
-		if err := d.ask(ctx, invocations[i], i, versions.converted[invocations[i].Kind], reviews); err != nil {
+		if err := d.ask(ctx, invocations[i], i, versions.converted[invocations[i].Kind], reviews, records[i]); err != nil {
 			refusals <- err
 		}
 	}
@@ -69,12 +74,13 @@ func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admissio
 }
 
 // ask calls a webhook. A non-nil error refuses the request.
-func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, index int, attributes *admission.VersionedAttributes, reviews *reviews) error {
+func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, index int, attributes *admission.VersionedAttributes, reviews *reviews, record *callRecord) error {
 	hook := invocation.Webhook
 	started := time.Now()
 	outcome := outcomeOf(hook, recovered(ctx, hook, func() error {
-		return d.call(ctx, invocation, attributes, reviews, nil)
+		return d.call(ctx, invocation, attributes, reviews, record, nil)
 	}))
+	record.end(outcome)
 	outcome.record(ctx, d.step, hook, attributes, time.Since(started))
 	if !outcome.ignored {
 		return outcome.err

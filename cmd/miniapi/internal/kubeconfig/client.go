@@ -33,13 +33,17 @@ func (s *Source) Name() string {
 
 // ClientConfig reads the kubeconfig. The one in the home folder isn't read: it may be another cluster's.
 func (s *Source) ClientConfig() (*rest.Config, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(s.Name())}
-	if s.File != "" {
-		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: s.File}
-	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := s.load().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", s.Name(), err)
 	}
 	return config, nil
+}
+
+func (s *Source) load() clientcmd.ClientConfig {
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(s.Name())}
+	if s.File != "" {
+		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: s.File}
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
 }

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// traceOptions are the flags of "miniapi trace".
+type traceOptions struct {
+	kubeconfig kubeconfig.Source
+	namespace  string
+	follow     bool
+	object     string
+	user       string
+	limit      int
+	output     string
+}
+
+// traceOutputs are the values of --output. The empty one is the timeline.
+var traceOutputs = []string{"", "wide", "json", "yaml"}
+
+// lastRequests is the default of --limit.
+const lastRequests = 20
+
+func newTraceCommand() *cobra.Command {
+	o := &traceOptions{}
+	cmd := &cobra.Command{
+		Use:   "trace [flags]",
+		Short: "Show what happened to requests in admission",
+		Long: `Show what happened to requests in admission: the plugins, policies and webhooks that considered
+a request, in order and by round, why each of them matched or not, and what each changed.
+
+The server remembers requests with --trace-requests N. Without this flag of the server,
+requests are recorded while "miniapi trace --follow" runs.
+
+    miniapi trace --follow
+    miniapi trace --for pods/web -o wide
+    miniapi trace why ValidatingWebhookConfiguration/my-webhook pods/web`,
+		Args: cli.UsageArgs(cli.KnownSubcommand),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	persistent := cmd.PersistentFlags()
+	o.kubeconfig.AddFlag(persistent)
+	persistent.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of the object. By default, all namespaces, and for \"why\" that of the kubeconfig.")
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.follow, "follow", "f", false, "Show requests from now on, as they end.")
+	flags.StringVar(&o.object, "for", "", "Show requests for a `RESOURCE/NAME` alone, for a RESOURCE, or for a RESOURCE/NAMESPACE/NAME.")
+	flags.StringVar(&o.user, "user", "", "Show requests of this user alone.")
+	flags.IntVar(&o.limit, "limit", lastRequests, "Show at most this many of the last requests; 0 shows all.")
+	flags.StringVarP(&o.output, "output", "o", "", "Format: wide has all plugins, the parts of the time of calls, and more; json and yaml have everything.")
+	cmd.AddCommand(newTraceWhyCommand(o))
+	return cmd
+}
+
+func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
+	if !slices.Contains(traceOutputs, o.output) {
+		return cli.UsageError{Err: fmt.Errorf("--output %q: must be wide, json or yaml", o.output)}
+	}
+	if o.limit < 0 {
+		return cli.UsageError{Err: fmt.Errorf("--limit %d: must be at least 0", o.limit)}
+	}
+	object, err := parseObject(o.object, o.namespace)
+	if err != nil {
+		return cli.UsageError{Err: fmt.Errorf("--for %q: %w", o.object, err)}
+	}
+	server, err := o.kubeconfig.Server()
+	if err != nil {
+		return err
+	}
+	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user)
+	if o.follow {
+		return o.stream(ctx, server, request.Param("follow", "true"), out)
+	}
+	if o.limit > 0 {
+		request.Param("limit", strconv.Itoa(o.limit))
+	}
+	var list decisions.List
+	if err := ask(ctx, server, request, &list); err != nil {
+		return err
+	}
+	if !list.Recording {
+		return errors.New("the server remembers no requests: start it with --trace-requests 100, or see them as they come with --follow")
+	}
+	return o.show(out, list.Requests)
+}
+
+// show prints requests in the format of the flags.
+func (o *traceOptions) show(out io.Writer, requests []*trace.Request) error {
+	for _, request := range requests {
+		if err := o.showOne(out, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
+	var text []byte
+	var err error
+	switch o.output {
+	case "json":
+		text, err = json.Marshal(request)
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(request)
+		text = append([]byte("---\n"), text...)
+	default:
+		detail := trace.Brief
+		if o.output == "wide" {
+			detail = trace.Wide
+		}
+		return trace.WriteTimeline(out, request, detail)
+	}
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	return err
+}
+
+// stream prints requests as they come, until the context ends or the server stops.
+func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, request *rest.Request, out io.Writer) error {
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return explained(server, err)
+	}
+	defer body.Close()
+	decoder := json.NewDecoder(bufio.NewReader(body))
+	for {
+		var event decisions.Event
+		switch err := decoder.Decode(&event); {
+		case err == nil:
+		case ctx.Err() != nil, errors.Is(err, io.EOF):
+			return nil
+		default:
+			return server.Asking(err)
+		}
+		if event.Missed > 0 {
+			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
+		}
+		if event.Request != nil {
+			if err := o.showOne(out, event.Request); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ask decodes the answer of a server.
+func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, into any) error {
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil { // unlike the error of Raw, with the message of the server
+		return explained(server, err)
+	}
+	body, err := answer.Raw()
+	if err != nil {
+		return server.Asking(err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return server.Asking(fmt.Errorf("the answer isn't a trace: the server isn't miniapi, or another version: %w", err))
+	}
+	return nil
+}
+
+// explained names the server, and a server that lacks the path.
+func explained(server *kubeconfig.Server, err error) error {
+	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), " not found") {
+		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version", server.Host, server.Name)
+	}
+	return server.Asking(err)
+}
+
+// tracedObject names an object, or all objects of a resource.
+type tracedObject struct{ resource, namespace, name string }
+
+// parseObject parses RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME.
+func parseObject(text, namespace string) (tracedObject, error) {
+	parts := strings.Split(text, "/")
+	if text != "" && slices.Contains(parts, "") || len(parts) > 3 {
+		return tracedObject{}, errors.New("must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME")
+	}
+	object := tracedObject{resource: parts[0], namespace: namespace}
+	if len(parts) > 1 {
+		object.name = parts[len(parts)-1]
+	}
+	if len(parts) > 2 {
+		object.namespace = parts[1]
+	}
+	return object, nil
+}
+
+func (o tracedObject) parameters(request *rest.Request) *rest.Request {
+	return request.Param("resource", o.resource).Param("namespace", o.namespace).Param("name", o.name)
+}

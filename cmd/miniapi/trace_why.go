@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+)
+
+// whyOptions are the flags of "miniapi trace why".
+type whyOptions struct {
+	*traceOptions
+	dryRun      bool
+	file        string
+	operation   string
+	subresource string
+	as          string
+	groups      []string
+	output      string
+}
+
+func newTraceWhyCommand(parent *traceOptions) *cobra.Command {
+	o := &whyOptions{traceOptions: parent}
+	cmd := &cobra.Command{
+		Use:   "why KIND/NAME[/WEBHOOK] RESOURCE/NAME [flags]",
+		Short: "Say why a webhook was called for an object, or wasn't",
+		Long: `Say why the webhooks of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration were
+called for an object or not, in a sentence that names the field that decides.
+
+The answer is about the last request for the object that the server remembers (--trace-requests).
+If it remembers none, the answer says what would happen if the object was created as it is.
+With --dry-run -f, the answer is about a request that wasn't made. Neither calls a webhook.
+
+    miniapi trace why ValidatingWebhookConfiguration/my-webhook pods/web
+    miniapi trace why MutatingWebhookConfiguration/my-webhook --dry-run -f pod.yaml --as alice`,
+		Args: cli.UsageArgs(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Answer for a request that isn't made; -f has its object.")
+	flags.StringVarP(&o.file, "filename", "f", "", "Manifest of the object for --dry-run; - reads it from standard input.")
+	flags.StringVar(&o.operation, "operation", "", "Operation for --dry-run: CREATE, UPDATE or DELETE. The default is CREATE.")
+	flags.StringVar(&o.subresource, "subresource", "", "Subresource for --dry-run: status, scale.")
+	flags.StringVar(&o.as, "as", "", "User that makes the request of --dry-run. By default, that of the kubeconfig.")
+	flags.StringSliceVar(&o.groups, "as-group", nil, "Groups of the user of --as.")
+	flags.StringVarP(&o.output, "output", "o", "", "Format: json or yaml has the answer in parts.")
+	return cmd
+}
+
+func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if err := o.check(args); err != nil {
+		return cli.UsageError{Err: err}
+	}
+	server, err := o.kubeconfig.Server()
+	if err != nil {
+		return err
+	}
+	var why decisions.Why
+	if o.dryRun {
+		evaluation, err := o.evaluation(args[0], server.Namespace, in)
+		if err != nil {
+			return err
+		}
+		err = ask(ctx, server, server.Client.Post().AbsPath(decisions.WhyPath).Body(evaluation), &why)
+		if err != nil {
+			return err
+		}
+		return o.show(out, why)
+	}
+	object, err := parseObject(args[1], cmp.Or(o.namespace, server.Namespace))
+	if err != nil || object.name == "" {
+		return cli.UsageError{Err: fmt.Errorf("argument %q: must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME", args[1])}
+	}
+	if err := ask(ctx, server, object.parameters(server.Client.Get().AbsPath(decisions.WhyPath)).Param("webhook", args[0]), &why); err != nil {
+		return err
+	}
+	return o.show(out, why)
+}
+
+// check returns the errors of the arguments and flags, all at once.
+func (o *whyOptions) check(args []string) error {
+	var errs []error
+	switch {
+	case o.dryRun && o.file == "":
+		errs = append(errs, errors.New("--dry-run needs -f, the manifest of the object"))
+	case o.dryRun && len(args) > 1:
+		errs = append(errs, fmt.Errorf("argument %q: the manifest of --dry-run names the object", args[1]))
+	case !o.dryRun && len(args) < 2:
+		errs = append(errs, errors.New("a second argument must name the object: RESOURCE/NAME, such as pods/web"))
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"-f", o.file != ""}, {"--operation", o.operation != ""}, {"--subresource", o.subresource != ""}, {"--as", o.as != ""}} {
+		if flag.given && !o.dryRun {
+			errs = append(errs, fmt.Errorf("%s needs --dry-run: the request that was made has its own", flag.name))
+		}
+	}
+	if len(o.groups) > 0 && o.as == "" {
+		errs = append(errs, errors.New("--as-group needs --as"))
+	}
+	if o.output != "" && o.output != "json" && o.output != "yaml" {
+		errs = append(errs, fmt.Errorf("--output %q: must be json or yaml", o.output))
+	}
+	return errors.Join(errs...)
+}
+
+// evaluation returns the request of the flags.
+func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) ([]byte, error) {
+	var manifest []byte
+	var err error
+	if o.file == "-" {
+		manifest, err = io.ReadAll(in)
+	} else {
+		manifest, err = os.ReadFile(o.file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-f %s: %w", o.file, err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(bytes.TrimSpace(manifest), &object); err != nil {
+		return nil, fmt.Errorf("-f %s: %w", o.file, err)
+	}
+	if metadata, ok := object["metadata"].(map[string]any); ok && metadata["namespace"] == nil {
+		metadata["namespace"] = cmp.Or(o.namespace, namespace)
+	}
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("-f %s: %w", o.file, err)
+	}
+	return json.Marshal(decisions.Evaluation{
+		Webhook: webhook, Operation: o.operation, Object: encoded, Subresource: o.subresource, User: o.as, Groups: o.groups,
+	})
+}
+
+func (o *whyOptions) show(out io.Writer, why decisions.Why) error {
+	switch o.output {
+	case "json":
+		encoded, err := json.Marshal(why.Answers)
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", encoded)
+		}
+		return err
+	case "yaml":
+		encoded, err := yaml.Marshal(why.Answers)
+		if err == nil {
+			_, err = out.Write(encoded)
+		}
+		return err
+	}
+	for _, answer := range why.Answers {
+		if _, err := fmt.Fprintln(out, answer.Sentence); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	admissionv1beta1 "k8s.io/api/admission/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// exempt records that a plugin considers none of its webhooks, if so.
+func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
+	resource := attributes.GetResource().GroupResource()
+	var verdict *trace.Verdict
+	switch {
+	case p.excludes && p.excluded.Has(resource):
+		verdict = &trace.Verdict{Reason: trace.ExcludedReview, Got: resource.String()}
+	case rules.IsExemptAdmissionConfigurationResource(attributes):
+		verdict = &trace.Verdict{Reason: trace.ExemptConfiguration, Got: resource.String()}
+	default:
+		return
+	}
+	scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
+}
+
+// consideration records how a plugin considers its webhooks. It is nil for a request that isn't recorded, and its
+// methods do nothing then.
+type consideration struct {
+	scope     *trace.Scope
+	explainer *explainer
+	webhooks  []*trace.Webhook
+	// judged is the number of webhooks with a verdict.
+	judged int
+}
+
+// consider begins to record, if the request of the context is recorded.
+func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) *consideration {
+	scope := trace.From(ctx)
+	if scope == nil || scope.Step == nil {
+		return nil
+	}
+	considered := &consideration{scope: scope, explainer: c.explainer, webhooks: make([]*trace.Webhook, len(hooks))}
+	index := 0
+	for i, hook := range hooks {
+		if i > 0 && hooks[i-1].GetConfigurationName() != hook.GetConfigurationName() {
+			index = 0
+		}
+		reference := trace.Reference{Kind: c.configuration, Name: hook.GetConfigurationName(), Part: hook.GetName()}
+		considered.webhooks[i] = &trace.Webhook{Reference: reference, Index: index}
+		index++
+	}
+	return considered
+}
+
+// evaluating says that webhooks must not be called: the request is made to see which of them would be.
+func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluating() }
+
+// judge records whether a webhook matches. The library has decided: with an invocation it does, and with an error the
+// request is refused.
+func (c *consideration) judge(ctx context.Context, i int, m matching, invocation *generic.WebhookInvocation, refused *apierrors.StatusError, reinvocation *reinvocation) {
+	if c == nil {
+		return
+	}
+	w := c.webhooks[i]
+	m.path = fmt.Sprintf("webhooks[%d]", w.Index)
+	var verdict trace.Verdict
+	switch {
+	case invocation == nil:
+		c.scope.Update(func(*trace.Request) { m.earlier = c.scope.Admission.Objects() })
+		verdict = c.explainer.explain(ctx, m)
+		if refused != nil && verdict.Reason == trace.Matched {
+			verdict = trace.Verdict{Reason: trace.MatchFailed, Detail: refused.Error()}
+		}
+	case reinvocation != nil && !reinvocation.includes(m.hook):
+		verdict = c.notAgain(m, w)
+	default:
+		matched, _ := c.explainer.rules(m)
+		verdict = matched.verdict()
+		if c.evaluating() {
+			verdict = c.evaluated(m, verdict)
+		}
+	}
+	c.record(i, verdict)
+}
+
+// record adds a webhook with its verdict to the step.
+func (c *consideration) record(i int, verdict trace.Verdict) {
+	c.judged = i + 1
+	c.scope.Update(func(*trace.Request) {
+		c.webhooks[i].Verdict = verdict
+		c.scope.Step.Webhooks = append(c.scope.Step.Webhooks, c.webhooks[i])
+	})
+}
+
+// notAgain says why the second round doesn't call a webhook that matches.
+func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
+	called := false
+	c.scope.Update(func(*trace.Request) { called = c.scope.Admission.Called(w.Reference) })
+	hook, _ := m.hook.GetMutatingWebhook()
+	switch {
+	case !called:
+		return trace.Verdict{Reason: trace.ReinvocationFirstMatch}
+	case hook.ReinvocationPolicy != nil && *hook.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy:
+		return trace.Verdict{Reason: trace.ReinvocationUnneeded}
+	}
+	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
+}
+
+// evaluated returns the verdict of a webhook that matches a request that isn't made. The evaluation itself is always a
+// dry run.
+func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdict {
+	dryRun := false
+	c.scope.Update(func(r *trace.Request) { dryRun = r.DryRun })
+	if !dryRun || supportsDryRun(m.hook.GetName(), m.hook.GetSideEffects()) == nil {
+		return verdict
+	}
+	return dryRunVerdict(m.hook, m.path)
+}
+
+func dryRunVerdict(hook webhook.WebhookAccessor, path string) trace.Verdict {
+	verdict := trace.Verdict{Reason: trace.DryRunSideEffects, Field: path + ".sideEffects", Want: "missing"}
+	if class := hook.GetSideEffects(); class != nil {
+		verdict.Want = string(*class)
+	}
+	return verdict
+}
+
+// end records the webhooks whose turn didn't come because the error refused the request.
+func (c *consideration) end(err error) {
+	if c == nil || err == nil || c.judged == 0 {
+		return
+	}
+	verdict := trace.Verdict{Reason: trace.RefusedEarlier, By: "webhook " + c.webhooks[c.judged-1].Reference.String(), Detail: err.Error()}
+	if apierrors.IsTimeout(err) {
+		verdict = trace.Verdict{Reason: trace.TimedOut, Detail: err.Error()}
+	}
+	for i := c.judged; i < len(c.webhooks); i++ {
+		c.record(i, verdict)
+	}
+}
+
+// call begins to record the call of a webhook.
+func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *callRecord {
+	if c == nil {
+		return nil
+	}
+	kind := attributes.VersionedKind
+	return &callRecord{
+		scope: c.scope, webhook: c.webhooks[i],
+		kind: trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
+	}
+}
+
+// callRecord records a call. It is nil for a request that isn't recorded, and its methods do nothing then.
+type callRecord struct {
+	scope   *trace.Scope
+	webhook *trace.Webhook
+	kind    trace.Kind
+	// call is nil until the webhook is called.
+	call  *trace.Call
+	times callTimes
+}
+
+// dryRun records that the webhook can't be called in a dry run.
+func (r *callRecord) dryRun(hook webhook.WebhookAccessor, err error) {
+	if r == nil {
+		return
+	}
+	verdict := dryRunVerdict(hook, fmt.Sprintf("webhooks[%d]", r.webhook.Index))
+	if policy := hook.GetFailurePolicy(); policy == nil || *policy != admissionregistrationv1.Ignore {
+		verdict.Detail = err.Error()
+	}
+	r.scope.Update(func(*trace.Request) { r.webhook.Verdict = verdict })
+}
+
+// begin records that the webhook is called.
+func (r *callRecord) begin(hook webhook.WebhookAccessor) {
+	if r == nil {
+		return
+	}
+	r.times.begin()
+	call := &trace.Call{Address: address(hook.GetClientConfig()), Start: r.scope.Since(r.times.began)}
+	r.scope.Update(func(*trace.Request) { r.call, r.webhook.Call = call, call })
+}
+
+// address returns where the webhook is.
+func address(config admissionregistrationv1.WebhookClientConfig) string {
+	switch {
+	case config.URL != nil:
+		return *config.URL
+	case config.Service == nil:
+		return ""
+	}
+	text := "service " + config.Service.Namespace + "/" + config.Service.Name
+	if config.Service.Port != nil {
+		text += ":" + strconv.Itoa(int(*config.Service.Port))
+	}
+	if config.Service.Path != nil {
+		text += " " + *config.Service.Path
+	}
+	return text
+}
+
+// sends records the review. It returns a context that measures the call.
+func (r *callRecord) sends(ctx context.Context, review *review) context.Context {
+	if r == nil {
+		return ctx
+	}
+	version := "v1"
+	if _, ok := review.response.(*admissionv1beta1.AdmissionReview); ok {
+		version = "v1beta1"
+	}
+	body := r.scope.Review(r.kind, review.body)
+	r.scope.Update(func(*trace.Request) {
+		r.call.ReviewVersion, r.call.UID, r.call.Request = version, string(review.uid), body
+	})
+	return r.times.within(ctx)
+}
+
+// received records the response.
+func (r *callRecord) received(review *review) {
+	if r == nil {
+		return
+	}
+	times, body := r.times.end(), r.scope.Review(r.kind, review.received)
+	r.scope.Update(func(*trace.Request) { r.call.Times, r.call.Response = times, body })
+}
+
+// warns records the warnings of the response.
+func (r *callRecord) warns(warnings []string) {
+	if r != nil && len(warnings) > 0 {
+		r.scope.Update(func(*trace.Request) { r.call.Warnings = warnings })
+	}
+}
+
+// object returns the JSON of the object that the webhook may patch.
+func (r *callRecord) object(versioned *admission.VersionedAttributes) json.RawMessage {
+	object := versioned.VersionedObject.Object()
+	if r == nil || object == nil {
+		return nil
+	}
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil // an object that can't be encoded can't be patched either
+	}
+	return r.scope.Object(r.kind, encoded)
+}
+
+// patched records a patch, and the object around it.
+func (r *callRecord) patched(patch []byte, mutated bool, before, after json.RawMessage) {
+	if r == nil {
+		return
+	}
+	if !mutated {
+		before, after = nil, nil
+	}
+	kept := r.scope.Patch(r.kind, patch)
+	r.scope.Update(func(*trace.Request) { r.call.Patch, r.call.Before, r.call.After = kept, before, after })
+}
+
+// end records the outcome.
+func (r *callRecord) end(o outcome) {
+	if r == nil || r.call == nil {
+		return
+	}
+	took := trace.Duration(r.times.since())
+	r.scope.Update(func(*trace.Request) {
+		r.call.Took, r.call.Outcome = took, o.traced()
+		if o.err != nil {
+			r.call.Error = &trace.Error{Code: o.code, Reason: string(apierrors.ReasonForError(o.err)), Message: o.err.Error()}
+		}
+	})
+}
+
+// traced returns the outcome as a trace names it.
+func (o outcome) traced() string {
+	switch {
+	case o.err == nil:
+		return trace.Allowed
+	case o.ignored:
+		return trace.FailedOpen
+	case o.denied():
+		return trace.Denied
+	}
+	return trace.Failed
+}

@@ -1,0 +1,73 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// callTimes measures the parts of a call. A connection may be made in the background while another one becomes free, so
+// several goroutines measure.
+type callTimes struct {
+	began time.Time
+
+	mu                                    sync.Mutex
+	reused                                bool
+	connecting, connected, shaking, shook time.Time
+	wrote, answered                       time.Time
+}
+
+func (t *callTimes) begin() { t.began = time.Now() }
+
+func (t *callTimes) since() time.Duration { return time.Since(t.began) }
+
+// mark records a moment, the first one.
+func (t *callTimes) mark(moment *time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if moment.IsZero() {
+		*moment = time.Now()
+	}
+}
+
+// within returns a context whose HTTP request is measured.
+func (t *callTimes) within(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:             func(httptrace.DNSStartInfo) { t.mark(&t.connecting) },
+		ConnectStart:         func(string, string) { t.mark(&t.connecting) },
+		ConnectDone:          func(string, string, error) { t.mark(&t.connected) },
+		TLSHandshakeStart:    func() { t.mark(&t.shaking) },
+		TLSHandshakeDone:     func(tls.ConnectionState, error) { t.mark(&t.shook) },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { t.mark(&t.wrote) },
+		GotFirstResponseByte: func() { t.mark(&t.answered) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.reused = info.Reused
+		},
+	})
+}
+
+// end returns the times of a call whose response has been decoded, or that has failed.
+func (t *callTimes) end() trace.Times {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	times := trace.Times{Reused: t.reused, Wait: between(t.wrote, t.answered), Decode: between(t.answered, now)}
+	if !t.reused {
+		times.Connect, times.TLS = between(t.connecting, t.connected), between(t.shaking, t.shook)
+	}
+	return times
+}
+
+// between returns 0 for parts that didn't happen.
+func between(from, to time.Time) trace.Duration {
+	if from.IsZero() || to.Before(from) {
+		return 0
+	}
+	return trace.Duration(to.Sub(from))
+}

@@ -1,0 +1,69 @@
+package decisions
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// ExplainDenial adds to the error of a refused request where the request was refused, and the command that shows more.
+func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) error {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	explained := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
+	explained.ErrStatus.Message += fmt.Sprintf(" (refused by %s, see: miniapi trace --for %s)", where(request, refused), object(request))
+	return explained
+}
+
+// where says which part refused, by which rule and in which round.
+func where(request *trace.Request, refused *trace.Refusal) string {
+	parts := []string{"admission plugin " + refused.Plugin}
+	switch {
+	case refused.Webhook != nil:
+		parts[0] = refused.Webhook.String()
+		if field := rule(request, *refused.Webhook); field != "" {
+			parts = append(parts, field)
+		}
+	case refused.Policy != nil:
+		parts[0] = refused.Policy.String()
+	}
+	if refused.Phase == trace.Mutating {
+		parts = append(parts, fmt.Sprintf("round %d", refused.Round))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rule returns the field that decides about a webhook.
+func rule(request *trace.Request, webhook trace.Reference) string {
+	last := request.Admissions[len(request.Admissions)-1]
+	for _, step := range last.Steps {
+		for _, w := range step.Webhooks {
+			if w.Reference == webhook {
+				return w.Verdict.Field
+			}
+		}
+	}
+	return ""
+}
+
+// object names the object of a request as "miniapi trace --for" takes it.
+func object(request *trace.Request) string {
+	last := request.Admissions[len(request.Admissions)-1]
+	parts := []string{request.Resource.Resource}
+	if request.Group != "" {
+		parts[0] += "." + request.Group
+	}
+	if last.Namespace != "" && request.Resource.Resource != "namespaces" {
+		parts = append(parts, last.Namespace)
+	}
+	if last.Name != "" {
+		parts = append(parts, last.Name)
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,44 @@
+// Package decisions records what admission decides about requests, and serves it below /debug/admission/: the recorded
+// requests, and the reason why a webhook was or would be called for an object or not. Package trace has the data, and
+// pkg/admission fills it in. The package isn't for audit.
+package decisions
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	admissionregistrationv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// Config has the parts of a server that decisions need.
+type Config struct {
+	Recorder *trace.Recorder
+	// Following ends when a stop of the server begins. It ends the requests that follow others.
+	Following context.Context
+	// Serializer encodes errors, and Decoder decodes the errors of responses.
+	Serializer runtime.NegotiatedSerializer
+	Decoder    runtime.Decoder
+	// RequestInfo and Mapper make requests to evaluate.
+	RequestInfo request.RequestInfoResolver
+	Mapper      meta.RESTMapper
+	// Configurations are those of webhooks, read as the server itself.
+	Configurations admissionregistrationv1.AdmissionregistrationV1Interface
+	// Runs says whether an admission plugin runs.
+	Runs func(plugin string) bool
+}
+
+// Decisions are those of one server.
+type Decisions struct {
+	Config
+	// api serves requests for resources.
+	api atomic.Pointer[http.Handler]
+}
+
+// New returns decisions that record nothing before Handler is called.
+func New(config Config) *Decisions { return &Decisions{Config: config} }

@@ -1,0 +1,230 @@
+package decisions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+const (
+	// Prefix is the prefix of the paths. Users need the permission to get these nonResourceURLs, and to post to WhyPath.
+	Prefix = "/debug/admission/"
+	// RequestsPath lists recorded requests, as a List. With follow=true, the response is a stream of Events, one a line,
+	// for requests that end from then on. The parameters resource, namespace, name and user select, and limit=N gives the
+	// last N. With output=text, or output=wide, the response is for people.
+	RequestsPath = Prefix + "requests"
+	// WhyPath says why webhooks were called for an object, as a Why. GET takes the parameters webhook=KIND/NAME[/WEBHOOK],
+	// resource, namespace and name; an object without a name, such as a review, needs none. POST takes an Evaluation, which describes a request that isn't made.
+	WhyPath = Prefix + "why"
+)
+
+// List is the answer of RequestsPath.
+type List struct {
+	// Recording says that requests are recorded while nothing follows them.
+	Recording bool             `json:"recording"`
+	Requests  []*trace.Request `json:"requests"`
+}
+
+// Event is a line of the stream of RequestsPath.
+type Event struct {
+	Request *trace.Request `json:"request,omitempty"`
+	// Missed is the number of requests that were forgotten before they could be sent.
+	Missed int64 `json:"missed,omitempty"`
+}
+
+// Why is the answer of WhyPath.
+type Why struct {
+	Answers []trace.Answer `json:"answers"`
+}
+
+// ServeHTTP serves the paths below Prefix.
+func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	serve := map[string]func(http.ResponseWriter, *http.Request) error{
+		http.MethodGet + RequestsPath: d.requests,
+		http.MethodGet + WhyPath:      d.why,
+		http.MethodPost + WhyPath:     d.evaluateWhy,
+	}[req.Method+req.URL.Path]
+	if serve == nil {
+		serve = func(http.ResponseWriter, *http.Request) error {
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "",
+				fmt.Sprintf("%s %s isn't served: there are GET %s, and GET and POST %s", req.Method, req.URL.Path, RequestsPath, WhyPath), 0, false)
+		}
+	}
+	if err := serve(w, req); err != nil {
+		responsewriters.ErrorNegotiated(err, d.Serializer, schema.GroupVersion{}, w, req)
+	}
+}
+
+// IsFollowing says that a request is answered as long as its client reads.
+func IsFollowing(req *http.Request) bool {
+	return req.URL.Path == RequestsPath && req.URL.Query().Get("follow") == "true"
+}
+
+// filterOf returns the filter of a request's parameters. A resource may be named in the singular, or as a kind.
+func (d *Decisions) filterOf(req *http.Request) trace.Filter {
+	query := req.URL.Query()
+	filter := trace.Filter{Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), User: query.Get("user")}
+	name, subresource, hasSubresource := strings.Cut(strings.ToLower(filter.Resource), "/")
+	asked := schema.ParseGroupResource(name)
+	found, err := d.Mapper.ResourceFor(asked.WithVersion(""))
+	if filter.Resource == "" || err != nil {
+		return filter // the resource may be gone
+	}
+	resource := trace.Resource{Group: asked.Group, Resource: found.Resource}
+	if hasSubresource {
+		resource.Subresource = subresource
+	}
+	filter.Resource = resource.String()
+	if kind, err := d.Mapper.KindFor(found); err == nil {
+		mapping, err := d.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			filter.Namespace = ""
+		}
+	}
+	return filter
+}
+
+// requests serves RequestsPath.
+func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
+	if IsFollowing(req) {
+		return d.follow(w, req)
+	}
+	selected := d.Recorder.Requests(d.filterOf(req))
+	if text := req.URL.Query().Get("limit"); text != "" {
+		limit, err := strconv.Atoi(text)
+		if err != nil || limit < 1 {
+			return apierrors.NewBadRequest(fmt.Sprintf("limit=%q: must be a number from 1", text))
+		}
+		selected = selected[max(0, len(selected)-limit):]
+	}
+	switch output := req.URL.Query().Get("output"); output {
+	case "", "json":
+		return answer(w, List{d.Recorder.Keeps(), append([]*trace.Request{}, selected...)})
+	case "text", "wide":
+		detail := trace.Brief
+		if output == "wide" {
+			detail = trace.Wide
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		for _, request := range selected {
+			if err := trace.WriteTimeline(w, request, detail); err != nil {
+				return nil // the client has gone
+			}
+		}
+		return nil
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("output=%q: must be json, text or wide", output))
+	}
+}
+
+// follow streams requests until the client goes or the server stops.
+func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	defer context.AfterFunc(d.Following, cancel)()
+	w.Header().Set("Content-Type", "application/json")
+	controller, encoder := http.NewResponseController(w), json.NewEncoder(w)
+	begin := func() error {
+		w.WriteHeader(http.StatusOK)
+		return controller.Flush()
+	}
+	_ = d.Recorder.Follow(ctx, d.filterOf(req), begin, func(requests []*trace.Request, missed int64) error {
+		var err error
+		if missed > 0 {
+			err = encoder.Encode(Event{Missed: missed})
+		}
+		for _, request := range requests {
+			err = errors.Join(err, encoder.Encode(Event{Request: request}))
+		}
+		return errors.Join(err, controller.Flush())
+	})
+	return nil // the response has begun
+}
+
+// why serves WhyPath for a request that was made, or else for the object that is stored.
+func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
+	target, err := targetOf(req.URL.Query().Get("webhook"))
+	if err != nil {
+		return err
+	}
+	filter := d.filterOf(req)
+	if filter.Resource == "" {
+		return apierrors.NewBadRequest("the parameter resource must name a resource")
+	}
+	configured, err := d.configured(req.Context(), target)
+	if err != nil {
+		return err
+	}
+	if requests := d.Recorder.Requests(filter); len(requests) > 0 {
+		return answer(w, Why{trace.Why(target, configured, requests[len(requests)-1], false)})
+	}
+	if filter.Name == "" {
+		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, "no name is given")}})
+	}
+	evaluation, err := d.stored(req.Context(), filter)
+	if apierrors.IsNotFound(err) {
+		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, err.Error())}})
+	}
+	if err != nil {
+		return err
+	}
+	evaluation.Webhook = target.String()
+	return d.answerEvaluated(w, req, target, configured, evaluation)
+}
+
+// evaluateWhy serves WhyPath for a request that isn't made.
+func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error {
+	var evaluation Evaluation
+	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxEvaluation)).Decode(&evaluation); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("the body is no Evaluation: %v", err))
+	}
+	target, err := targetOf(evaluation.Webhook)
+	if err != nil {
+		return err
+	}
+	configured, err := d.configured(req.Context(), target)
+	if err != nil {
+		return err
+	}
+	return d.answerEvaluated(w, req, target, configured, evaluation)
+}
+
+func (d *Decisions) answerEvaluated(w http.ResponseWriter, req *http.Request, target trace.Reference, configured trace.Configured, evaluation Evaluation) error {
+	request, err := d.evaluate(req.Context(), evaluation)
+	if err != nil {
+		return err
+	}
+	return answer(w, Why{trace.Why(target, configured, request, true)})
+}
+
+// targetOf parses KIND/NAME[/WEBHOOK].
+func targetOf(text string) (trace.Reference, error) {
+	kind, rest, _ := strings.Cut(text, "/")
+	name, part, _ := strings.Cut(rest, "/")
+	target := trace.Reference{Kind: kind, Name: name, Part: part}
+	if kind != trace.MutatingConfiguration && kind != trace.ValidatingConfiguration || name == "" {
+		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, and may name a webhook of it after another slash", text, trace.MutatingConfiguration, trace.ValidatingConfiguration))
+	}
+	return target, nil
+}
+
+func answer(w http.ResponseWriter, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(encoded, '\n')) // the client may have gone
+	return nil
+}

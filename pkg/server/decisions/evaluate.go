@@ -1,0 +1,277 @@
+package decisions
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// maxEvaluation is the size limit of an Evaluation, that of an object and more.
+const maxEvaluation = 4 << 20
+
+// Evaluation describes a request that isn't made: admission considers it as if it was, but calls no webhook and stores
+// nothing.
+type Evaluation struct {
+	// Webhook is KIND/NAME[/WEBHOOK].
+	Webhook string `json:"webhook"`
+	// Operation is CREATE, which is the default, UPDATE or DELETE.
+	Operation string `json:"operation,omitempty"`
+	// Object is the object of the request. A deletion needs its apiVersion, kind, name and namespace alone.
+	Object json.RawMessage `json:"object"`
+	// Subresource is that of an update: status, scale.
+	Subresource string `json:"subresource,omitempty"`
+	// User and Groups make the request. By default, it is the user that asks.
+	User   string   `json:"user,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+	// DryRun evaluates a dry run.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// methods are the HTTP methods of operations.
+var methods = map[string]string{"CREATE": http.MethodPost, "UPDATE": http.MethodPut, "DELETE": http.MethodDelete}
+
+// evaluate has admission consider a request, and returns the trace. The request goes through the server's own handler of
+// resources, as a dry run, so its object is decoded, defaulted, changed by plugins and policies, and validated as ever.
+func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request, error) {
+	operation := cmp.Or(strings.ToUpper(e.Operation), "CREATE")
+	method, ok := methods[operation]
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("operation %q: must be CREATE, UPDATE or DELETE", e.Operation))
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(e.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("object: %v", err))
+	}
+	resource, err := d.resourceOf(object)
+	if err != nil {
+		return nil, err
+	}
+	if operation != "CREATE" && object.GetName() == "" {
+		return nil, apierrors.NewBadRequest("object: metadata.name must name the object of an " + operation)
+	}
+	if e.User != "" {
+		ctx = request.WithUser(ctx, &user.DefaultInfo{Name: e.User, Groups: groupsOf(e)})
+	}
+	if operation == "UPDATE" && object.GetResourceVersion() == "" {
+		current, err := d.get(ctx, resource.path(object.GetName()))
+		if err != nil {
+			return nil, err
+		}
+		object.SetResourceVersion(current.GetResourceVersion())
+	}
+	name := object.GetName()
+	if operation == "CREATE" {
+		name = ""
+	}
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("object: %v", err))
+	}
+	if operation == "DELETE" {
+		body = nil
+	}
+	recording := d.Recorder.Evaluate(trace.Request{DryRun: e.DryRun})
+	response, err := d.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), e.Subresource), body, func(req *http.Request, info *request.RequestInfo) {
+		described := described(req, info)
+		described.Name = object.GetName()
+		recording.Update(func(r *trace.Request) {
+			described.DryRun, described.Admissions = r.DryRun, r.Admissions
+			*r = described
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
+	recording.Update(func(r *trace.Request) { r.Answered(response.code, failure) })
+	evaluated := recording.Finish()
+	if len(evaluated.Admissions) == 0 && failure != nil {
+		failure.Message = "the request would not reach admission: " + failure.Message
+		return nil, statusOf(failure)
+	}
+	return evaluated, nil
+}
+
+// groupsOf returns the groups of an evaluation's user, with the one of all authenticated users.
+func groupsOf(e Evaluation) []string {
+	if slices.Contains(e.Groups, user.AllAuthenticated) || e.User == user.Anonymous {
+		return e.Groups
+	}
+	return append(slices.Clone(e.Groups), user.AllAuthenticated)
+}
+
+// resource is a resource in a namespace, if it has one.
+type resource struct {
+	schema.GroupVersionResource
+	namespace string
+}
+
+// path returns the path of the resource, or of an object.
+func (r resource) path(name string) string {
+	root := "/api/" + r.Version
+	if r.Group != "" {
+		root = "/apis/" + r.Group + "/" + r.Version
+	}
+	if r.namespace != "" {
+		root = path.Join(root, "namespaces", r.namespace)
+	}
+	return path.Join(root, r.Resource, name)
+}
+
+func (d *Decisions) resourceOf(object *unstructured.Unstructured) (resource, error) {
+	kind := object.GroupVersionKind()
+	mapping, err := d.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return resource{}, apierrors.NewBadRequest(fmt.Sprintf("object: %v", err))
+	}
+	r := resource{GroupVersionResource: mapping.Resource}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		r.namespace = cmp.Or(object.GetNamespace(), metav1.NamespaceDefault)
+	}
+	object.SetNamespace(r.namespace) // a client may not know that the resource has no namespaces
+	return r, nil
+}
+
+// stored describes the creation of an object that is stored.
+func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation, error) {
+	plain, _, _ := strings.Cut(filter.Resource, "/")
+	asked := schema.ParseGroupResource(plain)
+	found, err := d.Mapper.ResourceFor(asked.WithVersion(""))
+	if err != nil {
+		return Evaluation{}, apierrors.NewNotFound(asked, filter.Name)
+	}
+	object, err := d.get(ctx, resource{found, filter.Namespace}.path(filter.Name))
+	if err != nil {
+		return Evaluation{}, err
+	}
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetManagedFields(nil)
+	encoded, err := object.MarshalJSON()
+	if err != nil {
+		return Evaluation{}, apierrors.NewInternalError(err)
+	}
+	return Evaluation{Object: encoded}, nil
+}
+
+// configured returns what the server has of a configuration of webhooks.
+func (d *Decisions) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
+	configured := trace.Configured{PluginOn: d.Runs(trace.PluginOf(target.Kind))}
+	var err error
+	if target.Kind == trace.MutatingConfiguration {
+		var found *admissionregistrationv1.MutatingWebhookConfiguration
+		if found, err = d.Configurations.MutatingWebhookConfigurations().Get(ctx, target.Name, metav1.GetOptions{}); err == nil {
+			for _, webhook := range found.Webhooks {
+				configured.Webhooks = append(configured.Webhooks, webhook.Name)
+			}
+		}
+	} else {
+		var found *admissionregistrationv1.ValidatingWebhookConfiguration
+		if found, err = d.Configurations.ValidatingWebhookConfigurations().Get(ctx, target.Name, metav1.GetOptions{}); err == nil {
+			for _, webhook := range found.Webhooks {
+				configured.Webhooks = append(configured.Webhooks, webhook.Name)
+			}
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return configured, nil
+	}
+	return configured, err
+}
+
+// get reads an object.
+func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
+	response, err := d.do(ctx, http.MethodGet, path, nil, func(*http.Request, *request.RequestInfo) {})
+	if err != nil {
+		return nil, err
+	}
+	if failure := failureOf(response.code, response.body.Bytes(), d.Decoder); failure != nil {
+		return nil, statusOf(failure)
+	}
+	object := &unstructured.Unstructured{}
+	return object, object.UnmarshalJSON(response.body.Bytes())
+}
+
+// do serves a request in process, as a dry run. The user of the context makes it; the client of the endpoint needs no
+// permission for it.
+func (d *Decisions) do(ctx context.Context, method, path string, body []byte, prepare func(*http.Request, *request.RequestInfo)) (*answered, error) {
+	// The request has an audit event and warnings of its own, which nothing reads.
+	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
+	target := url.URL{Path: path}
+	if method != http.MethodGet {
+		target.RawQuery = url.Values{"dryRun": {metav1.DryRunAll}}.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.RequestURI = req.URL.RequestURI()
+	info, err := d.RequestInfo.NewRequestInfo(req)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	prepare(req, info)
+	w := &answered{header: http.Header{}}
+	(*d.api.Load()).ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), info)))
+	return w, nil
+}
+
+// statusOf returns a recorded error as an API error.
+func statusOf(failure *trace.Error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(failure.Code), Reason: metav1.StatusReason(failure.Reason), Message: failure.Message,
+	}}
+}
+
+// answered is the http.ResponseWriter of a request in process. It keeps the response.
+type answered struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *answered) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answered) WriteHeader(code int) {
+	if a.code == 0 {
+		a.code = code
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (a *answered) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (a *answered) Flush() { a.WriteHeader(http.StatusOK) }
+
+type noWarnings struct{}
+
+// AddWarning implements warning.Recorder.
+func (noWarnings) AddWarning(string, string) {}

@@ -1,0 +1,68 @@
+package decisions
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// Options say what is recorded.
+type Options struct {
+	trace.Limits
+	// ExplainDenials adds to the errors of refused requests where the requests were refused.
+	ExplainDenials bool
+}
+
+// explainedRequests is the number of recorded requests for Options.ExplainDenials, if no other is given.
+const explainedRequests = 100
+
+// NewOptions returns options that record requests only while these are followed.
+func NewOptions() *Options { return &Options{Limits: trace.Limits{Bytes: trace.DefaultBytes}} }
+
+// AddFlags adds the flags of the options.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&o.Requests, "trace-requests", o.Requests,
+		"Remember what admission did with this many of the last requests, for \"miniapi trace\". With 0, requests are recorded only while \"miniapi trace --follow\" runs.")
+	flags.Int64Var(&o.Bytes, "trace-bytes", o.Bytes,
+		"The memory for --trace-requests, in bytes, about: the oldest requests are forgotten first.")
+	flags.BoolVar(&o.Secrets, "trace-secrets", o.Secrets,
+		"Remember the contents of Secrets and tokens with --trace-requests. By default they are replaced by \""+trace.Redacted+"\".")
+	flags.BoolVar(&o.ExplainDenials, "explain-denials", o.ExplainDenials,
+		fmt.Sprintf("Add to the error of a request that admission refuses which webhook, policy or plugin refused it, by which rule and in which round. Remembers the last %d requests unless --trace-requests says how many.", explainedRequests))
+}
+
+// Validate returns the errors of the options. Each error names its flag.
+func (o *Options) Validate() []error {
+	var errs []error
+	if o.Requests < 0 {
+		errs = append(errs, fmt.Errorf("--trace-requests %d: must be at least 0", o.Requests))
+	}
+	if o.Bytes <= 0 {
+		errs = append(errs, fmt.Errorf("--trace-bytes %d: must be more than 0", o.Bytes))
+	}
+	if o.Secrets && o.Requests == 0 && !o.ExplainDenials {
+		errs = append(errs, errors.New("--trace-secrets needs --trace-requests, which says how many requests are remembered"))
+	}
+	return errs
+}
+
+// Explain returns what adds to the errors of refused requests, or nil.
+func (o *Options) Explain() admission.Explain {
+	if !o.ExplainDenials {
+		return nil
+	}
+	return ExplainDenial
+}
+
+// Recorder returns the recorder of the options.
+func (o *Options) Recorder() *trace.Recorder {
+	limits := o.Limits
+	if limits.Requests == 0 && o.ExplainDenials {
+		limits.Requests = explainedRequests
+	}
+	return trace.NewRecorder(limits)
+}

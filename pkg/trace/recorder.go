@@ -1,0 +1,210 @@
+package trace
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits bound a Recorder.
+type Limits struct {
+	// Requests is the number of requests that are kept. With 0, requests are recorded while they are followed alone.
+	Requests int
+	// Bytes is about the size of the kept requests. The oldest requests are forgotten first.
+	Bytes int64
+	// Secrets keeps the contents of Secrets. By default they are replaced.
+	Secrets bool
+}
+
+// DefaultBytes is the default of Limits.Bytes.
+const DefaultBytes = 32 << 20
+
+// followed is the number of requests that are kept for followers if Limits.Requests is 0.
+const followed = 256
+
+// Recorder has the last requests. It is safe for concurrent use.
+type Recorder struct {
+	limits Limits
+	// on says whether requests are recorded.
+	on atomic.Bool
+
+	mu       sync.Mutex
+	last     int64 // the id of the last request
+	requests []kept
+	bytes    int64
+	// changed is closed at the next request.
+	changed   chan struct{}
+	followers int
+}
+
+type kept struct {
+	request *Request
+	bytes   int64
+}
+
+// NewRecorder returns a recorder.
+func NewRecorder(limits Limits) *Recorder {
+	if limits.Bytes == 0 {
+		limits.Bytes = DefaultBytes
+	}
+	r := &Recorder{limits: limits, changed: make(chan struct{})}
+	r.on.Store(limits.Requests > 0)
+	return r
+}
+
+// On says whether requests are recorded at the moment. It costs next to nothing. A nil recorder is off.
+func (r *Recorder) On() bool { return r != nil && r.on.Load() }
+
+// Keeps says whether requests are recorded while nothing follows them.
+func (r *Recorder) Keeps() bool { return r != nil && r.limits.Requests > 0 }
+
+// Begin starts to record a request that was received at Request.Received. It returns nil if the recorder is off.
+func (r *Recorder) Begin(request Request) *Recording {
+	if !r.On() {
+		return nil
+	}
+	return &Recording{recorder: r, received: request.Received, request: &request}
+}
+
+// Evaluate starts to record a request that is made to see what would happen. The request isn't kept, and no webhook is
+// called for it.
+func (r *Recorder) Evaluate(request Request) *Recording {
+	request.Received = time.Now()
+	return &Recording{recorder: r, received: request.Received, request: &request, evaluating: true}
+}
+
+// add keeps a request.
+func (r *Recorder) add(request *Request) {
+	bytes := request.size()
+	if bytes > r.limits.Bytes {
+		request.strip()
+		bytes = request.size()
+	}
+	number := r.limits.Requests
+	if number == 0 {
+		number = followed
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	request.ID = r.last
+	r.requests = append(r.requests, kept{request, bytes})
+	r.bytes += bytes
+	for len(r.requests) > number || r.bytes > r.limits.Bytes && len(r.requests) > 1 {
+		r.bytes -= r.requests[0].bytes
+		r.requests[0].request = nil
+		r.requests = r.requests[1:]
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Requests returns the kept requests that the filter selects, in the order of their ids.
+func (r *Recorder) Requests(filter Filter) []*Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.after(0, filter)
+}
+
+// after returns the kept requests with a greater id.
+func (r *Recorder) after(id int64, filter Filter) []*Request {
+	var selected []*Request
+	for _, kept := range r.requests {
+		if kept.request.ID > id && filter.selects(kept.request) {
+			selected = append(selected, kept.request)
+		}
+	}
+	return selected
+}
+
+// Follow calls begin, and then each with the requests that end from now on, in the order of their ids, until the context ends or a
+// function returns an error, which Follow returns. The recorder records as long as it is followed. Requests that end faster than
+// each handles them are forgotten when they exceed the limits: missed is the number of requests that were forgotten
+// before the call.
+func (r *Recorder) Follow(ctx context.Context, filter Filter, begin func() error, each func(requests []*Request, missed int64) error) error {
+	r.mu.Lock()
+	r.followers++
+	r.on.Store(true)
+	seen, changed := r.last, r.changed
+	r.mu.Unlock()
+	defer r.unfollow()
+	if err := begin(); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		}
+		r.mu.Lock()
+		requests, missed := r.after(seen, filter), int64(0)
+		if len(r.requests) > 0 {
+			missed = r.requests[0].request.ID - seen - 1
+		}
+		seen, changed = r.last, r.changed
+		r.mu.Unlock()
+		if missed < 0 {
+			missed = 0
+		}
+		if len(requests) == 0 && missed == 0 {
+			continue
+		}
+		if err := each(requests, missed); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Recorder) unfollow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.followers--; r.followers == 0 && r.limits.Requests == 0 {
+		r.on.Store(false)
+		r.requests, r.bytes = nil, 0
+	}
+}
+
+// Filter selects requests. Its zero value selects all.
+type Filter struct {
+	// Resource is the name of a resource, with or without its group and subresource: pods, deployments.apps, pods/status.
+	Resource string
+	// Namespace and Name are those of the object.
+	Namespace, Name string
+	// User is the name of the request's user.
+	User string
+}
+
+func (f Filter) selects(r *Request) bool {
+	return (f.User == "" || f.User == r.User.Name) && f.selectsResource(r.Resource) && f.selectsObject(r)
+}
+
+func (f Filter) selectsResource(r Resource) bool {
+	withoutGroup, withoutSubresource, plain := r, r, r
+	withoutGroup.Group, withoutSubresource.Subresource, plain.Group, plain.Subresource = "", "", "", ""
+	switch f.Resource {
+	case "", r.String(), withoutGroup.String(), withoutSubresource.String(), plain.String():
+		return true
+	}
+	return false
+}
+
+// selectsObject selects a request by its object, or by one of its objects.
+func (f Filter) selectsObject(r *Request) bool {
+	if f.Namespace == "" && f.Name == "" {
+		return true
+	}
+	is := func(namespace, name string) bool {
+		return (f.Namespace == "" || f.Namespace == namespace) && (f.Name == "" || f.Name == name)
+	}
+	if is(r.Namespace, r.Name) {
+		return true
+	}
+	for _, admission := range r.Admissions {
+		if is(admission.Namespace, admission.Name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,181 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// record records a finished request of a name, with an object of a size.
+func record(r *Recorder, name string, size int) *Request {
+	recording := r.Begin(Request{Name: name, Resource: Resource{Resource: "pods"}})
+	recording.Update(func(q *Request) {
+		q.Admissions = append(q.Admissions, &Admission{Name: name, Object: []byte(`"` + strings.Repeat("x", size) + `"`)})
+	})
+	return recording.Finish()
+}
+
+func TestRecorderKeepsTheLastRequests(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, reason string
+		limits       Limits
+		size         int
+		want         string
+	}{
+		{"number", "older requests are forgotten", Limits{Requests: 3}, 10, "7 8 9"},
+		{"bytes", "two large requests fill the memory", Limits{Requests: 100, Bytes: 25 << 10}, 10 << 10, "8 9"},
+		{"all", "nothing is forgotten below the limits", Limits{Requests: 100}, 10, "0 1 2 3 4 5 6 7 8 9"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := NewRecorder(test.limits)
+			for i := range 10 {
+				record(r, fmt.Sprint(i), test.size)
+			}
+			var got []string
+			for _, request := range r.Requests(Filter{}) {
+				got = append(got, request.Name)
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("%s: want %s, got %s", test.reason, test.want, got)
+			}
+		})
+	}
+}
+
+// A request that is larger than the whole memory is kept without its objects.
+func TestRecorderStripsTheLargest(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder(Limits{Requests: 10, Bytes: 4 << 10})
+	got := record(r, "large", 100<<10)
+	if !got.Stripped || len(got.Admissions[0].Object) != 0 || len(r.Requests(Filter{})) != 1 {
+		t.Errorf("want the request without its object, got %+v", got)
+	}
+}
+
+// Of requests that 32 goroutines make at once, a follower gets each, in the order of the ids.
+func TestFollowersMissNothing(t *testing.T) {
+	t.Parallel()
+	const clients, each = 32, 50
+	r := NewRecorder(Limits{Requests: clients * each})
+	done := errors.New("all have come")
+	names, last := map[string]bool{}, int64(0)
+	var makers sync.WaitGroup
+	defer makers.Wait()
+	begin := func() error {
+		for client := range clients {
+			makers.Go(func() {
+				for i := range each {
+					record(r, fmt.Sprintf("%d-%d", client, i), 1)
+				}
+			})
+		}
+		return nil
+	}
+	err := r.Follow(t.Context(), Filter{}, begin, func(requests []*Request, missed int64) error {
+		if missed != 0 {
+			return fmt.Errorf("%d requests are missed", missed)
+		}
+		for _, request := range requests {
+			if request.ID != last+1 {
+				return fmt.Errorf("request %d follows request %d", request.ID, last)
+			}
+			last, names[request.Name] = request.ID, true
+		}
+		if len(names) == clients*each {
+			return done
+		}
+		return nil
+	})
+	if !errors.Is(err, done) {
+		t.Errorf("after %d requests: %v", len(names), err)
+	}
+}
+
+// Without a limit of requests, the recorder is on while it is followed.
+func TestRecorderIsOffUntilFollowed(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder(Limits{})
+	if r.On() || r.Begin(Request{}) != nil {
+		t.Error("want the recorder to be off")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var got []string
+	err := r.Follow(ctx, Filter{Name: "b"}, func() error {
+		record(r, "a", 1)
+		record(r, "b", 1)
+		return nil
+	}, func(requests []*Request, _ int64) error {
+		for _, request := range requests {
+			got = append(got, request.Name)
+		}
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || strings.Join(got, " ") != "b" {
+		t.Errorf("want b until the context ends, got %s and error %v", got, err)
+	}
+	if r.On() || len(r.Requests(Filter{})) != 0 {
+		t.Error("want the recorder to be off and empty again")
+	}
+}
+
+// A part of a request that runs longer than the request changes nothing that readers see.
+func TestUpdatesAfterTheEndAreDropped(t *testing.T) {
+	t.Parallel()
+	recording := NewRecorder(Limits{Requests: 1}).Begin(Request{})
+	request := recording.Finish()
+	recording.Update(func(r *Request) { r.Name = "late" })
+	if request.Name != "" {
+		t.Errorf("want no name, got %q", request.Name)
+	}
+}
+
+func TestNoRecordingAllocatesNothing(t *testing.T) {
+	ctx := t.Context()
+	var off *Recorder
+	allocations := testing.AllocsPerRun(100, func() {
+		if off.On() || From(ctx) != nil {
+			t.Error("want no recording")
+		}
+	})
+	if allocations != 0 {
+		t.Errorf("want no allocations, got %v", allocations)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	scale := &Request{
+		Resource: Resource{Group: "apps", Resource: "deployments", Subresource: "scale"}, Namespace: "default", Name: "web",
+		User: User{Name: "alice"}, Admissions: []*Admission{{Namespace: "default", Name: "other"}},
+	}
+	tests := []struct {
+		name, reason string
+		filter       Filter
+		want         bool
+	}{
+		{"plural", "a group and a subresource may be left out", Filter{Resource: "deployments"}, true},
+		{"group", "the subresource may be left out", Filter{Resource: "deployments.apps"}, true},
+		{"all of the resource", "it is the resource", Filter{Resource: "deployments.apps/scale"}, true},
+		{"another subresource", "a subresource that is named counts", Filter{Resource: "deployments/status"}, false},
+		{"another group", "a group that is named counts", Filter{Resource: "deployments.extensions"}, false},
+		{"object", "it is the object of the request", Filter{Namespace: "default", Name: "web"}, true},
+		{"one of the objects", "a request may have several objects", Filter{Name: "other"}, true},
+		{"another namespace", "names are unique in a namespace alone", Filter{Namespace: "kube-system", Name: "web"}, false},
+		{"another user", "a request has one user", Filter{User: "bob"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.filter.selects(scale); got != test.want {
+				t.Errorf("%s: want %t, got %t", test.reason, test.want, got)
+			}
+		})
+	}
+}

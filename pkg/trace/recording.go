@@ -1,0 +1,120 @@
+package trace
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// Recording is a request that is being recorded. Its methods do nothing for a nil Recording, so callers needn't ask
+// whether a request is recorded, except before work that makes a value to record.
+//
+// A request may be answered while a part of it still runs. That part's further changes are dropped.
+type Recording struct {
+	recorder *Recorder
+	received time.Time
+	// evaluating says that the request is made to see what would happen: no webhook is called.
+	evaluating bool
+
+	mu      sync.Mutex
+	over    bool
+	request *Request
+}
+
+// Update changes the request, unless it has ended. Every field of the request's tree changes in Update alone.
+func (r *Recording) Update(change func(*Request)) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		change(r.request)
+	}
+}
+
+// Since returns the time from the receipt of the request until a moment.
+func (r *Recording) Since(moment time.Time) Duration {
+	if r == nil {
+		return 0
+	}
+	return Duration(moment.Sub(r.received))
+}
+
+// Evaluating says that the request is made to see what would happen: webhooks must not be called.
+func (r *Recording) Evaluating() bool { return r != nil && r.evaluating }
+
+// Object returns the JSON of an object, as it may be kept: without the secrets in it, unless the recorder keeps these.
+func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
+	if r == nil || len(object) == 0 {
+		return nil
+	}
+	if r.recorder.limits.Secrets {
+		return object
+	}
+	return redactObject(kind, object)
+}
+
+// Review returns an AdmissionReview, or a response with one, as it may be kept; see Object. It returns nil for anything
+// that isn't JSON. The kind is that of the review's object.
+func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
+	if r == nil || !json.Valid(review) {
+		return nil
+	}
+	if r.recorder.limits.Secrets {
+		return review
+	}
+	return redactReview(kind, review)
+}
+
+// Patch returns a JSON patch of an object, as it may be kept; see Object.
+func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
+	if r == nil || !json.Valid(patch) {
+		return nil
+	}
+	if r.recorder.limits.Secrets {
+		return patch
+	}
+	return redactPatch(kind, patch)
+}
+
+// Finish ends the recording. It adds a request that reached admission to the recorder's memory, and returns the request
+// in any case.
+func (r *Recording) Finish() *Request {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return r.request
+	}
+	r.over = true
+	r.request.Took = Duration(time.Since(r.received))
+	if len(r.request.Admissions) > 0 && !r.evaluating {
+		r.recorder.add(r.request)
+	}
+	return r.request
+}
+
+// Scope is the part of a recording that a context belongs to.
+type Scope struct {
+	*Recording
+	// Admission and Step are nil outside of the chain, and outside of a plugin.
+	Admission *Admission
+	Step      *Step
+}
+
+type scopeKey struct{}
+
+// Within returns a context of a scope.
+func Within(ctx context.Context, scope *Scope) context.Context {
+	return context.WithValue(ctx, scopeKey{}, scope)
+}
+
+// From returns the scope of a context, or nil for a request that isn't recorded.
+func From(ctx context.Context) *Scope {
+	scope, _ := ctx.Value(scopeKey{}).(*Scope)
+	return scope
+}

@@ -1,0 +1,56 @@
+package trace
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+const secretValue = "Z2VoZWlt"
+
+// No secret is kept, wherever it is in an object, a review or a patch, and everything else is.
+func TestSecretsAreRedacted(t *testing.T) {
+	t.Parallel()
+	secret := Kind{Version: "v1", Kind: "Secret"}
+	patch := func(operations string) string {
+		return `{"response":{"uid":"kept","patch":"` + base64.StdEncoding.EncodeToString([]byte(operations)) + `"}}`
+	}
+	tests := []struct {
+		name, reason string
+		redact       func(Kind, []byte) []byte
+		kind         Kind
+		in           string
+		redacted     bool
+	}{
+		{"data", "keys are no secrets", object, secret, `{"metadata":{"name":"kept"},"data":{"kept":"` + secretValue + `"}}`, true},
+		{"stringData", "it is data in plain text", object, secret, `{"stringData":{"kept":"` + secretValue + `"}}`, true},
+		{"kubectl's copy", "the annotation has the data too", object, secret, `{"metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"` + secretValue + `"}}}`, true},
+		{"a token to review", "a token is a password", object, Kind{Group: "authentication.k8s.io", Version: "v1beta1", Kind: "TokenReview"}, `{"kept":1,"spec":{"token":"` + secretValue + `"}}`, true},
+		{"a ConfigMap", "its data is no secret", object, Kind{Version: "v1", Kind: "ConfigMap"}, `{"data":{"kept":"` + secretValue + `"}}`, false},
+		{"the review of an update", "both objects have secrets", review, secret, `{"request":{"uid":"kept","object":{"data":{"a":"` + secretValue + `"}},"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
+		{"the review of a deletion", "there is no object", review, secret, `{"request":{"uid":"kept","object":null,"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
+		{"a response", "the patch is encoded", review, secret, patch(`[{"op":"add","path":"/data/x","value":"` + secretValue + `"}]`), true},
+		{"a patch of a value", "the path leads into the data", jsonPatch, secret, `[{"op":"add","path":"/data/kept","value":"` + secretValue + `"}]`, true},
+		{"a patch of all data", "the value has the data", jsonPatch, secret, `[{"op":"replace","path":"/data","value":{"kept":"` + secretValue + `"}}]`, true},
+		{"a patch of the object", "the value has the data", jsonPatch, secret, `[{"op":"replace","path":"","value":{"kept":1,"data":{"a":"` + secretValue + `"}}}]`, true},
+		{"a patch of the annotation", "its path has an escaped slash", jsonPatch, secret, `[{"op":"add","path":"/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration","value":"` + secretValue + `"},{"op":"remove","path":"/kept"}]`, true},
+		{"a patch of labels", "labels are no secrets", jsonPatch, secret, `[{"op":"add","path":"/metadata/labels/kept","value":"` + secretValue + `"}]`, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := string(test.redact(test.kind, []byte(test.in)))
+			if _, encoded, ok := strings.Cut(got, `"patch":"`); ok {
+				decoded, _ := base64.StdEncoding.DecodeString(strings.TrimRight(encoded, `"}`))
+				got += string(decoded)
+			}
+			if strings.Contains(got, secretValue) == test.redacted || !strings.Contains(got, "kept") {
+				t.Errorf("%s: got %s", test.reason, got)
+			}
+		})
+	}
+}
+
+func object(kind Kind, raw []byte) []byte    { return redactObject(kind, raw) }
+func review(kind Kind, raw []byte) []byte    { return redactReview(kind, raw) }
+func jsonPatch(kind Kind, raw []byte) []byte { return redactPatch(kind, raw) }

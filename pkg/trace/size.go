@@ -1,0 +1,56 @@
+package trace
+
+import "encoding/json"
+
+// Sizes of the parts of a request without their JSON, about.
+const (
+	requestBytes = 1 << 10
+	partBytes    = 256
+)
+
+// size returns about the memory of a request. Several parts of a request share their JSON, so the true size is less.
+func (r *Request) size() int64 {
+	size := int64(requestBytes)
+	r.each(func(raw *json.RawMessage) { size += int64(len(*raw)) }, func() { size += partBytes })
+	return size
+}
+
+// strip forgets the JSON of a request.
+func (r *Request) strip() {
+	r.Stripped = true
+	r.each(func(raw *json.RawMessage) { *raw = nil }, func() {})
+}
+
+// each calls raw with all JSON of a request, and part for each of its parts.
+func (r *Request) each(raw func(*json.RawMessage), part func()) {
+	all := func(messages ...*json.RawMessage) {
+		part()
+		for _, message := range messages {
+			raw(message)
+		}
+	}
+	for _, a := range r.Admissions {
+		all(&a.Object, &a.OldObject, &a.Admitted)
+		for _, s := range a.Steps {
+			all(&s.Before, &s.After)
+			for _, w := range s.Webhooks {
+				part()
+				if w.Call != nil {
+					all(&w.Call.Request, &w.Call.Response, &w.Call.Patch, &w.Call.Before, &w.Call.After)
+				}
+			}
+			for _, p := range s.Policies {
+				part()
+				for _, b := range p.Bindings {
+					part()
+					for _, e := range b.Evaluations {
+						all(&e.Before, &e.After)
+						for range e.Expressions {
+							part()
+						}
+					}
+				}
+			}
+		}
+	}
+}
