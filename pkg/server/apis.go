@@ -21,7 +21,6 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
@@ -40,7 +39,7 @@ import (
 // A request is served by the first that has the resource: peers, other servers, the table, custom resources.
 type served struct {
 	customResources *customresources.Resources
-	discovery       *discovery.Recorder
+	discovery       *discovery.Manager
 	list            *discovery.List
 	groups          *atomic.Pointer[groups.Groups]
 	aggregator      *atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
@@ -51,12 +50,11 @@ type served struct {
 func newServed(c *Config) served {
 	resources := customresources.New(c.following, customresources.Hooks{
 		Written:           c.written,
-		ResourcesChanged:  func() { c.clients.resourcesChanged() },
 		DefinitionChanged: func() { c.clients.informers.ResourcesChanged() },
 	})
 	return served{
 		customResources: resources,
-		discovery:       discovery.NewRecorder(resources),
+		discovery:       discovery.NewManager(),
 		list:            discovery.NewList(c.generic.Serializer),
 		groups:          &atomic.Pointer[groups.Groups]{},
 		aggregator:      &atomic.Pointer[aggregation.Aggregator]{},
@@ -130,6 +128,7 @@ func buildCustomResources(c *Config) error {
 		OpenAPI:     shared.schemas().CustomResourceDefinitions(),
 		Etcd:        *c.options.Etcd,
 		Stored:      c.etcd.Stored,
+		Member:      c.etcd.Member(),
 		Alone:       c.etcd.Alone,
 		Services:    c.security.services,
 		WebhookAuth: c.security.webhookAuth,
@@ -167,16 +166,18 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	if err != nil {
 		return err
 	}
-	// apiextensions publishes its schemas in the one service, once it has both.
-	resources.Server().OpenAPIV3VersionedService = v3
-	resources.Server().StaticOpenAPISpec = &spec.Swagger{}
-
-	groups := discovery.NewGroups(definitions, c.apis.list, discovery.BuiltIn(builtin.Table(), built), resources.Observe)
-	documents := openapi.RemoteDocuments{OpenAPIService: v3, Definitions: definitions.Lister()}
+	documents, err := openapi.Follow(definitions, v3)
+	if err != nil {
+		return err
+	}
+	groups := discovery.NewGroups(definitions, c.apis.list, discovery.BuiltIn(builtin.Table(), built), discovery.Hooks{
+		ResourcesChanged: c.clients.resourcesChanged,
+		Observe:          resources.Observe,
+	})
 	if err := buildAggregator(c, groups, documents, writer); err != nil {
 		return err
 	}
-	return groups.Start(c.apis.discovery.ResourceManager)
+	return groups.Start(c.apis.discovery)
 }
 
 // remoteSource is that of other servers in aggregated discovery: they have what they name before definitions do, as

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +27,6 @@ const barrierTimeout = 10 * time.Second
 type barrier struct {
 	following context.Context // until whose end informers run
 	known     *condition.Variable[knownDefinitions]
-	served    servedDefinitions
 	// definitionChanged is called when requests are served by another definition, and the answer waits for it.
 	definitionChanged func()
 
@@ -35,9 +35,11 @@ type barrier struct {
 
 // knownDefinitions is the state that the answer to a write of a definition waits for.
 type knownDefinitions struct {
-	// seen are the definitions that the informer has shown to every handler.
-	seen       map[string]*apiextensionsv1.CustomResourceDefinition
-	discovered discoveredResources
+	// served are the definitions by which requests are served: those that the informer has shown to the library's handler
+	// of custom resources.
+	served map[string]*apiextensionsv1.CustomResourceDefinition
+	// seen are the definitions that the informer has shown to every handler: they are discovered and described, too.
+	seen map[string]*apiextensionsv1.CustomResourceDefinition
 	// stuck are the resource versions of definitions of which the controllers could not write the status.
 	stuck map[string]string
 	// ending are the resource versions at which deletions have begun, until that is seen.
@@ -62,19 +64,27 @@ func newBarrier(following context.Context) *barrier {
 		following:         following,
 		definitionChanged: func() {},
 		known: condition.New(knownDefinitions{
-			seen:       map[string]*apiextensionsv1.CustomResourceDefinition{},
-			discovered: discoveredResources{},
-			stuck:      map[string]string{},
-			ending:     map[string]string{},
+			served: map[string]*apiextensionsv1.CustomResourceDefinition{},
+			seen:   map[string]*apiextensionsv1.CustomResourceDefinition{},
+			stuck:  map[string]string{},
+			ending: map[string]string{},
 		}),
 	}
 }
 
-// observe is told what the informer has seen, after every other handler.
+// serve is told what the informer has shown to the library's handler.
+func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
+	b.known.Update(func(k *knownDefinitions) {
+		if deleted {
+			delete(k.served, crd.Name)
+		} else {
+			k.served[crd.Name] = crd
+		}
+	})
+}
+
+// observe is told what the informer has shown to every handler.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
-	if deleted {
-		b.served.forget(crd)
-	}
 	b.known.Update(func(k *knownDefinitions) {
 		if !deleted {
 			k.seen[crd.Name] = crd
@@ -82,10 +92,6 @@ func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted
 		}
 		delete(k.seen, crd.Name)
 		delete(k.stuck, crd.Name)
-		// A definition of the same name that follows must be discovered anew.
-		for _, v := range crd.Spec.Versions {
-			delete(k.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}], crd.Spec.Names.Plural)
-		}
 	})
 }
 
@@ -113,28 +119,21 @@ func (b *barrier) created(name string, uid types.UID) {
 	})
 }
 
-// definition returns the definition by which requests for a kind are served, or nil. A caller that reads a schema from the
-// definition must not see the schema before requests do: so definition waits until requests are served by it.
-func (b *barrier) definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
-	crd := b.served.definition(kind)
-	b.awaitServed(crd)
-	return crd
+// definition returns the definition by which requests for a kind are served, or nil.
+func (b *barrier) definition(kind schema.GroupVersionKind) (found *apiextensionsv1.CustomResourceDefinition) {
+	b.known.Read(func(k knownDefinitions) {
+		for _, crd := range k.served {
+			if crd.Spec.Group == kind.Group && crd.Status.AcceptedNames.Kind == kind.Kind && apihelpers.HasServedCRDVersion(crd, kind.Version) {
+				found = crd
+			}
+		}
+	})
+	return found
 }
 
-// awaitServed waits until requests are served by a definition, if there is one, or by a later one.
-func (b *barrier) awaitServed(crd *apiextensionsv1.CustomResourceDefinition) {
-	if crd == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(b.following, barrierTimeout)
-	defer cancel()
-	b.served.await(ctx, crd)
-}
-
-// updated waits until requests are served by the definition of that version.
+// updated waits until requests are served by the definition of that version, or by a later one.
 func (b *barrier) updated(name, resourceVersion string) {
 	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
-	b.awaitServed(b.last(name))
 }
 
 // changed waits until the definition as it was last seen is in effect, or won't be, or is gone.
@@ -189,6 +188,4 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 
 // deleted waits until the deletion of that version has been seen. The UID can't tell: a restored definition has the UID of
 // the deleted one.
-func (b *barrier) deleted(name, resourceVersion string) {
-	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
-}
+func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

@@ -6,13 +6,19 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/informers"
 	"k8s.io/kube-openapi/pkg/common"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // Config is what custom resources are served with.
@@ -26,6 +32,8 @@ type Config struct {
 	// Etcd says how they are stored, and Stored puts stores onto the server's etcd.
 	Etcd   genericoptions.EtcdOptions
 	Stored func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
+	// Member is the embedded etcd, or nil.
+	Member *storage.Member
 	// Alone says whether no other server has the same objects.
 	Alone func() bool
 	// Services and WebhookAuth are how webhooks are reached that convert custom resources.
@@ -35,46 +43,72 @@ type Config struct {
 	Next genericapiserver.DelegationTarget
 }
 
-// Build builds the server of the custom resources, once.
+// Build builds the server of the custom resources, once. It composes the parts of apiextensions-apiserver as that does,
+// but for discovery and OpenAPI, which packages discovery and openapi derive from the definitions.
 func (r *Resources) Build(c Config) error {
-	config, err := libraryConfig(r, c)
+	storeDefinitions(&c.Etcd)
+	config := r.genericConfig(c)
+	server, err := config.Complete().New("apiextensions-apiserver", c.Next)
 	if err != nil {
 		return err
 	}
-	if r.built, err = config.Complete().New(c.Next); err != nil {
+	group, err := definitionGroup(server, config)
+	if err != nil {
 		return err
 	}
-	definitions := r.built.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	r.barrier.served.handler, r.barrier.served.lister = r.Server().UnprotectedHandler(), definitions.Lister()
-	return serveAtOnce(definitions.Informer(), c.Alone)
+	client, err := crdclient.NewForConfig(server.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	r.server, r.informers = server, newInformers(client, c.Member)
+	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
+	if err := definitions.Informer().SetTransform(asServed(c.Alone)); err != nil {
+		return err
+	}
+	r.stores.lister = definitions.Lister()
+	return r.serve(c, config, group.StaticOpenAPISpec, client.ApiextensionsV1())
 }
 
-// libraryConfig is the configuration of apiextensions-apiserver, whose requests come through the handler chain of the
+// genericConfig is the configuration of the library's server, whose requests come through the handler chain of the
 // server.
-func libraryConfig(r *Resources, c Config) (*crdserver.Config, error) {
+func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig {
 	g := c.Generic
 	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	g.OpenAPIV3Config = c.OpenAPI
 	g.SkipOpenAPIInstallation = true
+	g.EnableDiscovery = false
 	// It is asked behind the filters of the main server, and only for what that doesn't have.
 	g.EnableProfiling, g.EnableMetrics = false, false
 	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
 	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
 
-	storeDefinitions(&c.Etcd)
 	factory := &genericoptions.SimpleStorageFactory{StorageConfig: c.Etcd.StorageConfig}
 	g.RESTOptionsGetter = withBarrier(r.barrier, c.Stored(c.Etcd.CreateRESTOptionsGetter(factory, g.ResourceTransformers)))
-	customResources := c.Stored(crdoptions.NewCRDRESTOptionsGetter(c.Etcd, g.ResourceTransformers, g.StorageObjectCountTracker))
-	return &crdserver.Config{
-		GenericConfig: &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.Informers},
-		ExtraConfig: crdserver.ExtraConfig{
-			CRDRESTOptionsGetter: r.barrier.served.RESTOptionsGetter(r.stores.RESTOptionsGetter(customResources)),
-			MasterCount:          1,
-			ServiceResolver:      c.Services,
-			AuthResolverWrapper:  c.WebhookAuth,
-		},
-	}, nil
+	return &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.Informers}
 }
+
+// storesOf returns how custom resources are stored.
+func (r *Resources) storesOf(c Config, g *genericapiserver.RecommendedConfig) generic.RESTOptionsGetter {
+	return r.stores.RESTOptionsGetter(c.Stored(crdoptions.NewCRDRESTOptionsGetter(c.Etcd, g.ResourceTransformers, g.StorageObjectCountTracker)))
+}
+
+// definitionGroup serves the API of definitions, unless --runtime-config has turned that off.
+func definitionGroup(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig) (*genericapiserver.APIGroupInfo, error) {
+	group := genericapiserver.NewDefaultAPIGroupInfo(apiextensionsv1.GroupName, crdserver.Scheme, metav1.ParameterCodec, crdserver.Codecs)
+	if config.MergedResourceConfig.ResourceEnabled(definitionsResource) {
+		definitions, err := customresourcedefinition.NewREST(crdserver.Scheme, config.RESTOptionsGetter)
+		if err != nil {
+			return nil, err
+		}
+		group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+			definitionsResource.Resource:             definitions,
+			definitionsResource.Resource + "/status": customresourcedefinition.NewStatusREST(crdserver.Scheme, definitions),
+		}
+	}
+	return &group, server.InstallAPIGroup(&group)
+}
+
+var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 // HideGroup removes the document of the group of definitions from the server. The library's document would answer
 // requests for all versions that definitions add to the group.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"testing"
 
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/client-go/tools/cache"
 )
 
 // writable is a store that counts what is written.
@@ -52,7 +54,8 @@ func TestCleanupOfRestored(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			barrier, inner := newBarrier(t.Context()), &writable{}
-			stores := &stores{written: func(schema.GroupResource, runtime.Object) {}, cleanup: &barrier.cleanup}
+			none := crdlisters.NewCustomResourceDefinitionLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
+			stores := &stores{written: func(schema.GroupResource, runtime.Object) {}, cleanup: &barrier.cleanup, lister: none}
 			store, destroy := stores.decorate(schema.ParseGroupResource(name), inner, func() {})
 			defer destroy()
 			test.before(barrier)

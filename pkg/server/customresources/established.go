@@ -6,7 +6,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 )
 
 // otherServersDelay is for how long the library lets each create of a custom resource
@@ -14,15 +13,10 @@ import (
 // seen it yet.
 const otherServersDelay = 2 * time.Second
 
-// serveAtOnce spares the only server of a cluster that wait: while it is alone, its informer
-// takes new definitions for older ones. What is stored is as it is: see keepEstablished.
-func serveAtOnce(definitions cache.SharedIndexInformer, alone func() bool) error {
-	return definitions.SetTransform(func(obj any) (any, error) {
-		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
-			age(crd, time.Now().Add(-otherServersDelay), alone)
-		}
-		return obj, nil
-	})
+// serveAtOnce spares the only server of a cluster that wait: while it is alone, its informer takes new definitions for
+// older ones. What is stored is as it is: see keepEstablished.
+func serveAtOnce(crd *apiextensionsv1.CustomResourceDefinition, alone func() bool) {
+	age(crd, time.Now().Add(-otherServersDelay), alone)
 }
 
 // age makes a definition that is established later than the time established by then.

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// isInEffect says whether the controllers have nothing left to do about a definition: discovery has the definition as it
-// is now, or the controllers have refused it.
+// isInEffect says whether the controllers have nothing left to do about a definition: they have established it as it is
+// now, or have refused it.
 func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return k.isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
+	return isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }
 
 // isStuck says whether the controllers could not write the status of a definition as it is now.
@@ -19,13 +19,13 @@ func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition)
 	return k.stuck[crd.Name] == crd.ResourceVersion
 }
 
-// isServed says whether a definition is discovered by the names that it has, or won't be.
-func (k knownDefinitions) isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+// isServed says whether a definition is served by the names that it has, or won't be.
+func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:
 		return true
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
-		return isJudged(crd) && k.discovered.have(crd)
+		return isJudged(crd)
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
 		return isRefusedCABundle(crd)
 	}

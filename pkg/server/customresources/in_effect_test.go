@@ -3,10 +3,8 @@ package customresources
 import (
 	"testing"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // The answer to a write of a definition waits for what the controllers have to do about it, and
@@ -46,41 +44,35 @@ func TestDefinitionIsInEffect(t *testing.T) {
 	category := func(d *definition) { d.Spec.Names.Categories = []string{"all"} }
 	list := func(d *definition) { d.Spec.Names.ListKind = "GearList" }
 	ends := func(d *definition) { d.DeletionTimestamp = &metav1.Time{} }
-	discovered := map[string]apidiscoveryv2.APIResourceDiscovery{"gears": {ResponseKind: &metav1.GroupVersionKind{Kind: "Gear"}}}
-
 	for _, test := range []struct {
 		name, reason string
 		is           []func(*definition)
-		discovered   bool
 		want         bool
 	}{
-		{"new", "its names aren't judged", nil, false, false},
-		{"named", "it will be established", []func(*definition){named, condition(accepted, yes, "")}, false, false},
-		{"established", "it will be discovered", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, false, false},
-		{"discovered", "it is", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, true, true},
-		{"names changed", "they will be judged", []func(*definition){named, wants("gr"), condition(accepted, yes, ""), condition(established, yes, "")}, true, false},
-		{"names refused", "another has them", []func(*definition){wants("taken"), rest, condition(accepted, no, ""), condition(established, no, "")}, false, true},
-		{"names freed", "no definition has them any more", []func(*definition){wants("free"), rest, condition(accepted, no, ""), condition(established, no, "")}, false, false},
-		{"category of refused", "definitions share categories", []func(*definition){wants("taken"), rest, category, condition(accepted, no, ""), condition(established, no, "")}, false, false},
-		{"another name of refused", "it is free", []func(*definition){wants("taken"), rest, list, condition(accepted, no, ""), condition(established, no, "")}, false, false},
-		{"names refused later", "it is served by the old ones, which will be discovered",
-			[]func(*definition){named, wants("taken"), condition(accepted, no, ""), condition(established, yes, "")}, false, false},
-		{"names refused later, discovered", "it is served by the old ones",
-			[]func(*definition){named, wants("taken"), condition(accepted, no, ""), condition(established, yes, "")}, true, true},
-		{"conflict taken back", "no controller judges names that the definition has", []func(*definition){named, condition(accepted, no, ""), condition(established, no, "")}, false, true},
-		{"status wiped", "no controller establishes it again", []func(*definition){named}, false, true},
-		{"caBundle refused", "it stays so", []func(*definition){named, converts("none"), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, false, true},
-		{"caBundle to be refused", "it will be told", []func(*definition){named, converts("none"), condition(accepted, yes, "")}, false, false},
-		{"caBundle repaired", "it will be established", []func(*definition){named, converts(""), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, false, false},
+		{"new", "its names aren't judged", nil, false},
+		{"named", "it will be established", []func(*definition){named, condition(accepted, yes, "")}, false},
+		{"established", "it is served", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, true},
+		{"names changed", "they will be judged", []func(*definition){named, wants("gr"), condition(accepted, yes, ""), condition(established, yes, "")}, false},
+		{"names refused", "another has them", []func(*definition){wants("taken"), rest, condition(accepted, no, ""), condition(established, no, "")}, true},
+		{"names freed", "no definition has them any more", []func(*definition){wants("free"), rest, condition(accepted, no, ""), condition(established, no, "")}, false},
+		{"category of refused", "definitions share categories", []func(*definition){wants("taken"), rest, category, condition(accepted, no, ""), condition(established, no, "")}, false},
+		{"another name of refused", "it is free", []func(*definition){wants("taken"), rest, list, condition(accepted, no, ""), condition(established, no, "")}, false},
+		{"names refused later", "it is served by the old ones",
+			[]func(*definition){named, wants("taken"), condition(accepted, no, ""), condition(established, yes, "")}, true},
+		{"conflict taken back", "no controller judges names that the definition has", []func(*definition){named, condition(accepted, no, ""), condition(established, no, "")}, true},
+		{"status wiped", "no controller establishes it again", []func(*definition){named}, true},
+		{"caBundle refused", "it stays so", []func(*definition){named, converts("none"), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, true},
+		{"caBundle to be refused", "it will be told", []func(*definition){named, converts("none"), condition(accepted, yes, "")}, false},
+		{"caBundle repaired", "it will be established", []func(*definition){named, converts(""), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, false},
 		{"not judged", "a group of the community needs an approval",
-			[]func(*definition){group("gears.k8s.io"), named, condition(accepted, yes, ""), condition(established, yes, "")}, true, false},
+			[]func(*definition){group("gears.k8s.io"), named, condition(accepted, yes, ""), condition(established, yes, "")}, false},
 		{"not approved", "it is told so", []func(*definition){group("gears.k8s.io"), named, condition(accepted, yes, ""), condition(established, yes, ""),
-			condition(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "")}, true, true},
-		{"ending", "it won't be served again", []func(*definition){ends}, false, true},
+			condition(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "")}, true},
+		{"ending", "it won't be served again", []func(*definition){ends}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b := knownDefinitions{discovered: discoveredResources{}}
+			b := knownDefinitions{}
 			crd := &definition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 				Group: "example.com", Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gears", Kind: "Gear"},
 				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}},
@@ -93,9 +85,6 @@ func TestDefinitionIsInEffect(t *testing.T) {
 			elsewhere := other.DeepCopy()
 			elsewhere.Spec.Group, elsewhere.Status.AcceptedNames.ShortNames = "elsewhere.com", []string{"free"}
 			b.seen = map[string]*definition{"gears": crd, "others": other, "elsewhere": elsewhere}
-			if test.discovered {
-				b.discovered[schema.GroupVersion{Group: crd.Spec.Group, Version: "v1"}] = discovered
-			}
 			if got := b.isInEffect(crd); got != test.want {
 				t.Errorf("in effect: %t, want %t: %s", got, test.want, test.reason)
 			}

@@ -50,12 +50,11 @@ func (r *Resources) Restored(name string, revision int64, deleted bool) {
 		b.await(name, func(k knownDefinitions) bool {
 			crd := k.seen[name]
 			// Names that were about to be accepted are what was before the snapshot.
-			return crd != nil && k.isPast(name, resourceVersion) && k.isServed(crd)
+			return crd != nil && k.isPast(name, resourceVersion) && isServed(crd)
 		})
 		if kept := b.last(name); kept != nil && kept.DeletionTimestamp == nil {
 			b.cleanup.keep(name, resourceVersion)
 		}
-		b.updated(name, resourceVersion)
 		b.definitionChanged()
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -25,6 +28,17 @@ type stores struct {
 	cleanup *cleanup
 
 	open sync.WaitGroup
+
+	lister crdlisters.CustomResourceDefinitionLister // set before the first request
+	mu     sync.Mutex
+	// current are the stores that the library has for requests, and the definitions that they were made of.
+	current map[*resourceStore]madeStore
+}
+
+// madeStore is an open store.
+type madeStore struct {
+	of  *apiextensionsv1.CustomResourceDefinition
+	end func()
 }
 
 // RESTOptionsGetter counts the stores that are made with what inner says.
@@ -51,11 +65,52 @@ func (s *stores) wait() error {
 
 // decorate counts a store until it is destroyed, and tells of its writes.
 func (s *stores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
+	made := &resourceStore{store, resource, s.written, s.cleanup}
 	s.open.Add(1)
-	done := sync.OnceFunc(s.open.Done)
-	return &resourceStore{store, resource, s.written, s.cleanup}, func() {
-		defer done()
+	end := sync.OnceFunc(func() {
+		defer s.open.Done()
 		destroy()
+	})
+	s.mu.Lock() // before the lookup, so that changed for a later event follows
+	defer s.mu.Unlock()
+	if crd, err := s.lister.Get(resource.String()); err == nil {
+		if s.current == nil {
+			s.current = map[*resourceStore]madeStore{}
+		}
+		s.current[made] = madeStore{crd, end}
+	}
+	return made, end
+}
+
+// changed is told what the informer has seen, after the library's handler of custom resources. The library destroys the
+// stores of a definition that is gone, or that has another spec or other names.
+func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for store, made := range s.current {
+		switch {
+		case deleted:
+			if now, err := s.lister.Get(made.of.Name); err == nil && now.UID == made.of.UID {
+				continue
+			}
+		case crd.Name != made.of.Name:
+			continue
+		case crd.UID == made.of.UID && equality.Semantic.DeepEqual(crd.Spec, made.of.Spec) &&
+			equality.Semantic.DeepEqual(crd.Status.AcceptedNames, made.of.Status.AcceptedNames):
+			continue
+		}
+		delete(s.current, store)
+	}
+}
+
+// destroy destroys the stores that the library has for requests, when there are no requests any more.
+func (s *stores) destroy() {
+	s.mu.Lock()
+	current := s.current
+	s.current = nil
+	s.mu.Unlock()
+	for _, made := range current {
+		made.end()
 	}
 }
 

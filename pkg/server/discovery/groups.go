@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
@@ -20,8 +21,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// Groups keeps the list of groups up to date with the registry, the definitions and other servers. The library leaves
-// that to kube-aggregator, but discovers custom resources in all other respects.
+// Groups keeps discovery up to date: the list of groups with the registry, the definitions and other servers, and what
+// definitions serve.
 type Groups struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *List
@@ -29,14 +30,23 @@ type Groups struct {
 	// versions.
 	builtIn []*apiregistrationv1.APIService
 	own     map[schema.GroupVersion]bool
-	// observe is called for each event of a definition, once the list is up to date.
-	observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
+	// resources are those of definitions.
+	resources custom
+	hooks     Hooks
 	// aggregator has the group versions of other servers, or is nil.
 	aggregator Aggregator
 
 	mu sync.Mutex
 	// custom keeps the APIServices of custom resources, so that each is made only once.
 	custom map[schema.GroupVersion]*apiregistrationv1.APIService
+}
+
+// Hooks are called for an event of a definition, once discovery is up to date.
+type Hooks struct {
+	// ResourcesChanged is called when other custom resources are discovered than before.
+	ResourcesChanged func()
+	// Observe is called for each event, at last.
+	Observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
 }
 
 // Aggregator knows the group versions of other servers.
@@ -48,15 +58,16 @@ type Aggregator interface {
 	SetCustom(services []*apiregistrationv1.APIService)
 }
 
-// NewGroups returns the groups of a list. It calls observe for each event of a definition, once the list is up to date.
-func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, builtIn []*apiregistrationv1.APIService,
-	observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)) *Groups {
+// NewGroups returns the groups of a list. The handlers of the informer of definitions must be called in the order in which
+// they were added: Groups adds the last one.
+func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, builtIn []*apiregistrationv1.APIService, hooks Hooks) *Groups {
 	own := map[schema.GroupVersion]bool{}
 	for _, s := range builtIn {
 		own[schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}] = true
 	}
+	list.crds, list.own = crds.Lister(), own
 	return &Groups{
-		crds: crds, list: list, builtIn: builtIn, own: own, observe: observe,
+		crds: crds, list: list, builtIn: builtIn, own: own, hooks: hooks,
 		custom: map[schema.GroupVersion]*apiregistrationv1.APIService{},
 	}
 }
@@ -68,32 +79,42 @@ func (d *Groups) Aggregate(aggregator Aggregator) {
 }
 
 // Start lists the groups in the order of their priorities, in aggregated discovery too.
-func (d *Groups) Start(aggregated aggregated.ResourceManager) error {
+func (d *Groups) Start(manager aggregated.ResourceManager) error {
 	for _, s := range d.builtIn {
 		gv := metav1.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}
-		aggregated.SetGroupVersionPriority(gv, int(s.Spec.GroupPriorityMinimum), int(s.Spec.VersionPriority))
+		manager.SetGroupVersionPriority(gv, int(s.Spec.GroupPriorityMinimum), int(s.Spec.VersionPriority))
+	}
+	d.resources = custom{
+		crds: d.crds.Lister(), manager: manager.WithSource(aggregated.CRDSource),
+		known: map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery{},
 	}
 	d.Sync()
 	_, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { d.handle(obj, false) },
-		UpdateFunc: func(_, obj any) { d.handle(obj, false) },
-		DeleteFunc: func(obj any) { d.handle(obj, true) },
+		AddFunc:    func(obj any) { d.handle(nil, obj, false) },
+		UpdateFunc: func(old, obj any) { d.handle(old, obj, false) },
+		DeleteFunc: func(obj any) { d.handle(nil, obj, true) },
 	})
 	return err
 }
 
-// handle updates the list before the write of the definition is answered: that answer waits for observe.
-func (d *Groups) handle(obj any, deleted bool) {
-	custom := d.Sync()
+// handle updates discovery before the write of the definition is answered: that answer waits for Observe.
+func (d *Groups) handle(old, obj any, deleted bool) {
+	services := d.Sync()
 	if d.aggregator != nil {
-		d.aggregator.SetCustom(custom)
+		d.aggregator.SetCustom(services)
 	}
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
 	}
-	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
-		d.observe(crd, deleted)
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return
 	}
+	before, _ := old.(*apiextensionsv1.CustomResourceDefinition)
+	if d.resources.update(versionsOf(before, crd)) {
+		d.hooks.ResourcesChanged()
+	}
+	d.hooks.Observe(crd, deleted)
 }
 
 // Sync updates the list by the present definitions and APIServices, and returns the APIServices of custom resources.

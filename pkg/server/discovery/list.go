@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +24,9 @@ import (
 // which the groups came.
 type List struct {
 	serializer runtime.NegotiatedSerializer
-	groups     atomic.Pointer[[]metav1.APIGroup] // nil before the first list
+	groups     atomic.Pointer[[]metav1.APIGroup]         // nil before the first list
+	crds       crdlisters.CustomResourceDefinitionLister // set before the first request, as own is
+	own        map[schema.GroupVersion]bool              // the built-in versions
 }
 
 // NewList returns an empty list.
@@ -45,19 +48,37 @@ func (l *List) listed() []metav1.APIGroup {
 	return nil
 }
 
-// Documents returns a handler that serves /apis/GROUP for each group of the list, and passes other requests to next.
+// Documents returns a handler that serves /apis/GROUP for each group of the list, and /apis/GROUP/VERSION for each version
+// of custom resources. It passes other requests to next.
 func (l *List) Documents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		name, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix+"/")
-		if name = strings.TrimSuffix(name, "/"); ok && !strings.Contains(name, "/") {
-			groups := l.listed()
-			if i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name }); i >= 0 {
-				discovery.NewAPIGroupHandler(l.serializer, groups[i]).ServeHTTP(w, req)
-				return
-			}
+		if document := l.document(strings.TrimSuffix(name, "/")); ok && document != nil {
+			document.ServeHTTP(w, req)
+			return
 		}
 		next.ServeHTTP(w, req)
 	})
+}
+
+// document returns what serves the document of a group or of a version of custom resources, or nil.
+func (l *List) document(name string) http.Handler {
+	group, version, isVersion := strings.Cut(name, "/")
+	switch {
+	case strings.Contains(version, "/"):
+	case isVersion:
+		gv := schema.GroupVersion{Group: group, Version: version}
+		if resources := listedResources(l.crds, gv); len(resources) > 0 && !l.own[gv] {
+			lister := discovery.APIResourceListerFunc(func() []metav1.APIResource { return resources })
+			return discovery.NewAPIVersionHandler(l.serializer, gv, lister)
+		}
+	default:
+		groups := l.listed()
+		if i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == group }); i >= 0 {
+			return discovery.NewAPIGroupHandler(l.serializer, groups[i])
+		}
+	}
+	return nil
 }
 
 // ListedPaths implements routes.ListedPathProvider.

@@ -21,7 +21,7 @@ import (
 )
 
 // Serve serves /openapi/v2 and /openapi/v3 on a mux. Both are built when a client first asks for them. Custom resources
-// are merged into v2 here. The returned service is that of v3: apiextensions-apiserver updates it for custom resources.
+// are merged into v2 here. The returned service is that of v3: see Follow for custom resources.
 func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, all ...Part) (*handler3.OpenAPIService, error) {
 	mux = notFoundMux{mux, notFound}
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {

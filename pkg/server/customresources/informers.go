@@ -1,0 +1,127 @@
+package customresources
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
+)
+
+// resync is how often client-go's informer of definitions calls its handlers again. It is the library's.
+const resync = 5 * time.Minute
+
+// newInformers returns a factory with the informer of definitions. It takes the events of an embedded etcd directly. Its
+// handlers are called one after the other, in the order in which they were added.
+func newInformers(client crdclient.Interface, member *storage.Member) crdinformers.SharedInformerFactory {
+	factory := crdinformers.NewSharedInformerFactory(client, resync)
+	ofClient := crdinformers.NewSharedInformerFactory(client, resync).Apiextensions().V1().CustomResourceDefinitions()
+	factory.InformerFor(&apiextensionsv1.CustomResourceDefinition{}, func(crdclient.Interface, time.Duration) cache.SharedIndexInformer {
+		if member == nil {
+			return &inOrder{SharedIndexInformer: ofClient.Informer()}
+		}
+		resource := definitionsResource.GroupResource()
+		return informer.New(resource, func() *storage.Feed { return member.Feed(resource) })
+	})
+	return factory
+}
+
+// asServed returns the form in which the informer has a definition: in v1, and served at once.
+func asServed(alone func() bool) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if stored, ok := obj.(*apiextensions.CustomResourceDefinition); ok { // of an embedded etcd
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(stored, crd, nil); err != nil {
+				return nil, err
+			}
+			obj = crd
+		}
+		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			serveAtOnce(crd, alone)
+		}
+		return obj, nil
+	}
+}
+
+// inOrder is an informer of client-go's whose handlers are called one after the other. client-go has a goroutine for each
+// handler.
+type inOrder struct {
+	cache.SharedIndexInformer
+
+	mu       sync.Mutex
+	started  bool
+	handlers []cache.ResourceEventHandler
+	all      cache.ResourceEventHandlerRegistration // of the one handler that calls the others
+}
+
+var errInOrder = errors.New("a handler that is called in the order of all can't be removed")
+
+// AddEventHandlerWithOptions implements cache.SharedInformer. A handler that comes after the start is called by itself.
+func (i *inOrder) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return i.SharedIndexInformer.AddEventHandlerWithOptions(handler, options)
+	}
+	i.handlers = append(i.handlers, handler)
+	if i.all != nil {
+		return i.all, nil
+	}
+	var err error
+	i.all, err = i.SharedIndexInformer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { i.each(func(h cache.ResourceEventHandler) { h.OnAdd(obj, initial) }) },
+		UpdateFunc: func(old, obj any) { i.each(func(h cache.ResourceEventHandler) { h.OnUpdate(old, obj) }) },
+		DeleteFunc: func(obj any) { i.each(func(h cache.ResourceEventHandler) { h.OnDelete(obj) }) },
+	})
+	return i.all, err
+}
+
+func (i *inOrder) each(call func(cache.ResourceEventHandler)) {
+	i.mu.Lock()
+	handlers := slices.Clone(i.handlers)
+	i.mu.Unlock()
+	for _, handler := range handlers {
+		call(handler)
+	}
+}
+
+// AddEventHandler implements cache.SharedInformer.
+func (i *inOrder) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
+}
+
+// AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
+func (i *inOrder) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &period})
+}
+
+// RemoveEventHandler implements cache.SharedInformer.
+func (i *inOrder) RemoveEventHandler(registration cache.ResourceEventHandlerRegistration) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if registration == i.all {
+		return errInOrder
+	}
+	return i.SharedIndexInformer.RemoveEventHandler(registration)
+}
+
+// RunWithContext implements cache.SharedInformer.
+func (i *inOrder) RunWithContext(ctx context.Context) {
+	i.mu.Lock()
+	i.started = true
+	i.mu.Unlock()
+	i.SharedIndexInformer.RunWithContext(ctx)
+}
+
+// Run implements cache.SharedInformer.
+func (i *inOrder) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }

@@ -1,0 +1,132 @@
+package customresources
+
+import (
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	crdclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/apiapproval"
+	"k8s.io/apiextensions-apiserver/pkg/controller/establish"
+	"k8s.io/apiextensions-apiserver/pkg/controller/finalizer"
+	"k8s.io/apiextensions-apiserver/pkg/controller/nonstructuralschema"
+	"k8s.io/apiextensions-apiserver/pkg/controller/status"
+	"k8s.io/apimachinery/pkg/labels"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+const (
+	// masters is how many servers the library's handler takes the cluster to have. With more than one, it would delay each
+	// definition by seconds: serveAtOnce says when other servers must be waited for.
+	masters = 1
+	// workers is the number of goroutines of those controllers that have several. It is the library's.
+	workers = 5
+)
+
+// serve serves custom resources, and makes the controllers of definitions run with the server. The handler of custom
+// resources is the first handler of the informer: all others know that requests are served by the definition.
+func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema, client crdclient.ApiextensionsV1Interface) error {
+	validation.RegisterMetrics()
+	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
+	establishing := establish.NewEstablishingController(definitions, client)
+	// Requests for discovery never come here: see package discovery.
+	handler, err := crdserver.NewCustomResourceDefinitionHandler(nil, nil, definitions, c.Next.UnprotectedHandler(), r.storesOf(c, config),
+		config.AdmissionControl, establishing, c.Services, c.WebhookAuth, masters, r.server.Authorizer,
+		config.RequestTimeout, time.Duration(config.MinRequestTimeout)*time.Second, models, config.MaxRequestBodyBytes)
+	if err != nil {
+		return err
+	}
+	if err := r.follow(definitions.Informer()); err != nil {
+		return err
+	}
+	mux := r.server.Handler.NonGoRestfulMux
+	mux.Handle(genericapiserver.APIGroupPrefix, resourcesAlone{handler, c.Next.UnprotectedHandler()})
+	mux.HandlePrefix(genericapiserver.APIGroupPrefix+"/", resourcesAlone{handler, c.Next.UnprotectedHandler()})
+	r.server.RegisterDestroyFunc(r.stores.destroy)
+
+	naming := status.NewNamingConditionController(klog.Background(), definitions, client)
+	structural := nonstructuralschema.NewConditionController(definitions, client)
+	approval := apiapproval.NewKubernetesAPIApprovalPolicyConformantConditionController(definitions, client)
+	finalizing := finalizer.NewCRDFinalizer(definitions, client, handler)
+	return r.addHooks(func(ctx genericapiserver.PostStartHookContext) {
+		go naming.RunWithContext(ctx)
+		go establishing.RunWithContext(ctx)
+		go structural.RunWithContext(workers, ctx)
+		go approval.RunWithContext(workers, ctx)
+		go finalizing.RunWithContext(workers, ctx)
+		queueAccepted(definitions, establishing)
+	})
+}
+
+// follow adds the handler that comes after the library's.
+func (r *Resources) follow(definitions cache.SharedIndexInformer) error {
+	told := func(obj any, deleted bool) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			r.stores.changed(crd, deleted)
+			r.barrier.serve(crd, deleted)
+		}
+	}
+	_, err := definitions.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { told(obj, false) },
+		UpdateFunc: func(_, obj any) { told(obj, false) },
+		DeleteFunc: func(obj any) { told(obj, true) },
+	})
+	return err
+}
+
+// addHooks adds the library's hooks to the start of the server. Health checks have their names.
+func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookContext)) error {
+	synced := make(chan struct{})
+	if err := r.server.RegisterMuxAndDiscoveryCompleteSignal("CRDInformerHasNotSynced", synced); err != nil {
+		return err
+	}
+	informer := r.informers.Apiextensions().V1().CustomResourceDefinitions().Informer()
+	for _, hook := range []struct {
+		name string
+		run  genericapiserver.PostStartHookFunc
+	}{
+		{"start-apiextensions-informers", func(ctx genericapiserver.PostStartHookContext) error {
+			r.informers.StartWithContext(ctx)
+			return nil
+		}},
+		{"start-apiextensions-controllers", func(ctx genericapiserver.PostStartHookContext) error {
+			cache.WaitFor(ctx, "", informer.HasSyncedChecker())
+			runControllers(ctx)
+			return nil
+		}},
+		{"crd-informer-synced", func(ctx genericapiserver.PostStartHookContext) error {
+			if cache.WaitFor(ctx, "", informer.HasSyncedChecker()) {
+				close(synced)
+			}
+			return nil
+		}},
+	} {
+		if err := r.server.AddPostStartHook(hook.name, hook.run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueAccepted has definitions established whose names were accepted before the start. The library's handler queues a
+// definition when it changes.
+func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) {
+	all, err := definitions.Lister().List(labels.Everything())
+	if err != nil {
+		return // the store of an informer returns no error
+	}
+	for _, crd := range all {
+		if apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+			establishing.QueueCRD(crd.Name, 0)
+		}
+	}
+}

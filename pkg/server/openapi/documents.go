@@ -1,0 +1,116 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	crdhelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
+	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/kube-openapi/pkg/spec3"
+)
+
+// Documents are the documents of /openapi/v3. Those of custom resources follow the definitions, and are built for the
+// first request. Other servers may replace them: a version that one of them no longer has is described as definitions
+// have it.
+type Documents struct {
+	*handler3.OpenAPIService
+	definitions crdlisters.CustomResourceDefinitionLister
+
+	mu sync.Mutex // held while the definitions decide about a document
+}
+
+// Follow describes custom resources in a service. No document is older than the definitions of the handlers that are
+// added to their informer later, if the handlers are called in order.
+func Follow(definitions crdinformers.CustomResourceDefinitionInformer, service *handler3.OpenAPIService) (*Documents, error) {
+	d := &Documents{OpenAPIService: service, definitions: definitions.Lister()}
+	_, err := definitions.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { d.changed(nil, obj) },
+		UpdateFunc: d.changed,
+		DeleteFunc: func(obj any) { d.changed(obj, nil) },
+	})
+	return d, err
+}
+
+// changed describes the versions of a definition as it was and as it is. One of them may be nil.
+func (d *Documents) changed(old, obj any) {
+	if gone, ok := old.(cache.DeletedFinalStateUnknown); ok {
+		old = gone.Obj
+	}
+	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
+	is, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if was != nil && is != nil && describedAlike(was, is) {
+		return
+	}
+	names := map[string]struct{}{}
+	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{was, is} {
+		if crd == nil {
+			continue
+		}
+		for _, v := range crd.Spec.Versions {
+			names["apis/"+crd.Spec.Group+"/"+v.Name] = struct{}{}
+		}
+	}
+	for name := range names {
+		d.describe(name)
+	}
+}
+
+// describedAlike reports whether two states of a definition have the same documents.
+func describedAlike(a, b *apiextensionsv1.CustomResourceDefinition) bool {
+	return a.UID == b.UID && a.Generation == b.Generation &&
+		crdhelpers.IsCRDConditionTrue(a, apiextensionsv1.Established) == crdhelpers.IsCRDConditionTrue(b, apiextensionsv1.Established) &&
+		equality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
+}
+
+// DeleteGroupVersion removes the document of another server.
+func (d *Documents) DeleteGroupVersion(name string) { d.describe(name) }
+
+// describe makes a document that of the definitions. There is none if no definition serves the version.
+func (d *Documents) describe(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.serving(name)) == 0 {
+		d.OpenAPIService.DeleteGroupVersion(name)
+		return
+	}
+	d.UpdateGroupVersionLazy(name, cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) { return d.document(name) })))
+}
+
+// serving are the definitions that serve the version of a document, in the order of their names.
+func (d *Documents) serving(name string) []*apiextensionsv1.CustomResourceDefinition {
+	all, err := d.definitions.List(labels.Everything())
+	if err != nil {
+		return nil // the store of an informer returns no error
+	}
+	group, version, _ := strings.Cut(strings.TrimPrefix(name, "apis/"), "/")
+	all = slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Spec.Group != group || !crdhelpers.HasServedCRDVersion(crd, version) || !crdhelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
+	})
+	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// document is the document of the definitions, and which they are.
+func (d *Documents) document(name string) (*spec3.OpenAPI, string, error) {
+	_, version, _ := strings.Cut(strings.TrimPrefix(name, "apis/"), "/")
+	var specs []*spec3.OpenAPI
+	var served strings.Builder
+	for _, crd := range d.serving(name) {
+		// A schema that can't be published is left out, as the library does.
+		if spec, err := crdopenapi.BuildOpenAPIV3(crd, version, crdSpecOptions(false)); err == nil {
+			specs = append(specs, spec)
+			served.WriteString(string(crd.UID) + crd.ResourceVersion + ",")
+		}
+	}
+	merged, err := crdopenapi.MergeSpecsV3(specs...)
+	return merged, served.String(), err
+}
