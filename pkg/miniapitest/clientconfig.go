@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
@@ -71,6 +72,16 @@ func converting(object manifests.Object) ([]engine.Webhook, error) {
 			} `json:"conversion"`
 		} `json:"spec"`
 	}{}
+	// The schemas are most of a definition.
+	if conversion, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion"); err == nil {
+		if !found {
+			return nil, nil
+		}
+		part := map[string]any{"spec": map[string]any{"conversion": conversion}}
+		part["apiVersion"], part["kind"] = object.GetAPIVersion(), object.GetKind()
+		part["metadata"] = map[string]any{"name": object.GetName()}
+		object.Unstructured = &unstructured.Unstructured{Object: part}
+	}
 	if err := read(object, &definition); err != nil {
 		return nil, err
 	}

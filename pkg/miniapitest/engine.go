@@ -6,11 +6,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/process"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/program"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // processes is the engine of servers without another one. It is a variable of the package because the servers of a test
 // process share miniapi processes.
 var processes engine.Engine = &process.Engine{Program: program.Find}
+
+// documents are the definitions in files that options have named. They are a variable of the package because a test process
+// starts many servers with the same ones.
+var documents = &manifests.Documents{}
 
 // WithEngine replaces what runs the server. Choose gets the engine so far. The option is for package inprocess, and for
 // engines of other programs.

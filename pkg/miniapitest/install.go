@@ -96,11 +96,50 @@ func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	})
 }
 
-// install applies the objects of the options and reaches each webhook once.
-func (s *Server) install(ctx context.Context, o *options) error {
+// early are the objects that the server may have from its start: definitions that are applied before anything else.
+func (o *options) early() []manifests.Object {
+	var objects []manifests.Object
+	for _, definition := range o.definitions {
+		objects = append(objects, definition.Object)
+	}
+	for _, object := range o.objects {
+		if object.GroupVersionKind() != manifests.DefinitionKind {
+			break
+		}
+		objects = append(objects, object.Object)
+	}
+	return objects
+}
+
+// describe adds the early objects to the description.
+func (o *options) describe(early []manifests.Object) error {
+	o.description.DefinitionManager = manifests.FieldManager
+	for _, object := range early {
+		content := object.Content
+		if content == nil {
+			data, err := object.MarshalJSON()
+			if err != nil {
+				return fmt.Errorf("%s: %w", object.Source, err)
+			}
+			content = &engine.Content{JSON: data}
+		}
+		o.description.Definitions = append(o.description.Definitions, content)
+	}
+	return nil
+}
+
+// install applies the objects of the options that the server doesn't have from its start, and reaches each webhook once.
+func (s *Server) install(ctx context.Context, o *options, early []manifests.Object) error {
 	info, reached := s.server.Info(), map[string]bool{}
+	applier, there := s.applier(), map[*unstructured.Unstructured]bool{}
+	for _, installed := range info.Installed {
+		object := early[installed.Index]
+		there[object.Unstructured] = true
+		applier.Tell(object, installed.Warnings)
+	}
 	for _, step := range o.steps(info) {
-		if err := s.applier().Apply(ctx, step.objects); err != nil {
+		objects := slices.DeleteFunc(step.objects, func(object manifests.Object) bool { return there[object.Unstructured] })
+		if err := applier.Apply(ctx, objects); err != nil {
 			return explainUnknown(err)
 		}
 		for _, webhook := range step.webhooks {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -22,7 +23,7 @@ import (
 // globs, because a project needn't use all of them. Conversion services are the handlers of WithWebhook, like the
 // services of WithWebhookManifests. Start fails if it can't reach one of them.
 func WithCRDs(paths ...string) Option {
-	return func(o *options) error { return o.addDefinitions(manifests.Reader{}, paths) }
+	return func(o *options) error { return o.addDefinitions(manifests.Reader{Documents: documents}, paths) }
 }
 
 // WithCRDsFS is WithCRDs for files of fsys, such as an embed.FS.
@@ -31,7 +32,7 @@ func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 		if isNil(fsys) {
 			return errors.New("WithCRDsFS: the file system is nil: WithCRDs reads files of this machine")
 		}
-		return o.addDefinitions(manifests.Reader{FS: fsys}, paths)
+		return o.addDefinitions(manifests.Reader{FS: fsys, Documents: documents}, paths)
 	}
 }
 
@@ -59,7 +60,7 @@ var errNoManifests = errors.New("manifests need a path: a file, a glob or a fold
 // definitions. Start fails if it can't reach a webhook among them. The server finds the services that such webhooks
 // name by their Service objects, or by WithWebhookService.
 func WithManifests(paths ...string) Option {
-	return func(o *options) error { return o.addManifests(manifests.Reader{}, paths) }
+	return func(o *options) error { return o.addManifests(manifests.Reader{Documents: documents}, paths) }
 }
 
 // WithManifestsFS is WithManifests for files of fsys, such as an embed.FS.
@@ -68,7 +69,7 @@ func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 		if isNil(fsys) {
 			return errors.New("WithManifestsFS: the file system is nil: WithManifests reads files of this machine")
 		}
-		return o.addManifests(manifests.Reader{FS: fsys}, paths)
+		return o.addManifests(manifests.Reader{FS: fsys, Documents: documents}, paths)
 	}
 }
 
@@ -155,12 +156,13 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 	definitions := slices.DeleteFunc(slices.Clone(objects), isPatch)
 	for _, patch := range slices.DeleteFunc(objects, func(o manifests.Object) bool { return !isPatch(o) }) {
 		found := false
-		for _, definition := range definitions { // several paths may give the same definition
+		for i, definition := range definitions { // several paths may give the same definition
 			if definition.GetName() != patch.GetName() {
 				continue
 			}
 			found = true
-			merge(definition.Object, patch.Object)
+			definitions[i].Unstructured = &unstructured.Unstructured{Object: merged(definition.Object, patch.Object)}
+			definitions[i].Content = nil
 		}
 		if !found {
 			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch, name the definition's file too",
@@ -170,24 +172,23 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 	return definitions, nil
 }
 
-// merge applies a JSON merge patch (RFC 7386) to an object.
-func merge(object, patch map[string]any) {
+// merged returns an object with a JSON merge patch (RFC 7386). The object stays as it is, because others may have it.
+func merged(object, patch map[string]any) map[string]any {
+	result := map[string]any{}
+	maps.Copy(result, object)
 	for field, value := range patch {
 		change, isMap := value.(map[string]any)
 		switch {
 		case value == nil:
-			delete(object, field)
+			delete(result, field)
 		case isMap:
 			below, _ := object[field].(map[string]any)
-			if below == nil {
-				below = map[string]any{}
-				object[field] = below
-			}
-			merge(below, change)
+			result[field] = merged(below, change)
 		default:
-			object[field] = value
+			result[field] = value
 		}
 	}
+	return result
 }
 
 // asManifests returns the object, or the items of a list.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
 // Server is a running API server. Its methods are what a test does with one.
@@ -116,12 +117,16 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 		return nil, err
 	}
 	o.description.Services, o.description.Callers = o.placedServices(webhooks.address()), o.neededCallers()
+	early := o.early()
+	if err := o.describe(early); err != nil {
+		return nil, errors.Join(err, webhooks.close())
+	}
 	started, err := o.engine.Start(ctx, o.description, engine.Events{Log: log.add, Warn: log.warn, Audit: o.takeAudit(log), Configured: webhooks.serve})
 	if err != nil {
 		return nil, errors.Join(err, webhooks.close())
 	}
 	s := &Server{server: started, webhooks: webhooks, config: adminConfig(started.Info()), origin: origin, log: log, users: map[string]*rest.Config{}}
-	if err := s.prepare(ctx, o); err != nil {
+	if err := s.prepare(ctx, o, early); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
 	return s, nil
@@ -145,14 +150,14 @@ func adminConfig(info engine.Info) *rest.Config {
 }
 
 // prepare adds the users, files and objects of the options to the running server.
-func (s *Server) prepare(ctx context.Context, o *options) error {
+func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Object) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)
 	}
 	if err := s.writeKubeconfig(o.folder); err != nil {
 		return err
 	}
-	if err := s.install(ctx, o); err != nil {
+	if err := s.install(ctx, o, early); err != nil {
 		return err
 	}
 	if !s.server.Info().Snapshots {

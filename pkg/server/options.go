@@ -78,12 +78,24 @@ type Options struct {
 	// LogRequest, if there is one, is told of each request of a client when it is answered. It is called by many
 	// goroutines.
 	LogRequest func(Request)
+	// Definitions are there from the start.
+	Definitions Definitions
 	// Flagz is what /flagz tells of, for a program that has flags.
 	Flagz flagz.Reader
 	// FeatureGates are turned on or off, after those of --feature-gates. KnownFeatureGates has their names.
 	FeatureGates map[string]bool
 
 	globals *process.Globals
+}
+
+// Definitions are CustomResourceDefinitions that a server with an empty embedded etcd has from its start, as if a client
+// had applied them. The server leaves out those about which something else than their content decides, such as an
+// admission plugin: Server.Installed tells which are there, and requests must apply the others.
+type Definitions struct {
+	// FieldManager is that of the client.
+	FieldManager string
+	// JSON has a definition in each element.
+	JSON [][]byte
 }
 
 // Request is a request that was answered.

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
@@ -35,6 +36,8 @@ type Server struct {
 	ready  chan struct{}
 	// seeded says that what every cluster has was stored while the server was built. It is set when the seeding has ended.
 	seeded bool
+	// installed are the definitions that were stored then.
+	installed []customresources.Installed
 	// snapshots are nil if etcd is elsewhere.
 	snapshots *snapshot.Snapshots
 	// background is what a start has left to be done.
@@ -173,6 +176,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	stop()
 	return <-stopped
 }
+
+// Installed returns which of the definitions of the options are there. It must be called when the server is ready.
+func (s *Server) Installed() []customresources.Installed { return s.installed }
 
 // Address is where the server listens, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/process"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
@@ -24,8 +25,14 @@ var shared = struct {
 	// servers, and to copy them is half of the time that a later server takes to start. A server prepares its own where
 	// the object is different, and if no server had its feature gates and versions before.
 	copies *seed.Copies
+	// definitions are custom resource definitions as servers store them, by what was given. To prepare one takes some ten
+	// milliseconds and more for each 100 kB of it: it is decoded, validated and encoded, and its expressions are compiled.
+	// Servers read what they share, and have their own UIDs and times.
+	definitions *customresources.Prepared
 }{
 	process: process.New(),
 	schemas: sync.OnceValue(func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
 	copies:  &seed.Copies{},
+
+	definitions: &customresources.Prepared{},
 }

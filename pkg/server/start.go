@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
@@ -136,8 +137,20 @@ func (s *Server) seed(ctx context.Context) (err error) {
 		return nil
 	}
 	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
-	s.seeded, err = seeder.Seed(ctx, clusterConfig(c))
+	if s.seeded, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.seeded || !c.canInstall() {
+		return err
+	}
+	s.installed, err = c.apis.customResources.Install(ctx, customresources.Installation{
+		Definitions: c.options.Definitions.JSON, Prepared: shared.definitions, Settings: c.options.globals.Key(),
+		FieldManager: c.options.Definitions.FieldManager, StatusManager: seed.FieldManager,
+	})
 	return err
+}
+
+// canInstall reports whether nothing sees the requests by which definitions would be applied: no audit, no log of
+// requests, no admission plugin that refuses all.
+func (c *Config) canInstall() bool {
+	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
 
 // ofEncryption names the flag by which what is stored is encrypted, if it was given.

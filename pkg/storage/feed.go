@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,19 +26,40 @@ import (
 // store's codec decodes to.
 type Feed struct {
 	hub                  *hub
+	client               *kubernetes.Client
 	store                storage.Interface
 	prefix, key          string // the prefix of the resource, and the key of its objects in etcd
 	newFunc, newListFunc func() runtime.Object
 	codec                runtime.Codec
 	decoder              etcd3.Decoder
 	transformer          value.Transformer
+	decode               func(key string, data []byte, revision int64) (runtime.Object, error) // of Decoding, or nil
 }
 
 // Feed returns the feed of a resource whose store has been made, or nil.
 func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
 
+// Decoding returns the feed with a decoder of the caller, for objects that need not be decoded, or that have another type
+// than the store's. The decoder is given the key below the resource's, what is stored there, and the revision of that,
+// which it must set. Decode is the decoder of the store.
+func (f *Feed) Decoding(decode func(key string, data []byte, revision int64) (runtime.Object, error)) *Feed {
+	decoding := *f
+	decoding.decode = decode
+	return &decoding
+}
+
+// Decode decodes what is stored at a revision, as the store does.
+func (f *Feed) Decode(data []byte, revision int64) (runtime.Object, error) {
+	object := f.newFunc()
+	err := f.decoder.Decode(data, object, revision)
+	return object, err
+}
+
 // List returns all objects and the revision of the list.
 func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
+	if f.decode != nil {
+		return f.listDecoding(ctx)
+	}
 	list := f.newListFunc()
 	if err := f.store.GetList(ctx, f.prefix, storage.ListOptions{Recursive: true, Predicate: storage.Everything}, list); err != nil {
 		return nil, 0, err
@@ -52,16 +76,43 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
+// listDecoding lists by the caller's decoder.
+func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error) {
+	found, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix())
+	if err != nil {
+		return nil, 0, err
+	}
+	objects := make([]runtime.Object, 0, len(found.Kvs))
+	for _, kv := range found.Kvs {
+		object, err := f.object(ctx, kv, kv.ModRevision)
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s at revision %d: %w", kv.Key, kv.ModRevision, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, found.Header.Revision, nil
+}
+
 // Record encodes an object as the store would write it. Record neither prepares nor validates the object, nor sets
 // defaults: it is for copies of objects that have been through that.
 func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.Object) (Record, error) {
-	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(obj); err != nil {
-		return Record{}, err
-	}
-	data, err := runtime.Encode(f.codec, obj)
+	data, err := f.Encode(obj)
 	if err != nil {
 		return Record{}, err
 	}
+	return f.EncodedRecord(ctx, namespace, name, data)
+}
+
+// Encode encodes an object as the store does.
+func (f *Feed) Encode(obj runtime.Object) ([]byte, error) {
+	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(obj); err != nil {
+		return nil, err
+	}
+	return runtime.Encode(f.codec, obj)
+}
+
+// EncodedRecord is Record for an object that Encode has encoded.
+func (f *Feed) EncodedRecord(ctx context.Context, namespace, name string, data []byte) (Record, error) {
 	key := f.key + path.Join(namespace, name)
 	stored, err := f.transformer.TransformToStorage(ctx, data, value.DefaultContext(key))
 	return Record{key, stored}, err
@@ -117,15 +168,23 @@ func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error
 	if stored == nil {
 		return watch.Event{}, fmt.Errorf("the deleted object is unknown")
 	}
-	data, _, err := f.transformer.TransformFromStorage(ctx, stored.Value, value.DefaultContext(e.Kv.Key))
+	object, err := f.object(ctx, stored, e.Kv.ModRevision)
 	if err != nil {
 		return watch.Event{}, err
 	}
-	object := f.newFunc()
-	if err := f.decoder.Decode(data, object, e.Kv.ModRevision); err != nil {
-		return watch.Event{}, err
-	}
 	return watch.Event{Type: kind, Object: object}, nil
+}
+
+// object decodes what is stored, with a revision.
+func (f *Feed) object(ctx context.Context, stored *mvccpb.KeyValue, revision int64) (runtime.Object, error) {
+	data, _, err := f.transformer.TransformFromStorage(ctx, stored.Value, value.DefaultContext(stored.Key))
+	if err != nil {
+		return nil, err
+	}
+	if f.decode != nil {
+		return f.decode(strings.TrimPrefix(string(stored.Key), f.key), data, revision)
+	}
+	return f.Decode(data, revision)
 }
 
 // feeds has the feeds of a member's stores. The zero value is ready for use.

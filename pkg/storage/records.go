@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
 )
 
-// maxTxnOps is the number of keys that a transaction of the member may write. It is etcd's default.
-const maxTxnOps = 128
+const (
+	// maxTxnOps is the number of keys that a transaction of the member may write. It is etcd's default.
+	maxTxnOps = 128
+	// maxTxnBytes is the size of the values that are written together. etcd allows requests of 1.5 MiB, with all the rest.
+	// A larger value is written alone.
+	maxTxnBytes = 1 << 20
+)
 
 // ErrExists is the error for a key that exists already.
 var ErrExists = errors.New("already exists")
@@ -28,7 +34,9 @@ type Record struct {
 // From then on, no watch can begin before the records, as long as the member runs: a watch that resumes in the middle
 // of a revision would miss the rest of the revision.
 func (m *Member) Create(ctx context.Context, records []Record) error {
-	for together := range slices.Chunk(records, maxTxnOps) {
+	for len(records) > 0 {
+		together := records[:firstTransaction(records)]
+		records = records[len(together):]
 		var free []clientv3.Cmp
 		var puts, gets []clientv3.Op
 		for _, r := range together {
@@ -48,6 +56,17 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 	return nil
 }
 
+// firstTransaction returns how many of the records are written in the first transaction.
+func firstTransaction(records []Record) int {
+	size := 0
+	for n, r := range records {
+		if size += len(r.value); n > 0 && size > maxTxnBytes || n == maxTxnOps {
+			return n
+		}
+	}
+	return len(records)
+}
+
 // firstKey returns the first key that was found.
 func firstKey(gets []*pb.ResponseOp) string {
 	for _, get := range gets {
@@ -56,4 +75,9 @@ func firstKey(gets []*pb.ResponseOp) string {
 		}
 	}
 	return ""
+}
+
+// SetRevision sets the resourceVersion of an object that is stored at a revision.
+func SetRevision(obj runtime.Object, revision int64) error {
+	return storage.APIObjectVersioner{}.UpdateObject(obj, uint64(revision))
 }

@@ -194,7 +194,7 @@ func (m *Member) store(
 	}
 	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	feed := &Feed{
-		hub: m.hub, store: raw, prefix: resourcePrefix, key: key, newFunc: newFunc, newListFunc: newListFunc,
+		hub: m.hub, client: m.client, store: raw, prefix: resourcePrefix, key: key, newFunc: newFunc, newListFunc: newListFunc,
 		codec: c.Codec, decoder: decoder, transformer: transformer,
 	}
 	m.feeds.add(c.GroupResource, feed)

@@ -56,6 +56,7 @@ func (e *Engine) start(ctx context.Context, d engine.Description, events engine.
 		<-s.ended
 		return nil, errors.Join(err, s.err)
 	}
+	s.info.Installed = installedOf(built)
 	return s, nil
 }
 

@@ -25,6 +25,10 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	o.Serving.BindPort = 0
 	o.DataDir = d.DataDir
+	o.Definitions.FieldManager = d.DefinitionManager
+	for _, definition := range d.Definitions {
+		o.Definitions.JSON = append(o.Definitions.JSON, definition.JSON)
+	}
 	maps.Copy(o.APIs.RuntimeConfig, d.RuntimeConfig)
 	o.Admission.Enable, o.Admission.Disable = d.EnablePlugins, d.DisablePlugins
 	if d.EmulatedVersion != "" {

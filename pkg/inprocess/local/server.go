@@ -30,6 +30,15 @@ func infoOf(s *server.Server, o *server.Options) engine.Info {
 	return info
 }
 
+// installedOf tells which definitions of the description the server has.
+func installedOf(s *server.Server) []engine.Installed {
+	var installed []engine.Installed
+	for _, i := range s.Installed() {
+		installed = append(installed, engine.Installed{Index: i.Index, Warnings: i.Warnings})
+	}
+	return installed
+}
+
 func (s *runningServer) begin(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {

@@ -23,10 +23,18 @@ type Description struct {
 	Callers []Caller `json:",omitempty"`
 	// Flags are flags of "miniapi serve", as --name or --name=value.
 	Flags []string `json:",omitempty"`
+	// Definitions are CustomResourceDefinitions to have from the start, as if the fixture had applied them. Info.Installed
+	// tells which of them the server has. An engine sends them by itself.
+	Definitions []*Content `json:"-"`
+	// DefinitionManager is the field manager that would apply them.
+	DefinitionManager string `json:",omitempty"`
 	// Leftover is a folder of the fixture. An engine that outlives the test process removes it, if the server wasn't
 	// stopped.
 	Leftover string `json:",omitempty"`
 }
+
+// Content is an object in JSON. It is never changed: an engine may know it by its address.
+type Content struct{ JSON []byte }
 
 // Place is the address of a service, or of one of its ports. Port 0 stands for all ports.
 type Place struct {

@@ -67,8 +67,18 @@ type Info struct {
 	Cert, Key []byte
 	// Places has the addresses of all services that the options place.
 	Places []Place
+	// Installed are the definitions of the description that the server has. The fixture applies the others.
+	Installed []Installed `json:",omitempty"`
 	// Snapshots is false if the server can't make snapshots, because its etcd is external.
 	Snapshots bool
+}
+
+// Installed is a definition of the description that the server has.
+type Installed struct {
+	// Index is that of the definition in the description.
+	Index int
+	// Warnings are those that the answer to a request would have had.
+	Warnings []string `json:",omitempty"`
 }
 
 // PlaceOf returns the address that the options give a service's port, or else the service. It returns "" if they give

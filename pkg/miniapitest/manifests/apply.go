@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// fieldManager owns what is applied.
-const fieldManager = "miniapi"
+// FieldManager owns what is applied.
+const FieldManager = "miniapi"
 
 // Applier applies manifests to a server.
 type Applier struct {
@@ -191,7 +191,7 @@ func (a *application) apply(ctx context.Context, object Object, options metav1.A
 		}
 		resource = a.client.Resource(mapping.Resource).Namespace(namespace)
 	}
-	options.FieldManager, options.Force = fieldManager, true
+	options.FieldManager, options.Force = FieldManager, true
 	applied, err := resource.Apply(ctx, object.GetName(), object.Unstructured, options)
 	if err != nil {
 		return err
@@ -229,6 +229,9 @@ func isEstablished(condition any) bool {
 const DefinitionGroup = "apiextensions.k8s.io"
 
 var definitions = schema.GroupVersionResource{Group: DefinitionGroup, Version: "v1", Resource: "customresourcedefinitions"}
+
+// DefinitionKind is the kind of definitions in the version that servers have.
+var DefinitionKind = schema.GroupVersionKind{Group: DefinitionGroup, Version: "v1", Kind: "CustomResourceDefinition"}
 
 // IsDefinition says whether a kind is CustomResourceDefinition, of any version.
 func IsDefinition(gvk schema.GroupVersionKind) bool {

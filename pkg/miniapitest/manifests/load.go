@@ -1,22 +1,23 @@
 package manifests
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
 // Object is one object of a manifest, with the place that it was read from.
@@ -24,6 +25,8 @@ type Object struct {
 	*unstructured.Unstructured
 	// Source names the file, and the number of the document in it, from 1.
 	Source string
+	// Content is the object in JSON, if the reader has Documents that have it. Nothing may change the object then.
+	Content *engine.Content
 }
 
 // Reader reads manifests. The zero value reads all objects, from this machine's files.
@@ -38,6 +41,8 @@ type Reader struct {
 	Patch func(*unstructured.Unstructured) error
 	// KeepPatches returns patches instead of errors.
 	KeepPatches bool
+	// Documents, if there are any, spare the decoding of files that were read before.
+	Documents *Documents
 }
 
 // instead ends the errors about files of kustomize.
@@ -58,12 +63,11 @@ func (r Reader) Load(paths ...string) ([]Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range files {
-			data, err := r.read(file)
-			if err != nil {
-				return nil, err
+		for i, file := range r.decodeAll(files) {
+			read, err := r.objectsOf(file.documents, files[i], files[i] == name)
+			if err == nil {
+				err = file.err
 			}
-			read, err := r.decode(file, data, file == name)
 			if err != nil {
 				return nil, err
 			}
@@ -71,6 +75,35 @@ func (r Reader) Load(paths ...string) ([]Object, error) {
 		}
 	}
 	return objects, nil
+}
+
+// decoded has the documents of a file, as Documents.of returns them.
+type decoded struct {
+	documents []document
+	err       error
+}
+
+// decodeAll decodes files at the same time: it is work for the processors.
+func (r Reader) decodeAll(files []string) []decoded {
+	all := make([]decoded, len(files))
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var running sync.WaitGroup
+	for i, file := range files {
+		places <- struct{}{}
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			defer func() { <-places }()
+			data, err := r.read(file)
+			if err != nil {
+				all[i].err = err
+				return
+			}
+			all[i].documents, all[i].err = r.Documents.of(file, data)
+		}()
+	}
+	running.Wait()
+	return all
 }
 
 func (r Reader) read(file string) ([]byte, error) {
@@ -172,29 +205,30 @@ func isManifest(file string) bool {
 
 // Decode reads the documents of one file, and each item of lists. Source is the name of the file in errors.
 func (r Reader) Decode(source string, data []byte) ([]Object, error) {
-	return r.decode(source, data, true)
+	documents, undecoded := r.Documents.of(source, data)
+	objects, err := r.objectsOf(documents, source, true)
+	if err != nil {
+		return nil, err
+	}
+	return objects, undecoded
 }
 
-// decode is Decode; named tells whether the path names the file itself, rather than its folder or a glob.
-func (r Reader) decode(source string, data []byte, named bool) ([]Object, error) {
+// objectsOf returns the objects of documents; named tells whether the path names the file itself, rather than its folder
+// or a glob.
+func (r Reader) objectsOf(documents []document, source string, named bool) ([]Object, error) {
 	var objects []Object
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
-	for document := 1; ; document++ {
-		var content any
-		where := fmt.Sprintf("%s, document %d", source, document)
-		err := decoder.Decode(&content)
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
+	for n, document := range documents {
+		where := fmt.Sprintf("%s, document %d", source, n+1)
+		found, err := r.objects(document.content, where, named)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		found, err := r.objects(content, where, named)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
+		for i := range found {
+			found[i].Content = document.encoded
 		}
 		objects = append(objects, found...)
 	}
+	return objects, nil
 }
 
 // objects returns the objects of one document, or of one item of a list.
@@ -235,7 +269,7 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 	if err := Check(u); err != nil {
 		return nil, err
 	}
-	return []Object{{u, where}}, nil
+	return []Object{{Unstructured: u, Source: where}}, nil
 }
 
 // Check returns an error for an object that no server can apply: a review, or an object without a name.

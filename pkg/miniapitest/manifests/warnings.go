@@ -56,10 +56,11 @@ func (a *application) warn(object Object, warnings []string) {
 		a.warned = append(a.warned, warned{object, warnings})
 		return
 	}
-	a.tell(object, warnings)
+	a.Tell(object, warnings)
 }
 
-func (a *application) tell(object Object, warnings []string) {
+// Tell passes warnings of the server to Warn, if there is one.
+func (a Applier) Tell(object Object, warnings []string) {
 	if a.Warn == nil {
 		return
 	}
@@ -76,6 +77,6 @@ func (a *application) warnAtEnd(ctx context.Context) {
 		if err := a.apply(collect(ctx, &now), w.Object, metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 			now = w.warnings
 		}
-		a.tell(w.Object, now)
+		a.Tell(w.Object, now)
 	}
 }

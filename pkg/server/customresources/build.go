@@ -60,7 +60,12 @@ func (r *Resources) Build(c Config) error {
 	if err != nil {
 		return err
 	}
-	r.server, r.informers = server, newInformers(client, c.Member)
+	r.server, r.member = server, c.Member
+	r.informers = newInformers(client, c.Member, r.installed.decoding)
+	if stored := group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version]; c.Member != nil && stored != nil {
+		definitions, status := stored[definitionsResource.Resource], stored[definitionsResource.Resource+"/status"]
+		r.preparer = func() (*preparer, error) { return newPreparer(definitions, status, group.StaticOpenAPISpec, r.feed()) }
+	}
 	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
 	if err := definitions.Informer().SetTransform(asServed(c.Alone)); err != nil {
 		return err

@@ -22,8 +22,9 @@ import (
 const resync = 5 * time.Minute
 
 // newInformers returns a factory with the informer of definitions. It takes the events of an embedded etcd directly. Its
-// handlers are called one after the other, in the order in which they were added.
-func newInformers(client crdclient.Interface, member *storage.Member) crdinformers.SharedInformerFactory {
+// handlers are called one after the other, in the order in which they were added. The function decoding returns the feed that
+// the informer follows.
+func newInformers(client crdclient.Interface, member *storage.Member, decoding func(*storage.Feed) *storage.Feed) crdinformers.SharedInformerFactory {
 	factory := crdinformers.NewSharedInformerFactory(client, resync)
 	ofClient := crdinformers.NewSharedInformerFactory(client, resync).Apiextensions().V1().CustomResourceDefinitions()
 	factory.InformerFor(&apiextensionsv1.CustomResourceDefinition{}, func(crdclient.Interface, time.Duration) cache.SharedIndexInformer {
@@ -31,7 +32,7 @@ func newInformers(client crdclient.Interface, member *storage.Member) crdinforme
 			return &inOrder{SharedIndexInformer: ofClient.Informer()}
 		}
 		resource := definitionsResource.GroupResource()
-		return informer.New(resource, func() *storage.Feed { return member.Feed(resource) })
+		return informer.New(resource, func() *storage.Feed { return decoding(member.Feed(resource)) })
 	})
 	return factory
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
 // Hooks are called before the answer to the write that they are about.
@@ -25,6 +27,11 @@ type Resources struct {
 	stores    stores
 	server    *genericapiserver.GenericAPIServer
 	informers crdinformers.SharedInformerFactory
+	// member is the embedded etcd, or nil.
+	member *storage.Member
+	// preparer prepares definitions; nil if they aren't served.
+	preparer  func() (*preparer, error)
+	installed installed
 }
 
 // New returns custom resources that are not served yet. No wait for a definition goes on after following has ended, the

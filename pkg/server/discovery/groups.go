@@ -99,10 +99,6 @@ func (d *Groups) Start(manager aggregated.ResourceManager) error {
 
 // handle updates discovery before the write of the definition is answered: that answer waits for Observe.
 func (d *Groups) handle(old, obj any, deleted bool) {
-	services := d.Sync()
-	if d.aggregator != nil {
-		d.aggregator.SetCustom(services)
-	}
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
 	}
@@ -112,6 +108,10 @@ func (d *Groups) handle(old, obj any, deleted bool) {
 	}
 	before, _ := old.(*apiextensionsv1.CustomResourceDefinition)
 	if d.resources.update(versionsOf(before, crd)) {
+		services := d.Sync()
+		if d.aggregator != nil {
+			d.aggregator.SetCustom(services)
+		}
 		d.hooks.ResourcesChanged()
 	}
 	d.hooks.Observe(crd, deleted)

@@ -19,7 +19,7 @@ import (
 // Serve answers requests until the input or the context ends. Then it stops all servers, and removes what the test
 // process has left.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, e engine.Engine, version string) error {
-	h := &host{engine: e, out: wire.NewWriter(out), servers: map[int64]*hosted{}, calls: map[int64]context.CancelFunc{}, audits: map[int64]chan struct{}{}, gone: make(chan struct{})}
+	h := &host{engine: e, out: wire.NewWriter(out), servers: map[int64]*hosted{}, contents: map[int64]*engine.Content{}, calls: map[int64]context.CancelFunc{}, audits: map[int64]chan struct{}{}, gone: make(chan struct{})}
 	if err := h.out.Write(wire.Reply{Hello: &wire.Hello{Protocol: wire.Protocol, Version: version}}); err != nil {
 		return err
 	}
@@ -45,8 +45,10 @@ type host struct {
 	ended   bool
 	servers map[int64]*hosted
 	calls   map[int64]context.CancelFunc
-	audits  map[int64]chan struct{} // events that the test process takes
-	last    int64                   // the number of the last event or snapshot
+	// contents are those that the test process has sent, by number.
+	contents map[int64]*engine.Content
+	audits   map[int64]chan struct{} // events that the test process takes
+	last     int64                   // the number of the last event or snapshot
 }
 
 // hosted is a server of the test process.
@@ -91,10 +93,15 @@ func (h *host) take(r wire.Request) {
 		if s := h.servers[r.Server]; s != nil {
 			delete(s.snapshots, r.Forget)
 		}
+	case r.Content != nil:
+		h.contents[r.Content.Number] = &engine.Content{JSON: r.Content.JSON}
 	default:
 		ctx, cancel := context.WithCancel(context.Background())
 		h.calls[r.ID] = cancel
 		if r.Start != nil {
+			for _, number := range r.Definitions {
+				r.Start.Definitions = append(r.Start.Definitions, h.contents[number])
+			}
 			h.servers[r.Server] = &hosted{id: r.Server, leftover: r.Start.Leftover, snapshots: map[int64]engine.Snapshot{}}
 		}
 		s := h.servers[r.Server]

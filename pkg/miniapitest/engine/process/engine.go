@@ -52,7 +52,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 		return nil, err
 	}
 	s := newServer(h, id, events, func() { e.release(h) })
-	reply, err := h.call(ctx, nil, wire.Request{Server: id, Start: &d})
+	reply, err := h.call(ctx, nil, wire.Request{Server: id, Start: &d, Definitions: h.send(d.Definitions)})
 	for _, warning := range reply.Warnings {
 		events.Warn(warning)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
@@ -33,6 +34,9 @@ type host struct {
 	calls   map[int64]chan wire.Reply
 	servers map[int64]*server
 	paused  bool
+	// sent are the contents that the process has, with their numbers. sending is held while one is sent.
+	sending sync.Mutex
+	sent    map[*engine.Content]int64
 	// failed is the reason for which the process can't be used any more, after gone is closed.
 	failed error
 	gone   chan struct{}
@@ -43,7 +47,7 @@ type host struct {
 func startHost(ctx context.Context, program, key string, usual bool) (_ *host, err error) {
 	h := &host{
 		key: key, usual: usual, command: exec.Command(program, "host"),
-		calls: map[int64]chan wire.Reply{}, servers: map[int64]*server{}, gone: make(chan struct{}),
+		calls: map[int64]chan wire.Reply{}, servers: map[int64]*server{}, sent: map[*engine.Content]int64{}, gone: make(chan struct{}),
 	}
 	var theirs []*os.File
 	pipe := func() (r, w *os.File) {
@@ -212,6 +216,24 @@ func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request
 		delete(h.calls, r.ID)
 		return wire.Reply{}, errStopped
 	}
+}
+
+// send returns the numbers of contents. It sends those that the process doesn't have yet.
+func (h *host) send(contents []*engine.Content) []int64 {
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	numbers := make([]int64, len(contents))
+	for i, content := range contents {
+		number, sent := h.sent[content]
+		if !sent {
+			number = int64(len(h.sent) + 1)
+			h.sent[content] = number
+			// After an error, the process is gone, and the reader knows why.
+			_ = h.writer.Write(wire.Request{Content: &wire.Content{Number: number, JSON: content.JSON}})
+		}
+		numbers[i] = number
+	}
+	return numbers
 }
 
 // end ends the process, and waits for its end.

@@ -17,26 +17,37 @@ import (
 )
 
 // Protocol is the version of the messages. Both ends must have the same.
-const Protocol = 1
+const Protocol = 2
 
 // Request asks for one thing. The fields that are set say which.
 type Request struct {
-	// ID is in the reply. Only Cancel, Audited and Forget have no reply.
+	// ID is in the reply. Only Cancel, Audited, Forget and Content have no reply.
 	ID int64 `json:",omitempty"`
 	// Server is a number that the test process chooses at Start.
 	Server int64 `json:",omitempty"`
 
-	Start       *engine.Description `json:",omitempty"`
-	User        *User               `json:",omitempty"`
-	Certificate *Certificate        `json:",omitempty"`
-	Reach       *Reach              `json:",omitempty"`
-	Snapshot    bool                `json:",omitempty"`
-	Restore     int64               `json:",omitempty"` // a snapshot
-	Stop        bool                `json:",omitempty"`
+	Start *engine.Description `json:",omitempty"`
+	// Definitions are the numbers of contents, for Start.
+	Definitions []int64 `json:",omitempty"`
+
+	User        *User        `json:",omitempty"`
+	Certificate *Certificate `json:",omitempty"`
+	Reach       *Reach       `json:",omitempty"`
+	Snapshot    bool         `json:",omitempty"`
+	Restore     int64        `json:",omitempty"` // a snapshot
+	Stop        bool         `json:",omitempty"`
 
 	Cancel  int64 `json:",omitempty"` // a request whose context has ended
 	Audited int64 `json:",omitempty"` // an audit event that was taken
 	Forget  int64 `json:",omitempty"` // a snapshot that nothing refers to any more
+	// Content is kept for later requests, which name it by its number.
+	Content *Content `json:",omitempty"`
+}
+
+// Content is an object in JSON.
+type Content struct {
+	Number int64
+	JSON   json.RawMessage
 }
 
 // User issues a client certificate.

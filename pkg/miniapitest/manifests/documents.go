@@ -1,0 +1,96 @@
+package manifests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+)
+
+// Documents keep the documents of files that have definitions alone, for readers that read the files again: to decode
+// those of a project takes longer than to start a server. A file that has changed is decoded again. The zero value is
+// ready for use; a nil pointer keeps nothing.
+type Documents struct {
+	mu     sync.Mutex
+	byFile map[string]file
+}
+
+// file is a file as it was decoded.
+type file struct {
+	data      []byte
+	documents []document
+}
+
+// document is a document of a file. One with the encoded form is shared, and nothing may change it.
+type document struct {
+	content any
+	encoded *engine.Content
+}
+
+// of returns the documents of a file. A document that can't be decoded is an error; the documents before it are returned.
+func (d *Documents) of(source string, data []byte) ([]document, error) {
+	if d == nil {
+		return decodeDocuments(source, data)
+	}
+	d.mu.Lock()
+	known := d.byFile[source]
+	d.mu.Unlock()
+	if known.data != nil && bytes.Equal(known.data, data) {
+		return known.documents, nil
+	}
+	documents, err := decodeDocuments(source, data)
+	if err != nil || !encodeDefinitions(documents) {
+		return documents, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byFile == nil {
+		d.byFile = map[string]file{}
+	}
+	d.byFile[source] = file{data, documents}
+	return documents, nil
+}
+
+func decodeDocuments(source string, data []byte) ([]document, error) {
+	var documents []document
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		var content any
+		err := decoder.Decode(&content)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return documents, fmt.Errorf("%s, document %d: %w", source, len(documents)+1, err)
+		}
+		documents = append(documents, document{content: content})
+	}
+}
+
+// encodeDefinitions encodes the documents if all of them are definitions or empty, and reports whether they are.
+func encodeDefinitions(documents []document) bool {
+	for _, d := range documents {
+		if d.content == nil {
+			continue
+		}
+		fields, isObject := d.content.(map[string]any)
+		if !isObject || !IsDefinition((&unstructured.Unstructured{Object: fields}).GroupVersionKind()) {
+			return false
+		}
+	}
+	for i := range documents {
+		data, err := json.Marshal(documents[i].content)
+		if err != nil {
+			return false
+		}
+		documents[i].encoded = &engine.Content{JSON: data}
+	}
+	return true
+}

@@ -1,0 +1,49 @@
+package manifests
+
+import (
+	"testing"
+	"testing/fstest"
+)
+
+// Documents spare the decoding of definitions in a file that hasn't changed.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	const (
+		definition = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: gears\n"
+		changed    = definition + "  labels: {a: b}\n"
+		mixed      = definition + "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n"
+	)
+	for _, test := range []struct {
+		name, reason  string
+		first, second string
+		kept          bool
+	}{
+		{"same", "nothing has changed", definition, definition, true},
+		{"changed", "the file is what counts", definition, changed, false},
+		{"mixed", "other objects may be changed", mixed, mixed, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			documents := &Documents{}
+			load := func(content string) Object {
+				t.Helper()
+				reader := Reader{FS: fstest.MapFS{"file.yaml": {Data: []byte(content)}}, Documents: documents}
+				objects, err := reader.Load("file.yaml")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return objects[0]
+			}
+			first, second := load(test.first), load(test.second)
+			if kept := second.Content != nil && first.Content == second.Content; kept != test.kept {
+				t.Errorf("kept: %t, want %t: %s", kept, test.kept, test.reason)
+			}
+			if second.Unstructured == first.Unstructured {
+				t.Error("a change of one object is a change of the other")
+			}
+			if want := len(test.second) == len(changed); (second.GetLabels()["a"] == "b") != want {
+				t.Errorf("labels are %v: the file isn't read as it is", second.GetLabels())
+			}
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package customresources
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+// preparer makes the form in which a definition is stored: what an apply of the definition and the controllers make of
+// it.
+type preparer struct {
+	definitions rest.Creater
+	feed        *storage.Feed
+	// fields manage those that are applied, and statusFields those that the controllers set.
+	fields, statusFields *managedfields.FieldManager
+}
+
+// newPreparer returns a preparer for the storages of the group of definitions.
+func newPreparer(definitions, status rest.Storage, models map[string]*spec.Schema, feed *storage.Feed) (*preparer, error) {
+	converter, err := managedfields.NewTypeConverter(models, false)
+	if err != nil {
+		return nil, err
+	}
+	fieldsOf := func(store rest.Storage, subresource string) (*managedfields.FieldManager, error) {
+		var filter map[fieldpath.APIVersion]fieldpath.Filter
+		if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
+			filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
+		}
+		return managedfields.NewDefaultFieldManager(converter, runtime.UnsafeObjectConvertor(crdserver.Scheme), crdserver.Scheme, crdserver.Scheme,
+			definitionKind, schema.GroupVersion{Group: definitionKind.Group, Version: runtime.APIVersionInternal}, subresource, filter)
+	}
+	p := &preparer{definitions: definitions.(rest.Creater), feed: feed}
+	if p.fields, err = fieldsOf(definitions, ""); err != nil {
+		return nil, err
+	}
+	p.statusFields, err = fieldsOf(status, "status")
+	return p, err
+}
+
+var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+
+// managers are the field managers of a definition that is applied.
+type managers struct{ applied, status string }
+
+// prepare returns nil for a definition that requests must create: it is refused, or controllers decide about more than
+// its names.
+func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prepared {
+	var u unstructured.Unstructured
+	if err := json.Unmarshal(given, &u.Object); err != nil || u.GroupVersionKind() != definitionKind || u.GetNamespace() != "" || u.GetUID() != "" {
+		return nil
+	}
+	applied, err := p.fields.Apply(&apiextensionsv1.CustomResourceDefinition{}, &u, by.applied, true)
+	if err != nil {
+		return nil
+	}
+	var warned recorded
+	ctx = warning.WithWarningRecorder(request.WithNamespace(ctx, ""), &warned)
+	created, err := p.definitions.Create(ctx, applied, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: by.applied, DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil
+	}
+	judged, ok := created.DeepCopyObject().(*apiextensions.CustomResourceDefinition)
+	if !ok || !judgedByNames(judged) {
+		return nil
+	}
+	accept(judged)
+	judged, ok = p.statusFields.UpdateNoErrors(created, judged, by.status).(*apiextensions.CustomResourceDefinition)
+	if !ok {
+		return nil
+	}
+	differing := newPlaceholders()
+	judged.UID = differing.uid
+	setTimes(&judged.ObjectMeta, differing.time)
+	for i := range judged.Status.Conditions {
+		judged.Status.Conditions[i].LastTransitionTime = differing.time
+	}
+	data, err := p.feed.Encode(judged)
+	if err != nil {
+		return nil
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(judged, crd, nil); err != nil {
+		return nil
+	}
+	return newPrepared(crd, data, warned, differing)
+}
+
+// judgedByNames reports whether the controllers establish a definition if no other has its names, and set no other
+// condition. The names alone decide unless the group is protected, the definition is an owner's, or the caBundle of its
+// webhook is invalid.
+func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
+	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) || len(crd.OwnerReferences) > 0 || len(crd.Finalizers) > 0 || crd.DeletionTimestamp != nil {
+		return false
+	}
+	conversion := crd.Spec.Conversion
+	return conversion == nil || conversion.WebhookClientConfig == nil || len(webhook.ValidateCABundle(nil, conversion.WebhookClientConfig.CABundle)) == 0
+}
+
+// accept sets the status that the controllers give a definition whose names are free.
+func accept(crd *apiextensions.CustomResourceDefinition) {
+	crd.Status.AcceptedNames = *crd.Spec.Names.DeepCopy()
+	for _, condition := range []apiextensions.CustomResourceDefinitionCondition{
+		{Type: apiextensions.NamesAccepted, Status: apiextensions.ConditionTrue, Reason: "NoConflicts", Message: "no conflicts found"},
+		{Type: apiextensions.Established, Status: apiextensions.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"},
+	} {
+		apiextensions.SetCRDCondition(crd, condition)
+	}
+}
+
+// withoutConflicts leaves out the definitions of groups in which two definitions want the same name: the order of the
+// requests decides between them. Elements may be nil.
+func withoutConflicts(all []*prepared) []*prepared {
+	resources, kinds := map[string]sets.Set[string]{}, map[string]sets.Set[string]{}
+	conflicting := sets.New[string]()
+	for _, p := range all {
+		if p == nil {
+			continue
+		}
+		group, names := p.crd.Spec.Group, p.crd.Spec.Names
+		for _, wanted := range []struct {
+			used  map[string]sets.Set[string]
+			names []string
+		}{
+			{resources, append([]string{names.Plural, names.Singular}, names.ShortNames...)},
+			{kinds, []string{names.Kind, names.ListKind}},
+		} {
+			if wanted.used[group] == nil {
+				wanted.used[group] = sets.New[string]()
+			}
+			own := sets.New(wanted.names...)
+			if wanted.used[group].HasAny(own.UnsortedList()...) {
+				conflicting.Insert(group)
+			}
+			wanted.used[group] = wanted.used[group].Union(own)
+		}
+	}
+	all = slices.Clone(all)
+	for i, p := range all {
+		if p != nil && conflicting.Has(p.crd.Spec.Group) {
+			all[i] = nil
+		}
+	}
+	return all
+}
+
+// recorded are the warnings of a request.
+type recorded []string
+
+// AddWarning implements warning.Recorder.
+func (r *recorded) AddWarning(_, text string) { *r = append(*r, text) }
