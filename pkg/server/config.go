@@ -35,7 +35,7 @@ const watchGracePeriod = 500 * time.Millisecond
 
 // Config is a server about to be built: etcd runs, the port is taken, and everything
 // that serves requests is there but the resources. Close releases it if no server is
-// built from it.
+// built from it. It has many methods, because each step of its construction is one.
 type Config struct {
 	options CompletedOptions
 	generic *genericapiserver.Config

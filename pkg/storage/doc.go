@@ -12,4 +12,7 @@
 // All members of a process share some state of etcd and k8s.io/apiserver: etcd's Prometheus metrics, the length of the
 // segments of a write-ahead log (set once, see segments), and the knowledge that etcd answers progress requests (see
 // supportProgress).
+//
+// The package has 25 subjects. One of them, the place of
+// temporary folders, needs a file for Linux and one for other systems.
 package storage

@@ -32,7 +32,8 @@ type Options struct {
 	LogTo io.Writer
 }
 
-// Member is a running etcd of one member. Its methods may be called concurrently.
+// Member is a running etcd of one member. Its methods may be called concurrently. It has many methods, because all
+// features of the package (stores, snapshots, feeds, counts) begin with the member.
 type Member struct {
 	folder *Folder
 	trap   *trap

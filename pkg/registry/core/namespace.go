@@ -99,8 +99,8 @@ func finalizer(path *field.Path, name string) field.ErrorList {
 	return append(validation.Qualified(path, name), validation.KnownFinalizer(path, name)...)
 }
 
-// NamespaceController is the part of the server that empties namespaces that are deleted, and whether it runs. Without
-// it, such a namespace has a condition that says so.
+// NamespaceController tells whether the server empties namespaces that are deleted. If it doesn't, such a namespace has
+// a condition that says so.
 type NamespaceController bool
 
 // namespaceStorage deletes in two steps. A deletion marks the namespace as terminating. The namespace is removed once

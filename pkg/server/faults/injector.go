@@ -29,7 +29,8 @@ type Config struct {
 	Stopping context.Context
 }
 
-// Injector has the faults of a server. It is safe for concurrent use.
+// Injector has the faults of a server. It is safe for concurrent use. It has many methods, because every kind of fault
+// reads the rules under one lock.
 type Injector struct {
 	config Config
 	// current has the rules in force. It is nil while there are none.
