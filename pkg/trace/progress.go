@@ -60,6 +60,9 @@ func (w *Webhook) refused() bool {
 // Answered records the response: its code, and its error or nil.
 func (r *Request) Answered(code int, err *Error) {
 	r.Code, r.Error = code, err
+	if r.Name == "" && r.Verb != "deletecollection" && len(r.Admissions) > 0 {
+		r.Name = r.Admissions[0].Name // of a new object, which the path doesn't name
+	}
 	if err == nil || len(r.Admissions) == 0 {
 		return
 	}

@@ -20,7 +20,7 @@ type Request struct {
 	Verb string `json:"verb"`
 	Resource
 	Namespace string `json:"namespace,omitempty"`
-	// Name is empty for a new object whose name the server makes, and for deletecollection.
+	// Name is empty for deletecollection, and for a new object whose name the server didn't come to make.
 	Name   string `json:"name,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
 

@@ -1,0 +1,153 @@
+package integration_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// A recorded request has the plugins, the calls of webhooks with their reviews and patches, and the object that passed.
+func TestRequestsAreRecorded(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	install(t, srv, mutating("a", patch(miniapitest.Add("/metadata/labels/a", "1"))), validating("b", allow()))
+	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
+
+	requests := recorded(t, srv, "configmaps")
+	if len(requests) != 1 || len(requests[0].Admissions) != 1 {
+		t.Fatalf("want one request with one pass, got %+v", requests)
+	}
+	request, calls := requests[0], map[string]*trace.Call{}
+	for _, step := range request.Admissions[0].Steps {
+		for _, webhook := range step.Webhooks {
+			if webhook.Call != nil { // the second round calls none
+				calls[webhook.Name] = webhook.Call
+			}
+		}
+	}
+	if request.User.Name != "system:admin" || request.Verb != "create" || request.Code != 201 || request.AuditID == "" {
+		t.Errorf("want the creation by system:admin, got %+v", request)
+	}
+	if calls["a"] == nil || calls["b"] == nil {
+		t.Fatalf("want calls of both webhooks, got %v", calls)
+	}
+	changes := trace.Diff(calls["a"].Before, calls["a"].After)
+	if len(changes) != 1 || changes[0].String() != `+ metadata.labels.a: "1"` || calls["a"].Outcome != trace.Allowed {
+		t.Errorf("want the label as the change of webhook a, got %v, %s", changes, calls["a"].Outcome)
+	}
+	if calls["b"].ReviewVersion != "v1" || !strings.Contains(string(calls["b"].Request), calls["b"].UID) || !strings.Contains(string(calls["b"].Response), calls["b"].UID) {
+		t.Errorf("want the review and the response of webhook b, got %+v", calls["b"])
+	}
+	if times := calls["a"].Times; times.Reused || times.Connect == 0 || times.TLS == 0 || times.Wait == 0 {
+		t.Errorf("want the times of a new connection, got %+v", times)
+	}
+	if labels := trace.Labels(request.Admissions[0].Admitted); labels["a"] != "1" {
+		t.Errorf("want the admitted object to have the label, got %s", request.Admissions[0].Admitted)
+	}
+}
+
+// No secret is in a recorded request, wherever it was sent.
+func TestRecordedSecretsAreReplaced(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	recorder := install(t, srv, mutating("a", patch(miniapitest.Add("/data/more", "Z2VoZWlt")), on("*", "v1", "secrets")))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"p": []byte("geheim")}}
+	must(srv.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}))(t)
+	if len(recorder.Reviews()) != 1 {
+		t.Fatalf("want one call, got %v", called(recorder))
+	}
+	kept, err := json.Marshal(recorded(t, srv, "secrets"))
+	ok(t, err)
+	if text := string(kept); strings.Contains(text, "Z2VoZWlt") || strings.Contains(text, "geheim") || !strings.Contains(text, trace.Redacted) {
+		t.Errorf("want secrets to be replaced, got %s", text)
+	}
+}
+
+// A request that isn't made is considered for any user and operation. No webhook is called, and nothing is stored.
+func TestWhyForRequestsThatAreNotMade(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	ok(t, askedFor("default", func(c *corev1.ConfigMap) { c.Name = "there" })(t.Context(), srv))
+	recorder := install(t, srv, validating("asked", deny("never"), on("UPDATE", "v1", "configmaps")), validating("alice", deny("never"), matchCondition("request.userInfo.username == 'alice'")))
+	tests := []struct {
+		name, reason string
+		evaluation   decisions.Evaluation
+		called       bool
+	}{
+		{"create", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "CREATE"}, false},
+		{"update", "the rule names it", decisions.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
+		{"delete", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "DELETE"}, false},
+		{"as the admin", "the condition is false", decisions.Evaluation{Webhook: "alice"}, false},
+		{"as alice", "the condition is true", decisions.Evaluation{Webhook: "alice", User: "alice"}, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.evaluation.Webhook = trace.ValidatingConfiguration + "/" + test.evaluation.Webhook
+			test.evaluation.Object = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"there"}}`)
+			body, err := json.Marshal(test.evaluation)
+			ok(t, err)
+			answer, err := srv.Client().Discovery().RESTClient().Post().AbsPath(decisions.WhyPath).Body(body).DoRaw(t.Context())
+			ok(t, err)
+			var got decisions.Why
+			ok(t, json.Unmarshal(answer, &got))
+			if len(got.Answers) != 1 || got.Answers[0].Called != test.called || !got.Answers[0].Evaluated {
+				t.Errorf("%s: want called %t, got %s", test.reason, test.called, answer)
+			}
+		})
+	}
+	if len(recorder.Reviews()) > 0 {
+		t.Errorf("want no call, got %v", called(recorder))
+	}
+}
+
+// With --explain-denials, an error names the part that refused.
+func TestDenialsAreExplained(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags("--explain-denials"))
+	install(t, srv, mutating("a", deny("no")))
+	err := askedFor("default", unchangedConfigMap)(t.Context(), srv)
+	const want = "denied the request: no (refused by MutatingWebhookConfiguration/a/a.example.com, webhooks[0].rules[0], round 0, see: miniapi trace --for configmaps/default/thing)"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want %q, got %v", want, err)
+	}
+}
+
+// Without --trace-requests, requests are recorded while they are followed, and a follower gets them as they end.
+func TestRequestsAreFollowed(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	ok(t, askedFor("default", func(c *corev1.ConfigMap) { c.Name = "before" })(t.Context(), srv))
+	stream, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("follow", "true").Param("resource", "configmaps").Stream(t.Context())
+	ok(t, err)
+	defer stream.Close()
+	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
+	line, err := bufio.NewReader(stream).ReadBytes('\n')
+	ok(t, err)
+	var event decisions.Event
+	ok(t, json.Unmarshal(line, &event))
+	if event.Request == nil || event.Request.Name != "thing" {
+		t.Errorf("want the request for the object thing, got %s", line)
+	}
+}
+
+// Only users with permission for the paths see requests.
+func TestRequestsAreForAuthorizedUsers(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	alice := kubernetes.NewForConfigOrDie(srv.AddUser("alice"))
+	for _, path := range []string{decisions.RequestsPath, decisions.WhyPath} {
+		if err := alice.Discovery().RESTClient().Get().AbsPath(path).Do(t.Context()).Error(); !apierrors.IsForbidden(err) {
+			t.Errorf("%s: want alice to be forbidden, got %v", path, err)
+		}
+	}
+}
