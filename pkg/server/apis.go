@@ -35,15 +35,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
-// served are the APIs of a server: those of its table, custom resources, those of other servers, and what its peers have.
-// A request is served by the first that has the resource: peers, other servers, the table, custom resources.
+// served has the APIs of a server: those of its table, of custom resources, of other servers and of its peers. The
+// first of these that has the resource serves a request: peers, other servers, the table, custom resources.
 type served struct {
 	customResources *customresources.Resources
 	discovery       *discovery.Manager
 	list            *discovery.List
 	groups          *atomic.Pointer[groups.Groups]
-	aggregator      *atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it isn't wanted
-	// peers are the other servers of the same external etcd; nil if the server takes no part in them.
+	aggregator      *atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it is turned off
+	// peers are the other servers of the same external etcd. They are nil if the server doesn't take part in
+	// peering.
 	peers *peers.Peers
 }
 
@@ -61,7 +62,7 @@ func newServed(c *Config) served {
 	}
 }
 
-// handler serves requests. It passes those on that are for no API.
+// handler serves requests for APIs. It passes other requests on.
 func (s *served) handler(next http.Handler) http.Handler {
 	own := groups.Handler{Next: s.customResources.Settled(s.list.Documents(next)), Served: s.groups}
 	aggregated := sync.OnceValue(func() http.Handler { return s.aggregator.Load().Handler(own) })
@@ -78,7 +79,7 @@ func (s *served) handler(next http.Handler) http.Handler {
 	return handler
 }
 
-// resources are those for which requests can be made, with all that other servers may have.
+// resources returns all resources that clients can request, including those of other servers.
 func (s *served) resources(yield func(admissionregistration.ServedResource) bool) {
 	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
 		for gv, path := range resources {
@@ -107,7 +108,7 @@ func (s *served) hold() (release func()) {
 	return func() {}
 }
 
-// closeOthers returns when nothing is asked of other servers any more.
+// closeOthers waits for the end of all requests to other servers.
 func (s *served) closeOthers() {
 	if s.peers != nil {
 		s.peers.Close()
@@ -120,7 +121,8 @@ func (s *served) closeOthers() {
 	}
 }
 
-// buildCustomResources builds the server behind the main one.
+// buildCustomResources builds the server of custom resources, which gets the requests that the main server doesn't
+// serve.
 func buildCustomResources(c *Config) error {
 	return c.apis.customResources.Build(customresources.Config{
 		Generic:     *c.generic,
@@ -180,8 +182,8 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	return groups.Start(c.apis.discovery)
 }
 
-// remoteSource is that of other servers in aggregated discovery: they have what they name before definitions do, as
-// in requests, and this server keeps what is built in.
+// remoteSource is the source of other servers' resources in aggregated discovery. They take precedence over
+// definitions, but not over built-in groups, as in requests.
 const remoteSource = aggregated.CRDSource - 1
 
 // buildAggregator serves the APIs of other servers, unless --runtime-config has turned that off.
@@ -235,7 +237,7 @@ func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.
 	return excludeFromPeers(c, observed)
 }
 
-// apiServiceWriter writes what the server has itself, past admission.
+// apiServiceWriter writes the APIServices of the server's own APIs without admission.
 type apiServiceWriter struct{ *seed.Writer }
 
 var _ aggregation.Writer = apiServiceWriter{}
@@ -256,10 +258,10 @@ func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) err
 	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
 }
 
-// peerAddresses is the resource by whose storage options the addresses of peers are stored, as in kube-apiserver.
+// peerAddresses is the resource whose storage options apply to the addresses of peers, as in kube-apiserver.
 var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
-// identify gives the server the name by which its peers know it, if it has any.
+// identify sets the name of the server among its peers, if it has any.
 func identify(c *Config) error {
 	if !c.options.Peers.Enabled() {
 		return nil
@@ -272,7 +274,7 @@ func identify(c *Config) error {
 	return nil
 }
 
-// buildPeers makes the server one of those that share an external etcd, if flags say so.
+// buildPeers makes the server a peer of the servers that share its external etcd, if flags say so.
 func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 	o := c.options
 	if !o.Peers.Enabled() {
@@ -306,7 +308,8 @@ func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 	return nil
 }
 
-// excludeFromPeers leaves to this server what every server has by itself.
+// excludeFromPeers keeps requests for custom resources and for APIs of other servers from peers, because every
+// server has the same ones.
 func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
 	if c.apis.peers == nil {
 		return nil

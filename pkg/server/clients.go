@@ -27,11 +27,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
-// loopbackUserAgent is how the server's own requests are known, for their managed fields and when it stops:
-// the library refuses all but kube-apiserver's then, which what is still being served may need.
+// loopbackUserAgent is the User-Agent of the server's own requests. It appears in managed fields. During a stop,
+// the library refuses the requests of all other user agents, and requests in progress may need the server's own.
 const loopbackUserAgent = seed.FieldManager + "/miniapi"
 
-// clients are how the server reads and writes its own API.
+// clients has the clients with which the server reads and writes its own API.
 type clients struct {
 	loopback  *loopback.Transport
 	typed     kubernetes.Interface
@@ -44,7 +44,7 @@ type clients struct {
 
 var _ admission.Starter = &informer.Informer{}
 
-// resourcesChanged is called when other resources are discovered than before: custom resources, or those of other servers.
+// resourcesChanged is called when the discovered resources change: custom resources, or those of other servers.
 func (c *clients) resourcesChanged() {
 	c.mapper.Reset()
 	c.informers.ResourcesChanged()
@@ -53,7 +53,7 @@ func (c *clients) resourcesChanged() {
 	}
 }
 
-// resourceOf is the resource of a kind, if it is served.
+// resourceOf returns the resource of a kind, if it is served.
 func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -67,11 +67,11 @@ func (c *Config) buildClients(context.Context) error {
 	c.generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
 		Transport: transport,
-		// Its requests are authenticated as those of clients are.
+		// The server's own requests are authenticated like those of clients.
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
 		QPS:         -1,
-		// Warnings are for users, and these clients have none.
+		// Warnings are for users, and no user sees those of these clients.
 		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
@@ -105,8 +105,8 @@ func (c *Config) buildClients(context.Context) error {
 	return nil
 }
 
-// newInformer is the server's own informer for objects of the type, nil to use client-go's. Where --runtime-config has
-// turned the resource off, there are no objects, and no caller need wait.
+// newInformer returns the server's own informer for objects of the type, or nil for client-go's. A resource that
+// --runtime-config turns off has no objects, so its informer is synced at once.
 func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
 	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	switch {
@@ -115,15 +115,15 @@ func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) c
 	case !hasObjects(c, resource, kinds):
 		return informer.Empty(obj)
 	case !c.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
-		return nil // it isn't stored in this process as what clients call it
+		return nil // this process doesn't store it in the form that clients see
 	}
 	return informer.New(resource, func() *storage.Feed { return c.etcd.Member().Feed(resource) })
 }
 
 func isHub(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }
 
-// hasObjects says whether there is anything to inform of: a version that is served, and for an etcd elsewhere, which a
-// client reads through this server, the version of the kinds.
+// hasObjects tells whether there can be objects for an informer. An informer of an embedded etcd needs any served
+// version, and one of an external etcd, which reads through this server, the version of its types.
 func hasObjects(c *Config, resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(builtin.Table().Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
 		readable := c.etcd.Embedded() || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })

@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
-// Where there is no store in this process, client-go's informer does, and where nothing is served, an empty one.
+// Without a store in this process, the server uses client-go's informer. Without a served resource, it uses an
+// empty one.
 func TestNewInformer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

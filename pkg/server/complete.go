@@ -32,15 +32,14 @@ type completedOptions struct {
 	Options
 	apis         *serverstorage.ResourceConfig
 	serviceRange []*net.IPNet
-	// etcdLocations are the etcd servers of the resources that aren't where the rest is.
+	// etcdLocations are the etcd servers of the resources that have other servers than the rest.
 	etcdLocations map[schema.GroupResource][]string
 	warnings      []string
 }
 
-// Complete checks the options, all at once, and fills in what they leave open. The
-// error names the flags.
+// Complete checks all options at once, and sets those that are missing. The error names the flags.
 func (o *Options) Complete() (_ CompletedOptions, err error) {
-	// Before anything asks for a feature gate.
+	// before the first use of a feature gate
 	if err := o.globals.Choose(o.FeatureGates); err != nil {
 		return CompletedOptions{}, fmt.Errorf("--feature-gates, --emulated-version or --min-compatibility-version: %w", err)
 	}
@@ -83,8 +82,8 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	return CompletedOptions{completed}, nil
 }
 
-// withServiceAccounts turns the plugin ServiceAccount on where a controller makes the accounts that it needs, unless the
-// plugins are given otherwise.
+// withServiceAccounts enables the plugin ServiceAccount if a controller makes the accounts that the plugin needs,
+// unless the options select or disable plugins.
 func withServiceAccounts(o *Options) *admission.Options {
 	plugins := *o.Admission
 	if o.Controllers.Has("serviceaccount-controller") && len(plugins.Only) == 0 && !slices.Contains(plugins.Disable, serviceaccount.Name) {
@@ -93,7 +92,7 @@ func withServiceAccounts(o *Options) *admission.Options {
 	return &plugins
 }
 
-// Warnings are what was asked for and is not what happens.
+// Warnings returns warnings about options that have another effect than expected.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
 func validate(o *Options) []error {
@@ -104,7 +103,7 @@ func validate(o *Options) []error {
 	)
 }
 
-// wordings are those of the library's errors that don't name the flag, or don't hold here.
+// wordings replace errors of the library that don't name the flag, or that are wrong here.
 var wordings = strings.NewReplacer(
 	"emulation version", "--emulated-version",
 	"minCompatibilityVersion version", "--min-compatibility-version",
@@ -126,7 +125,7 @@ func reworded(errs []error) []error {
 	return errs
 }
 
-// validateEtcd checks what there is to check when no external etcd is named.
+// validateEtcd checks the options that apply without an external etcd.
 func validateEtcd(o *Options) []error {
 	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
 		errs := o.Etcd.Validate()
@@ -145,7 +144,7 @@ func validateOwn(o *Options) []error {
 	if o.EventTTL <= 0 {
 		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
 	}
-	if o.ServerRun.RequestTimeout == 0 { // the library refuses what is less
+	if o.ServerRun.RequestTimeout == 0 { // the library refuses lower values
 		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0, or no request is answered, the server's own neither"))
 	}
 	if o.ServiceNodePortRange.Size < 1 {
@@ -162,7 +161,7 @@ func validateOwn(o *Options) []error {
 	return errs
 }
 
-// minServiceBits is how many bits the addresses of the smallest range of cluster IPs have that kube-apiserver takes.
+// minServiceBits is the number of address bits of the smallest range of cluster IPs that kube-apiserver accepts.
 const minServiceBits = 3
 
 func parseServiceRange(value string) ([]*net.IPNet, error) {
@@ -186,8 +185,8 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 	return ranges, nil
 }
 
-// validateFiles checks the files that flags name. What reads them later, reads them again, but its errors don't name the
-// flag.
+// validateFiles checks the files that flags name. The files are read again later, but the errors then don't name
+// the flag.
 func validateFiles(o *Options) []error {
 	serving, transport := o.Serving.ServerCert.CertKey, o.Etcd.StorageConfig.Transport
 	errs := []error{
@@ -216,14 +215,14 @@ func validatePeers(o *Options) []error {
 	if o.Peers.CAFile != "" && o.ProxyClientCertFile == "" {
 		errs = append(errs, fmt.Errorf("--peer-ca-file %s: must be given together with --proxy-client-cert-file and --proxy-client-key-file, which prove to the other servers that this one may name the client of a request", o.Peers.CAFile))
 	}
-	// A server that signs its own certificate may be its peers' authority: the file may not be there yet.
+	// The certificate of this server may be the authority of its peers, and the file may not exist yet.
 	if filepath.Dir(o.Peers.CAFile) != filepath.Clean(o.Serving.ServerCert.CertDirectory) {
 		errs = append(errs, files.Authorities("peer-ca-file", o.Peers.CAFile))
 	}
 	return errs
 }
 
-// validateServing checks what is otherwise found out when the port is taken already.
+// validateServing finds errors that the library would report only after the port is open.
 func validateServing(o *genericoptions.SecureServingOptions) []error {
 	errs := reworded(o.Validate())
 	if _, err := flag.TLSVersion(o.MinTLSVersion); err != nil {

@@ -29,13 +29,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// watchGracePeriod bounds how long a stop waits for watches to end by themselves, which they do as soon as they are asked
-// to.
+// watchGracePeriod limits the time in which watches end during a stop. Watches end as soon as the stop begins.
 const watchGracePeriod = 500 * time.Millisecond
 
-// Config is a server about to be built: etcd runs, the port is taken, and everything
-// that serves requests is there but the resources. Close releases it if no server is
-// built from it. It has many methods, because each step of its construction is one.
+// Config is a server that is about to be built. Etcd runs, the port is open, and everything that serves requests is
+// there except the resources. If no server is built from it, Close releases it. It has many methods, because each
+// step of its construction is one.
 type Config struct {
 	options CompletedOptions
 	generic *genericapiserver.Config
@@ -49,7 +48,7 @@ type Config struct {
 	faults   *faults.Injector
 	listener *listener.Listener
 	etcd     *etcd.Etcd
-	// webhooks are the connections to webhooks and to the servers of APIServices.
+	// webhooks has the connections to webhooks and to the servers of APIServices.
 	webhooks *webhooks.Connections
 	// bootstrapped is the health check of the bootstrap objects.
 	bootstrapped health.Bootstrapped
@@ -58,24 +57,24 @@ type Config struct {
 	stored *stored.Source
 }
 
-// lifetime is what ends with a server, and when.
+// lifetime has the contexts and functions that end with a server.
 type lifetime struct {
-	// life ends when the server has stopped, after its last request.
+	// life ends after the last request of the server.
 	life context.Context
 	end  context.CancelFunc
-	// following is the part of life in which informers follow what is stored: until a stop begins.
+	// following is the context of informers. It ends when a stop begins.
 	following context.Context
 	unfollow  context.CancelFunc
-	// leave says that the server needs the gates and versions of the process no longer; nil if it never had them.
+	// leave releases the gates and versions of the process. It is nil if the server doesn't hold them.
 	leave func() error
-	// seeding creates most of what every cluster has, while the rest of the server is built.
+	// seeding creates most objects of every cluster, while the rest of the server is built.
 	seeding errgroup.Group
 	// reloads follow configuration files.
 	reloads sync.WaitGroup
 }
 
-// Config starts what a server depends on: etcd, unless one is elsewhere, and the
-// listener. What it has started is stopped again if it fails.
+// Config starts the dependencies of a server: etcd, unless it is external, and the listener. After an error, Config
+// stops them again.
 func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c := &Config{options: o, webhooks: webhooks.NewConnections(), bootstrapped: health.NewBootstrapped()}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -94,7 +93,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c.apis = newServed(c)
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
-		// Meanwhile, etcd elects itself.
+		// Meanwhile, the embedded etcd elects its leader.
 		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildDecisions,
 		func(context.Context) error { return audit.Apply(o.Audit, c.generic) },
 		c.buildStorage,
@@ -107,7 +106,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	return c, nil
 }
 
-// Close stops what Config started.
+// Close stops everything that Config started.
 func (c *Config) Close(ctx context.Context) error {
 	c.end()
 	var errs []error
@@ -123,7 +122,7 @@ func (c *Config) Close(ctx context.Context) error {
 	if c.flowSchemas != nil {
 		c.flowSchemas.Wait()
 	}
-	_ = c.seeding.Wait() // the end of the server is why it fails
+	_ = c.seeding.Wait() // the error is the reason for the end of the server
 	if c.apis.customResources != nil {
 		errs = append(errs, c.apis.customResources.Wait())
 	}
@@ -136,7 +135,7 @@ func (c *Config) Close(ctx context.Context) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// applyServerRun makes the library leave to the server what the server does itself: discovery, OpenAPI and the index of
+// applyServerRun turns off the parts of the library that miniapi replaces: discovery, OpenAPI and the index of
 // paths.
 func (c *Config) applyServerRun(context.Context) error {
 	o := c.options
@@ -156,7 +155,7 @@ func (c *Config) applyServerRun(context.Context) error {
 		c.generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	}
 	c.bootstrapped.AddTo(c.generic, o.apis.ResourceEnabled)
-	// One, for custom resources too.
+	// one, for custom resources too
 	c.generic.AggregatedDiscoveryGroupManager = c.apis.discovery
 	longRunning := genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
@@ -168,9 +167,9 @@ func (c *Config) applyServerRun(context.Context) error {
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
 	c.generic.BuildHandlerChainFunc = handlerChain(c)
-	c.generic.EnableIndex = false     // installed apart, with the groups
-	c.generic.EnableDiscovery = false // so is it
-	// Both are served when first asked for: see package openapi. apiextensions needs its own to be set.
+	c.generic.EnableIndex = false     // package discovery installs it
+	c.generic.EnableDiscovery = false // package discovery installs it too
+	// Package openapi serves both at the first request. apiextensions needs a value of its own.
 	c.generic.SkipOpenAPIInstallation = true
 	return nil
 }

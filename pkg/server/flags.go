@@ -30,7 +30,7 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
 	o.addMiscFlags(fss.FlagSet("misc"))
-	// The library serves nothing then.
+	// The library would serve nothing then.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	if !o.TransientKeys {
 		fss.FlagSet("secure serving").Lookup("cert-dir").Usage = "The folder where the server's authority, its serving certificate and the key of service account tokens are kept, across restarts. Several servers of one etcd can share it. By default, pki in --data-dir."
@@ -39,8 +39,8 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	mustName(fss.FlagSet(OwnFlags), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
 }
 
-// mustName refuses an empty value of a flag, as a script has it whose variable isn't set: it would mean that the data
-// isn't kept.
+// mustName refuses an empty value of a flag, such as that of an unset variable in a script: without a folder, the
+// server would not keep the data.
 func mustName(fs *pflag.FlagSet, name, what string) {
 	f := fs.Lookup(name)
 	f.Value, f.DefValue = nonEmpty{f.Value, what}, ""

@@ -28,7 +28,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// handlerChain is the library's, with what is served before its own mux.
+// handlerChain returns the library's handler chain, with the handlers that come before the library's mux.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
 		handler := c.faults.Handler(c.decisions.Handler(c.apis.handler(next)))
@@ -48,9 +48,10 @@ func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves what is neither a resource nor described: the decisions of admission, certificates for webhooks
-// and faults, which aren't listed with the paths that kube-apiserver has, and the OpenID documents that verify service
-// account tokens. Like kube-apiserver, the server goes without these for an issuer that can't be discovered.
+// installOwnPaths serves paths that are neither resources nor described by OpenAPI: the decisions of admission,
+// certificates for webhooks and faults, which the index of paths leaves out because kube-apiserver has no such
+// paths, and the OpenID documents that verify service account tokens. If the issuer can't be discovered, there are
+// no OpenID documents, as in kube-apiserver.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(decisions.Prefix, c.decisions)
@@ -67,11 +68,11 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 		serviceaccount.JWKSPath:          discovery.JWKS(),
 	} {
 		mux.Handle(path, document)
-		mux.UnlistedHandle(path+"/", document) // as generated clients ask for it
+		mux.UnlistedHandle(path+"/", document) // generated clients ask for protobuf
 	}
 }
 
-// dependencies are what the table's storages need of this server.
+// dependencies returns the parts of this server that the table's storages need.
 func dependencies(c *Config) (registry.Dependencies, error) {
 	kubelet, err := kubelet(c.options.Kubelet)
 	if err != nil {
@@ -106,7 +107,7 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	}, nil
 }
 
-// written is told of each write of an object: what was written is in effect when it returns.
+// written is called after each write of an object. When it returns, the write is in effect.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.clients.informers.Barrier().Wait(c.following, resource, obj)
 	if c.flowSchemas != nil {

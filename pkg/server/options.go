@@ -24,8 +24,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 )
 
-// Options are everything about a server that flags can say, under kube-apiserver's
-// own names wherever miniapi has the feature.
+// Options are the settings of a server that flags can change. They have kube-apiserver's names if miniapi has the
+// feature.
 type Options struct {
 	ServerRun      *genericoptions.ServerRunOptions
 	Etcd           *genericoptions.EtcdOptions
@@ -40,49 +40,48 @@ type Options struct {
 	Decisions      *decisions.Options
 	Faults         *faults.Options
 
-	// DataDir is where an embedded etcd keeps its data, and the server its keys unless Serving.ServerCert.CertDirectory
-	// says where. Without it, and without Etcd.StorageConfig.Transport.ServerList, data is gone when the server stops.
+	// DataDir is the folder for the data of an embedded etcd, and for the server's keys unless
+	// Serving.ServerCert.CertDirectory names another. Without DataDir and Etcd.StorageConfig.Transport.ServerList,
+	// the data is lost when the server stops.
 	DataDir string
-	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, as a
-	// kube-apiserver makes neither: Serving.ServerCert.CertDirectory has the serving certificate alone.
+	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, because a
+	// kube-apiserver makes neither. Serving.ServerCert.CertDirectory then has only the serving certificate.
 	TransientKeys bool
-	// ServiceClusterIPRange is the range that cluster IPs are taken from, in CIDR
-	// notation, or two of them separated by a comma.
+	// ServiceClusterIPRange is the range of cluster IPs in CIDR notation, or two of them separated by a comma.
 	ServiceClusterIPRange string
 	// ServiceNodePortRange is the range of node ports.
 	ServiceNodePortRange utilnet.PortRange
-	// EventTTL is how long events are kept.
+	// EventTTL is the time for which events are stored.
 	EventTTL time.Duration
 	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
-	// EndpointReconcilerType is how the endpoints of the service "kubernetes" are kept.
+	// EndpointReconcilerType selects the reconciler of the endpoints of the service "kubernetes".
 	EndpointReconcilerType string
-	// AdvertiseHost gives these endpoints the host's own address when the server is bound to the loopback. Without it,
-	// there are no endpoints then.
+	// AdvertiseHost puts the host's own address into these endpoints if the server listens on the loopback address.
+	// Otherwise such a server has no endpoints.
 	AdvertiseHost bool
-	// ProxyClientCertFile and ProxyClientKeyFile prove to the servers of aggregated APIs that this server may name the
-	// user of a request.
+	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate. It proves to the servers of aggregated
+	// APIs that this server may name the user of a request.
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// Controllers selects the controllers that run in the server: none by default.
 	Controllers controllers.Selection
-	// Peers are the other servers of an external etcd.
+	// Peers configures the peering with the other servers of an external etcd.
 	Peers *peers.Options
 	// RejectForwardingRedirects keeps redirects by the servers of aggregated APIs from clients. Its default is true.
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
 	EnableAggregatorRouting bool
-	// Kubelet is how kubelets are reached.
+	// Kubelet configures the connection to kubelets.
 	Kubelet KubeletOptions
 	// WrapHandler, if there is one, wraps the handler of requests that are authenticated and authorized.
 	WrapHandler func(next http.Handler) http.Handler
-	// LogRequest, if there is one, is told of each request of a client when it is answered. It is called by many
-	// goroutines.
+	// LogRequest, if set, is called with each answered request of a client. Many goroutines call it.
 	LogRequest func(Request)
 	// Definitions are there from the start.
 	Definitions Definitions
-	// Flagz is what /flagz tells of, for a program that has flags.
+	// Flagz has the flags that /flagz shows, for a program with flags.
 	Flagz flagz.Reader
-	// FeatureGates are turned on or off, after those of --feature-gates. KnownFeatureGates has their names.
+	// FeatureGates are set after those of --feature-gates. KnownFeatureGates has their names.
 	FeatureGates map[string]bool
 
 	globals *process.Globals
@@ -101,7 +100,7 @@ type Definitions struct {
 // Request is a request that was answered.
 type Request = requestlog.Request
 
-// KubeletOptions are how kubelets are reached for logs, exec, attach and port-forward.
+// KubeletOptions configure the connection to kubelets for logs, exec, attach and port-forward.
 type KubeletOptions struct {
 	CAFile, CertFile, KeyFile string
 	PreferredAddressTypes     []string
@@ -140,7 +139,7 @@ func NewOptions() *Options {
 	o.Serving.BindPort = 6443
 	o.Serving.ServerCert.CertDirectory = ""
 	o.Etcd.DefaultStorageMediaType = "application/vnd.kubernetes.protobuf"
-	// Priority and fairness costs every request, and one developer has no tenants.
+	// Priority and fairness slows down every request, and a developer's server has no tenants.
 	o.Features.EnablePriorityAndFairness = false
 	return o
 }
@@ -162,7 +161,7 @@ func NewKubeAPIServerOptions() *Options {
 // EmulateVersion makes the server behave as a version of Kubernetes, such as 1.35, as --emulated-version does.
 func (o *Options) EmulateVersion(minor string) error { return o.globals.Emulate(minor) }
 
-// KnownFeatureGates returns the feature gates that the server knows, and what is known of each by version.
+// KnownFeatureGates returns the feature gates that the server knows, and the properties of each by version.
 func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return o.globals.KnownGates()
 }
@@ -170,16 +169,16 @@ func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.Versio
 // AddMetrics records which gates and versions the options choose, for a program that runs one server.
 func (o *Options) AddMetrics() { o.globals.AddMetrics() }
 
-// KeptAuthority returns the authority that is kept where the options say, for what is to be issued without a server. It
-// makes the authority, and the data folder, if there are none yet.
+// KeptAuthority returns the stored authority that the options name, to issue certificates without a server. It
+// makes the authority, and the data folder, if they don't exist.
 func (o *Options) KeptAuthority() (*pki.Authority, error) { return o.ownKeys().Kept() }
 
-// servingKeys is where the serving certificate is kept.
+// servingKeys is the store of the serving certificate.
 func (o *Options) servingKeys() keys.Store {
 	return keys.StoreOf(o.Serving.ServerCert.CertDirectory, o.DataDir)
 }
 
-// ownKeys is where the keys are kept that no kube-apiserver makes for itself.
+// ownKeys is the store of the keys that kube-apiserver doesn't make.
 func (o *Options) ownKeys() keys.Store {
 	if o.TransientKeys {
 		return keys.Store{}

@@ -28,13 +28,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 )
 
-// security is how the server is trusted, and what it trusts.
+// security has the keys and certificates of the server, and those that it trusts.
 type security struct {
 	authority      *pki.Authority
-	signingKey     crypto.Signer // of service account tokens; nil for one that a flag names
+	signingKey     crypto.Signer // the signer of service account tokens; nil if a flag names the key
 	authentication *authentication.Applied
 	escalation     func(ctx context.Context, obj, old runtime.Object) error
-	// services and webhookAuth are how webhooks are reached.
+	// services and webhookAuth find and authenticate webhooks.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
 	// tokens are those of the controllers, by their user.
@@ -44,20 +44,21 @@ type security struct {
 // CA is the server's own certificate authority, in PEM.
 func (c *Config) CA() []byte { return c.security.authority.CA() }
 
-// ServingCertificate issues a certificate of the server's own authority, with its key, in PEM: for webhooks, which the
-// server trusts with it where it finds them by Options.Admission.Services, or by CA as the caBundle.
+// ServingCertificate issues a certificate of the server's own authority, with its key, in PEM. It is for webhooks.
+// The server trusts the certificate if Options.Admission.Services locates the webhook, or if CA is the caBundle.
 func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []byte, err error) {
 	pair, err := c.security.authority.Serving(pki.Names{DNS: hosts, IPs: ips})
 	return pair.Cert, pair.Key, err
 }
 
-// AuditTo sends audit events to a backend, beside those of the options. The policy takes the place of the options' one,
-// unless it is nil and there is one.
+// AuditTo sends audit events to a backend, in addition to those of the options. The policy replaces that of the
+// options. A nil policy replaces nothing. If the options have no policy either, the backend gets all events with
+// requests and responses.
 func (c *Config) AuditTo(backend auditbackend.Backend, rules *auditinternal.Policy) {
 	audit.Add(c.generic, backend, rules)
 }
 
-// addresses are by which clients reach the server.
+// addresses returns the addresses by which clients reach the server.
 func addresses(c *Config) listener.Addresses {
 	return listener.Addresses{
 		Bound:         c.options.Serving.BindAddress,
@@ -69,7 +70,7 @@ func addresses(c *Config) listener.Addresses {
 	}
 }
 
-// secure provides the server's keys and certificates.
+// secure makes the server's keys and certificates.
 func (c *Config) secure(context.Context) (err error) {
 	own := c.options.ownKeys()
 	if c.security.authority, err = own.Authority(); err != nil {
@@ -117,7 +118,7 @@ func (c *Config) buildAuthentication(context.Context) error {
 	return nil
 }
 
-// follow reloads a configuration file when it changes, if there is one, until a stop begins.
+// follow reloads a configuration file, if there is one, until a stop begins.
 func (l *lifetime) follow(file *reload.File) {
 	if file != nil {
 		l.reloads.Go(func() { file.Follow(l.following) })
@@ -132,7 +133,7 @@ func (c *Config) buildAuthorization(context.Context) error {
 	c.follow(built.Config)
 	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
 	if slices.Contains(built.Modes, authorization.ModeRBAC) {
-		// The informers of the authorizer may be behind for a moment; this must not be.
+		// The informers of the authorizer may be behind for a moment, but this check must not be.
 		c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer).Check
 	}
 	return nil
@@ -162,7 +163,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		return fmt.Errorf("admission: %w", err)
 	}
 	c.generic.AdmissionControl = chain
-	// Webhooks that convert custom resources are reached as those of admission are.
+	// Webhooks that convert custom resources are found and authenticated like those of admission.
 	services := c.options.Admission.Services
 	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
 	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)
@@ -183,7 +184,7 @@ func (c *Config) buildDecisions(context.Context) error {
 	return nil
 }
 
-// tracer is nil unless requests are traced.
+// tracer is nil if requests aren't traced.
 func tracer(c *Config) trace.TracerProvider {
 	if c.options.Tracing.ConfigFile == "" {
 		return nil

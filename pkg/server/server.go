@@ -23,24 +23,25 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// Version is what /version answers and "miniapi version" prints: see version.Get.
+// Version returns the version that /version and "miniapi version" show: see version.Get.
 func Version() apimachineryversion.Info { return version.Get() }
 
 // Server is a server that can run, once.
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
-	// writer writes past admission to the storages of the table.
+	// writer writes to the storages of the table without admission.
 	writer *seed.Writer
 	admin  pki.KeyPair
 	ready  chan struct{}
-	// seeded says that what every cluster has was stored while the server was built. It is set when the seeding has ended.
+	// seeded tells whether the objects of every cluster were stored while the server was built. It is set when
+	// seeding has ended.
 	seeded bool
 	// installed are the definitions that were stored then.
 	installed []customresources.Installed
-	// snapshots are nil if etcd is elsewhere.
+	// snapshots are nil with an external etcd.
 	snapshots *snapshot.Snapshots
-	// background is what a start has left to be done.
+	// background has the remaining work of a start.
 	background sync.WaitGroup
 }
 
@@ -64,7 +65,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	return s, nil
 }
 
-// build builds the main server, which serves custom resources by the one behind it.
+// build builds the main server, and the one for custom resources behind it.
 func (s *Server) build() (err error) {
 	c := s.config
 	if s.main, err = c.generic.Complete(c.clients.informers).New("miniapi", c.apis.customResources.Server()); err != nil {
@@ -109,16 +110,16 @@ func (s *Server) build() (err error) {
 	return nil
 }
 
-// Ready is closed when every request is served as it will be from then on.
+// Ready returns a channel that is closed when the server serves every request completely.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run serves until ctx ends, or the embedded etcd fails, and returns when everything that the server and its
-// Config started is stopped and released.
+// Run serves until ctx ends, or the embedded etcd fails. It returns when all parts of the server and its Config are
+// stopped and released.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	// The end of ctx must not end the start of the library: a hook whose context has ended fails, a hook that fails ends
-	// the process, and controllers that no hook has started are never stopped. So the server becomes ready first, unless
-	// an external etcd may never answer, or the start hangs.
+	// The start of the library must not end with ctx: a hook whose context has ended fails, a failed hook ends the
+	// process, and controllers that no hook has started never stop. Therefore the server becomes ready first.
+	// Exceptions are an external etcd, which may never answer, and a start that hangs.
 	starting := ctx
 	if s.config.etcd.Embedded() {
 		var abandon context.CancelFunc
@@ -153,7 +154,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	switch {
 	case err == nil:
 		close(s.ready)
-	case ctx.Err() != nil: // the caller asks for a stop: why the server isn't ready doesn't matter any more
+	case ctx.Err() != nil: // the caller asks for a stop, so the reason why the server isn't ready doesn't matter any more
 	default:
 		s.config.end()
 		stop()
@@ -180,10 +181,10 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // Installed returns which of the definitions of the options are there. It must be called when the server is ready.
 func (s *Server) Installed() []customresources.Installed { return s.installed }
 
-// Address is where the server listens, as HOST:PORT.
+// Address returns the address that the server listens on, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
 
-// localURL is how local clients reach the server, whatever it is bound to.
+// localURL returns the URL for local clients, whatever address the server listens on.
 func localURL(c *Config) string {
 	address := c.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()
@@ -193,7 +194,7 @@ func localURL(c *Config) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
 }
 
-// AdminConfig is a client configuration for the superuser.
+// AdminConfig returns a client configuration for the superuser.
 func (s *Server) AdminConfig() *rest.Config {
 	return &rest.Config{
 		Host: localURL(s.config),
@@ -203,7 +204,7 @@ func (s *Server) AdminConfig() *rest.Config {
 	}
 }
 
-// UserConfig is a client configuration for a user with a certificate.
+// UserConfig returns a client configuration for a user with a certificate.
 func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error) {
 	pair, err := s.config.security.authority.Client(name, groups...)
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *Server) UserConfig(name string, groups ...string) (*rest.Config, error)
 	return config, nil
 }
 
-// Kubeconfig is AdminConfig as a kubeconfig whose one context is "miniapi".
+// Kubeconfig returns AdminConfig as a kubeconfig whose only context is "miniapi".
 func (s *Server) Kubeconfig() *clientcmdapi.Config {
 	const name = "miniapi"
 	admin := s.AdminConfig()
@@ -226,25 +227,24 @@ func (s *Server) Kubeconfig() *clientcmdapi.Config {
 	return config
 }
 
-// servingCA is the bundle by which clients verify the server: the certificate that it shows, which another authority may
-// have signed, and its own authority.
+// servingCA returns the bundle with which clients verify the server: its serving certificate, which another
+// authority may have signed, and its own authority.
 func servingCA(c *Config) []byte {
 	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
 	return append(append([]byte{}, shown...), c.CA()...)
 }
 
-// WebhookClient is a client that reaches a webhook in the way in which the server does when it calls it: see
-// webhooks.Client.
+// WebhookClient returns a client that reaches a webhook like the server: see webhooks.Client.
 func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
 	return webhooks.Client(webhook, s.config.security.services, s.config.security.webhookAuth)
 }
 
-// Snapshot is what a server stored at a moment.
+// Snapshot has the stored objects of a server at a moment.
 type Snapshot = snapshot.Snapshot
 
 var errNoSnapshots = errors.New("a snapshot takes an embedded etcd, and this server has an external one")
 
-// Snapshot takes a snapshot of everything that is stored, for Restore. Only a server with an embedded etcd can.
+// Snapshot takes a snapshot of all stored objects, for Restore. It works only with an embedded etcd.
 func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if s.snapshots == nil {
 		return nil, errNoSnapshots
@@ -252,7 +252,7 @@ func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s.snapshots.Take(ctx)
 }
 
-// Restore brings back what was stored when the snapshot was taken: see snapshot.Snapshots.
+// Restore brings back the objects of the snapshot: see snapshot.Snapshots.
 func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
 	if s.snapshots == nil {
 		return errNoSnapshots

@@ -10,20 +10,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
-// shared is the state that the servers of a process share. The packages below this one have no such state: they are
-// given it. Beside it, a process keeps constants that are computed at their first use: the table of kinds
-// (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap), the version of the build (version), and what
-// k8s.io/apiserver, etcd and klog keep themselves (see docs/architecture.md).
+// shared is the state that the servers of a process share. The packages below this one have no such state: this
+// package passes it to them. In addition, a process has constants that are computed at their first use: the table
+// of kinds (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap), the version of the build
+// (version), and the state of k8s.io/apiserver, etcd and klog (see docs/architecture.md).
 var shared = struct {
-	// process guards the feature gates and versions, because k8s.io/apiserver asks those of the process in most places.
-	// Servers that run at the same time agree on them, or the later one is refused with an error.
+	// process guards the feature gates and versions, because k8s.io/apiserver reads those of the process in most
+	// places. Servers that run at the same time must agree on them: a later one that differs gets an error.
 	process *process.Process
-	// schemas describe the types of the table. They depend on the types alone, and take 25 MB and 140 ms if all of them
-	// are needed. No server changes them.
+	// schemas describe the types of the table. They depend only on the types, and take 25 MB and 140 ms if all of
+	// them are needed. No server changes them.
 	schemas func() *openapi.Schemas
-	// copies are the objects of every cluster, as one server has prepared and validated them. They are the same for most
-	// servers, and to copy them is half of the time that a later server takes to start. A server prepares its own where
-	// the object is different, and if no server had its feature gates and versions before.
+	// copies are the objects of every cluster that one server has prepared and validated. They are the same for
+	// most servers, and the copies save half of the time of a later start. A server prepares an object itself if
+	// the object differs, or if no earlier server had the same feature gates and versions.
 	copies *seed.Copies
 	// definitions are custom resource definitions as servers store them, by what was given. To prepare one takes some ten
 	// milliseconds and more for each 100 kB of it: it is decoded, validated and encoded, and its expressions are compiled.

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// State that servers of a process share is in shared.go alone, with the reasons. What remains below pkg/server are values
-// that are computed once and are the same for every server.
+// The state that servers of a process share is only in shared.go, with reasons. All other variables below
+// pkg/server are values that are computed once and are the same for every server.
 func TestSharedStateIsInOneFile(t *testing.T) {
 	t.Parallel()
 	constants := []string{
@@ -52,7 +52,7 @@ func TestSharedStateIsInOneFile(t *testing.T) {
 	}
 }
 
-// isState says whether a variable has something of packages sync and atomic, is made to be filled, or has no value yet.
+// isState tells whether a variable uses package sync or sync/atomic, is made to be filled, or has no value yet.
 func isState(v *ast.ValueSpec) (state bool) {
 	if v.Names[0].Name == "_" {
 		return false
@@ -61,7 +61,7 @@ func isState(v *ast.ValueSpec) (state bool) {
 	ast.Inspect(v, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
-			return false // what it declares is not the variable's
+			return false // a variable inside a function is not package state
 		case *ast.SelectorExpr:
 			from, ok := n.X.(*ast.Ident)
 			state = state || ok && (from.Name == "sync" || from.Name == "atomic")

@@ -21,18 +21,20 @@ import (
 )
 
 const (
-	// startTimeout bounds what a start waits for: this process and its etcd.
+	// startTimeout limits the time of a start, including that of etcd.
 	startTimeout = time.Minute
 
-	// ensureTimeout bounds how long of that time the start waits for the objects of every cluster, about which webhooks
-	// may be called.
+	// ensureTimeout limits the part of that time in which the start waits for the objects of every cluster.
+	// Webhooks may be called for them.
 	ensureTimeout = startTimeout / 2
 
-	// startGrace is how long a start goes on after its context has ended. A start takes less, unless it hangs.
+	// startGrace is the time for which a start continues after its context has ended. A start takes less, unless it
+	// hangs.
 	startGrace = 10 * time.Second
 )
 
-// graceful returns a context that ends some time after ctx does, for work that is better finished than broken off.
+// graceful returns a context that ends some time after ctx does. It is for work that should be finished rather than
+// aborted.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
@@ -42,8 +44,8 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	}
 }
 
-// syncInformers starts the informers of admission, authorization and custom
-// resources, and waits until each has seen what is stored.
+// syncInformers starts the informers of admission, authorization and custom resources, and waits until each has
+// seen the stored objects.
 func (s *Server) syncInformers(starting context.Context) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
@@ -63,8 +65,8 @@ func (s *Server) syncInformers(starting context.Context) error {
 	return nil
 }
 
-// orWhyUnlisted adds the reason to the error of an informer of the library that doesn't sync: it sends the informer's
-// request, and adds the error of that, unless starting ends before.
+// orWhyUnlisted adds the reason to the error of an informer that doesn't sync. It sends the informer's request, and
+// adds the error of that request, unless starting ends before.
 func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
@@ -76,10 +78,10 @@ func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err er
 	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
 }
 
-// becomeReady creates the objects of every cluster, and waits until /readyz is healthy. Objects that admission refuses, or
-// doesn't judge in time, are tried again until serving ends: a broken webhook must not keep the server from starting, or
-// its configuration could not be deleted. becomeReady gives up when starting ends, but not before the library has started
-// everything.
+// becomeReady creates the objects of every cluster, and waits until /readyz is healthy. Objects that admission
+// refuses, or doesn't decide on in time, are tried again until serving ends: otherwise a broken webhook could keep
+// the server from starting, and its configuration could not be deleted. The wait ends with starting, but not before
+// the library has started all its parts.
 func (s *Server) becomeReady(starting, serving context.Context) error {
 	ctx, giveUp := context.WithTimeout(serving, startTimeout)
 	defer giveUp()
@@ -123,14 +125,14 @@ func (s *Server) ensureObjects(ctx context.Context) error {
 	return err
 }
 
-// ensureObjectsLater returns when everything is there, or ctx has ended.
+// ensureObjectsLater returns when all objects exist, or ctx has ended.
 func ensureObjectsLater(ctx context.Context, c *Config) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(ctx context.Context) (bool, error) {
 		return bootstrap.Ensure(ctx, c.clients.typed, clusterConfig(c)) == nil, nil
 	})
 }
 
-// seed stores what every cluster has, but for its Service, if admission isn't configured to have a say.
+// seed stores the objects of every cluster, except for its Service, unless admission is configured to check them.
 func (s *Server) seed(ctx context.Context) (err error) {
 	c := s.config
 	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
@@ -153,7 +155,7 @@ func (c *Config) canInstall() bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
 
-// ofEncryption names the flag by which what is stored is encrypted, if it was given.
+// ofEncryption adds the flag of the encryption to an error, if the flag was set.
 func (o CompletedOptions) ofEncryption(err error) error {
 	return etcd.OfEncryption(o.Etcd.EncryptionProviderConfigFilepath, err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// The context lasts for a while after its parent has ended, and no longer.
+// The context lasts for a limited time after the end of its parent.
 func TestGraceful(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,13 +33,13 @@ func TestGraceful(t *testing.T) {
 	})
 }
 
-// The error of an informer that lists in vain has the reason.
+// The error of an informer that can't list has the reason.
 func TestOrWhyUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
 		ended        bool // the start
-		fails        bool // what the server answers
+		fails        bool // the answers of the server
 		hangs        bool // until the start ends
 		want         string
 	}{

@@ -39,7 +39,7 @@ type Config struct {
 	// ServiceInformers are the informers of Services and of their endpoints.
 	ServiceInformers []cache.SharedIndexInformer
 	// Identity returns the client certificate that proves to other servers that this server may name the user of a
-	// request. Without a certificate, the user is still named, but other servers may not believe it.
+	// request. Without a certificate, requests still name the user, but other servers may ignore the name.
 	Identity func(context.Context) (cert, key []byte, err error)
 	// Dial connects to other servers. The connections are closed at the end of this server.
 	Dial *transport.DialHolder

@@ -16,7 +16,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// with is an Aggregator of one other server, which hasn't been asked yet.
+// with returns an Aggregator of one other server, which has not been asked yet.
 func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	t.Helper()
 	a := &Aggregator{life: t.Context(), checks: newChecks()}
@@ -55,7 +55,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// Who lists groups waits for what a new server has, but not long for one that says nothing.
+// A list of groups waits for the resources of a new server, but not long for a server that doesn't answer.
 func TestListOfGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -97,7 +97,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// blocked is a Writer that can't write until it is released.
+// blocked is a Writer whose writes wait until it is released.
 type blocked struct{ writes, release chan struct{} }
 
 func (b *blocked) CreateAPIService(context.Context, *apiregistrationv1.APIService) error {
@@ -112,8 +112,8 @@ func (b *blocked) UpdateAPIService(context.Context, *apiregistrationv1.APIServic
 
 func (b *blocked) DeleteAPIService(context.Context, string) error { return nil }
 
-// Where definitions are observed, nobody waits for APIServices to be written: what is observed next may be what a
-// request waits for.
+// SetCustom must not wait until APIServices are written. Its caller observes definitions, and the write may wait
+// for a later definition.
 func TestSetCustomDoesntWait(t *testing.T) {
 	t.Parallel()
 	writer := &blocked{make(chan struct{}, 1), make(chan struct{})}

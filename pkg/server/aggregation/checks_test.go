@@ -15,7 +15,8 @@ func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: "localhost"}, nil
 }
 
-// Nobody asks a server while what is stored is put back, and afterwards it is asked at once, not when it would have been.
+// No server is asked while a snapshot is restored. Afterwards every server is asked at once, without the rest of
+// its pause.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

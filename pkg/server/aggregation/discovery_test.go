@@ -13,7 +13,7 @@ import (
 	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
 )
 
-// scripted is a manager that asks and answers when a test wants it to.
+// scripted is a manager whose requests and answers a test triggers.
 type scripted struct {
 	kubeaggregator.DiscoveryAggregationController
 	added, removed []string
@@ -26,12 +26,12 @@ func (s *scripted) AddAPIService(service *apiregistrationv1.APIService, asking h
 
 func (s *scripted) RemoveAPIService(name string) { s.removed = append(s.removed, name) }
 
-// ask asks the server that the manager was told of last.
+// ask sends a request to the server that the manager was told of last.
 func (s *scripted) ask() {
 	s.asking.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
 }
 
-// listingOf is an Aggregator of one other server, and a manager that has been told to ask it.
+// listingOf returns a listing of one other server, and a manager that has been told to ask the server.
 func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 	t.Helper()
 	a, r := with(t, nil)
@@ -41,7 +41,7 @@ func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 	return a, r, manager
 }
 
-// another is a server that has the group version of r from now on.
+// another returns a server that replaces r as the server of the group version.
 func another(t *testing.T, a *Aggregator, r *remoteAPI) *remoteAPI {
 	t.Helper()
 	next := newRemote(t.Context(), &a.config, a.checks, a.listing, r.service.DeepCopy())
@@ -56,7 +56,8 @@ func version(resource string) apidiscoveryv2.APIVersionDiscovery {
 	}
 }
 
-// Answers count if they are those of the server that has the group version, and the list waits for the last one.
+// An answer counts if it is from the present server of the group version. A list of groups waits for the last
+// answer.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	unknown := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessStale}
@@ -131,7 +132,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A question that was ended here is asked again.
+// A request that was canceled is sent again.
 func TestBrokenQuestion(t *testing.T) {
 	t.Parallel()
 	a, r, manager := listingOf(t)
@@ -143,7 +144,7 @@ func TestBrokenQuestion(t *testing.T) {
 	}
 }
 
-// listedVersions are the versions of the test's group in discovery.
+// listedVersions returns the versions of the test's group in discovery.
 func listedVersions(t *testing.T, a *Aggregator) []apidiscoveryv2.APIVersionDiscovery {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/apis", http.NoBody)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Requests count as terminated that kube-apiserver wouldn't have passed on.
+// A request that kube-apiserver would not pass on counts as terminated.
 func TestTerminations(t *testing.T) {
 	t.Parallel()
 	metrics.Register()

@@ -10,7 +10,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// A server is asked before its time when something has changed that says where it is.
+// A change of a Service or its endpoints starts a check of the server at once.
 func TestServiceChanged(t *testing.T) {
 	t.Parallel()
 	meta := func(namespace, name string) metav1.ObjectMeta {

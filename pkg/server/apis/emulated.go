@@ -8,7 +8,8 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
-// emulate disables what the emulated version of Kubernetes didn't serve yet. It fails for what is asked for by name.
+// emulate disables the resources that the emulated version of Kubernetes didn't serve yet. If --runtime-config
+// enables one of them by name, the result is an error.
 func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 	emulated := o.Versions.EmulationVersion()
 	if binary := o.Versions.BinaryVersion(); emulated.AtLeast(version.MajorMinor(binary.Major(), binary.Minor())) {
@@ -23,7 +24,7 @@ func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 		return err
 	}
 	prototypes := o.Table.Prototypes(apis, emulated)
-	served := map[string]map[string]map[string]rest.Storage{} // by group, version and resource
+	served := map[string]map[string]map[string]rest.Storage{} // keys are group, version and resource
 	for gvr, object := range prototypes {
 		if served[gvr.Group] == nil {
 			served[gvr.Group] = map[string]map[string]rest.Storage{}
@@ -46,7 +47,7 @@ func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 	return nil
 }
 
-// prototype is a storage that the library can ask for the kind of its objects.
+// prototype is a storage that returns an object of its kind to the library.
 type prototype struct{ object runtime.Object }
 
 // New implements rest.Storage.

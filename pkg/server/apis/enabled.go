@@ -1,5 +1,6 @@
-// Package apis says which resources of a table a server serves: by --runtime-config, and by the version of Kubernetes that
-// the server emulates. Don't use it for custom resources and other servers, which are not of the table.
+// Package apis selects the resources of a table that a server serves, by --runtime-config and by the version of
+// Kubernetes that the server emulates. Don't use the package for custom resources and other servers, which aren't
+// in the table.
 package apis
 
 import (
@@ -23,7 +24,7 @@ import (
 
 const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
 
-// Config is what the resources depend on.
+// Config has the settings that the selection depends on.
 type Config struct {
 	Table    *registry.Table
 	Versions basecompatibility.EffectiveVersion
@@ -34,7 +35,7 @@ type Config struct {
 	ForwardCompatible, RuntimeConfigForwardCompatible bool
 }
 
-// Enabled merges --runtime-config into the defaults. "api/legacy" stands for all the legacy resources.
+// Enabled merges --runtime-config into the defaults. "api/legacy" stands for all legacy resources.
 func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	config := flag.ConfigurationMap{}
 	legacy := o.Table.LegacyAPIs(o.Versions.EmulationVersion())
@@ -71,7 +72,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
 		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.RuntimeConfig.String())
 	}
-	// "api/all" and "api/beta" mean what the emulated version serves.
+	// the emulated version determines the resources of "api/all" and "api/beta"
 	for _, gvr := range legacy {
 		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
 			apis.DisableResources(gvr)
@@ -83,7 +84,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	return apis, nil
 }
 
-// checkResources returns an error that names each resource that a version which there is doesn't have.
+// checkResources returns an error that names each resource that an existing version lacks.
 func (o Config) checkResources() error {
 	var unknown []string
 	for key := range o.RuntimeConfig {
@@ -103,7 +104,7 @@ func (o Config) checkResources() error {
 	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
 }
 
-// explicit says whether one of the keys is set.
+// explicit tells whether one of the keys is set.
 func explicit(config flag.ConfigurationMap, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		_, set := config[key]

@@ -1,5 +1,5 @@
-// Package audit configures which requests a server tells its audit backends of. Don't use it for a log of requests to
-// read: package requestlog has that.
+// Package audit configures the requests that a server reports to its audit backends. Don't use the package for a
+// log that developers read: see package requestlog.
 package audit
 
 import (
@@ -15,8 +15,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// Add sends audit events to a backend, beside those that the configuration has. The policy takes the place of the
-// configuration's, unless it is nil and there is one.
+// Add sends audit events to a further backend, in addition to the configured ones. The policy replaces the
+// configured one. A nil policy replaces nothing. If no policy is configured either, the backend gets all events
+// with requests and responses.
 func Add(config *genericapiserver.Config, backend audit.Backend, rules *auditinternal.Policy) {
 	if config.AuditBackend != nil {
 		backend = audit.Union(config.AuditBackend, backend)
@@ -30,13 +31,13 @@ func Add(config *genericapiserver.Config, backend audit.Backend, rules *auditint
 	}
 }
 
-// Apply sends audit events where the options say.
+// Apply sends audit events to the backends of the options.
 func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) error {
 	err := o.ApplyTo(config)
 	if err == nil {
 		return nil
 	}
-	// The error says which of the files is at fault, but not where the file is.
+	// The library's error names one of the files, but not its flag.
 	var files []string
 	for _, file := range []struct{ flag, path string }{
 		{"--audit-policy-file", o.PolicyFile},
@@ -65,7 +66,7 @@ func checkPolicy(o *genericoptions.AuditOptions) error {
 	return nil
 }
 
-// checkWebhook leaves out what isn't read: without a policy there are no events.
+// checkWebhook skips files that aren't read: without a policy there are no events.
 func checkWebhook(o *genericoptions.AuditOptions) error {
 	if o == nil || o.PolicyFile == "" {
 		return nil

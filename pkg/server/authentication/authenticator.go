@@ -31,36 +31,36 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// Environment is what authentication needs of the server that it is part of.
+// Environment has the parts of the server that authentication needs.
 type Environment struct {
-	// Client reads the objects that tokens are bound to. It is called while requests are authenticated, not
-	// before, so it may be a client of this very server.
+	// Client reads the objects that tokens are bound to. Only the authentication of requests calls it, so it may be
+	// a client of the same server.
 	Client corev1client.CoreV1Interface
-	// ClientCA are authorities for client certificates beside those of --client-ca-file, such as one of the
-	// server's own that signs its admin's certificate. May be nil.
+	// ClientCA has authorities for client certificates in addition to those of --client-ca-file, such as the
+	// server's own authority, which signs the admin's certificate. May be nil.
 	ClientCA dynamiccertificates.CAContentProvider
-	// SigningKey signs service account tokens unless a file has the key. Nil: one is generated.
+	// SigningKey signs service account tokens, unless a file has the key. If SigningKey is nil, a key is generated.
 	SigningKey crypto.Signer
-	// APIServerID tells apart the metrics of several servers.
+	// APIServerID identifies the server in metrics.
 	APIServerID string
 }
 
-// Applied is what the rest of a server needs of authentication.
+// Applied has the parts of authentication that the rest of a server needs.
 type Applied struct {
 	// Tokens makes service account tokens for the serviceaccounts/token subresource.
 	Tokens *serviceaccount.TokenGenerator
 	// Keys verify service account tokens.
 	Keys serviceaccount.KeySet
-	// RequestHeader is how a front proxy is trusted, nil if none is.
+	// RequestHeader has the trusted front proxies. It is nil if there are none.
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
-	// Config is the file of --authentication-config, to be followed by the caller; nil if there is none.
+	// Config is the file of --authentication-config, or nil. The caller must call its Follow.
 	Config *reload.File
 
 	clientCAs []dynamiccertificates.CAContentProvider
 	jwksURI   string
 }
 
-// ClientCA is the authorities for client certificates, nil if there are none.
+// ClientCA has the authorities for client certificates. It is nil if there are none.
 func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
 	switch len(a.clientCAs) {
 	case 0:
@@ -71,8 +71,8 @@ func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
 	return dynamiccertificates.NewUnionCAContentProvider(a.clientCAs...)
 }
 
-// Discovery is what is served at the paths of package serviceaccount. It fails if the issuer can't be
-// discovered; kube-apiserver goes on without these paths then.
+// Discovery returns the documents at the paths of package serviceaccount. The result is an error if no client can
+// discover the issuer; kube-apiserver then runs without these paths.
 func (a *Applied) Discovery(externalAddress string) (*serviceaccount.Discovery, error) {
 	return serviceaccount.NewDiscovery(a.Tokens.Issuer, a.jwksURI, externalAddress, a.Keys)
 }
@@ -124,7 +124,7 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 	return applied, nil
 }
 
-// newRequest joins everything in kube-apiserver's order.
+// newRequest joins all authenticators in kube-apiserver's order.
 func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
 	var requests []authenticator.Request
 	if proxy := applied.RequestHeader; proxy != nil {
@@ -132,27 +132,28 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 			proxy.CAContentProvider.VerifyOptions, proxy.AllowedClientNames,
 			proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders, proxy.ExtraHeaderPrefixes)))
 	}
-	// One each: the union of several parses all of them anew for every request.
+	// Each authority has a separate authenticator. A joint one would parse all authorities again for each request.
 	for _, authority := range applied.clientCAs {
 		requests = append(requests, newClientCertAuthenticator(authority.VerifyOptions))
 	}
 	requests = append(requests, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
 	request := group.NewAuthenticatedGroupAdder(requestunion.New(requests...))
 	if anonymousConfig.Enabled {
-		// A request with wrong credentials is refused, not anonymous.
+		// A request with wrong credentials is refused, and doesn't become anonymous.
 		request = requestunion.NewFailOnError(request, anonymous.NewAuthenticator(anonymousConfig.Conditions))
 	}
 	return request
 }
 
-// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order: those before, and after, the
+// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order: those before and those after the
 // issuers of a configuration.
 type bearerTokens struct {
 	before, after []authenticator.Token
 	successTTL    time.Duration
 }
 
-// with adds the issuers. What has been accepted is looked at again, when there are others.
+// with adds the issuers. The result has an empty cache of accepted tokens, because other issuers may accept other
+// tokens.
 func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	tokens := slices.Clone(t.before)
 	for _, issuer := range issuers {
@@ -165,7 +166,8 @@ func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	return token
 }
 
-// agnostic takes an authenticator that knows nothing of audiences to be for the API server's.
+// agnostic returns an authenticator whose results are valid for the audiences of the API server. It is for
+// authenticators that don't know audiences.
 func agnostic(o *Options, token authenticator.Token) authenticator.Token {
 	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
 }
@@ -208,7 +210,7 @@ func newWebhook(o *Options) (authenticator.Token, error) {
 	return tokencache.New(token, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL), nil
 }
 
-// loadClientCAs are the authorities of --client-ca-file and those that the caller gives.
+// loadClientCAs returns the authorities of --client-ca-file and those of the caller.
 func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
 	var authorities []dynamiccertificates.CAContentProvider
 	if o.ClientCAFile != "" {
@@ -224,8 +226,8 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 	return authorities, nil
 }
 
-// serviceAccountTokens is what signs tokens, and the keys that verify them: those of the key files, or the
-// signing key itself.
+// serviceAccountTokens returns the signer of tokens and the keys that verify them: those of the key files, or else
+// that of the signer.
 func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
 		return nil, nil, errors.New("--service-account-issuer is required")
@@ -247,7 +249,7 @@ func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.Token
 	if err != nil {
 		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
 	}
-	// Any other key is in none of these files.
+	// a generated key isn't in any of these files
 	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
 		keys = keys.With(signer.Public())
 	}

@@ -16,7 +16,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Secrets of bootstrap tokens, as in https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/.
+// These are the names in Secrets of bootstrap tokens, see
+// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/.
 const (
 	bootstrapTokenType       = corev1.SecretTypeBootstrapToken
 	bootstrapTokenNamePrefix = "bootstrap-token-"
@@ -29,14 +30,14 @@ var (
 	bootstrapExtraGroup = regexp.MustCompile(`\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z`)
 )
 
-// bootstrapTokens authenticates tokens of the form ID.SECRET by the Secret that holds them.
+// bootstrapTokens authenticates tokens of the form ID.SECRET by their Secrets.
 type bootstrapTokens struct {
 	secrets corev1client.SecretsGetter
 	now     func() time.Time
 }
 
-// AuthenticateToken has no opinion on tokens of another form, without a Secret, or whose Secret is not in
-// order: what is wrong with it is not the caller's to know.
+// AuthenticateToken has no opinion on tokens of another form, without a Secret, or with an invalid Secret. The
+// caller must not learn what is wrong with a Secret.
 func (b *bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	parts := bootstrapToken.FindStringSubmatch(token)
 	if parts == nil {
@@ -72,7 +73,7 @@ func (b *bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (
 	return &authenticator.Response{User: &user.DefaultInfo{Name: bootstrapUserPrefix + id, Groups: sets.List(groups)}}, true, nil
 }
 
-// expired holds for a time in the past, and for one that can't be read.
+// expired tells whether a time is in the past. A malformed time counts as past.
 func (b *bootstrapTokens) expired(expiration string) bool {
 	if expiration == "" {
 		return false

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// clientCertTTL is for how long a verified certificate isn't verified again. It is short, as that
-	// of the token cache is: what has no key below, an intermediate certificate's end, counts after it.
+	// clientCertTTL is the time for which a verified certificate isn't verified again. It is as short as that of
+	// the token cache, because only the end of the client's own certificate is checked in this time, and not that
+	// of an intermediate one.
 	clientCertTTL = 10 * time.Second
-	// clientCerts is of how many certificates that is known.
+	// clientCerts is the largest number of certificates in the cache.
 	clientCerts = 1024
 )
 
-// clientCertAuthenticator authenticates by client certificates as the library does, and remembers who
-// was authenticated: to verify a signature for every request of a connection is a third of the work
-// of a small request.
+// clientCertAuthenticator authenticates by client certificates like the library, and caches the results. The
+// verification of a signature in each request would take a third of the time of a small request.
 type clientCertAuthenticator struct {
 	verifyOptions x509.VerifyOptionFunc
 	delegate      authenticator.Request
@@ -35,8 +35,8 @@ func newClientCertAuthenticator(verifyOptions x509.VerifyOptionFunc) *clientCert
 	}
 }
 
-// verifiedCert is a certificate, as the connections that present it share it, and the authorities by
-// which it was verified: when their file changes, they are others.
+// verifiedCert has a certificate, as connections share it, and the authorities that verified it. If the file of the
+// authorities changes, the authorities are another pointer.
 type verifiedCert struct {
 	certificate *cryptox509.Certificate
 	roots       *cryptox509.CertPool

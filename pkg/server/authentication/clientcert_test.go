@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// counted counts the requests that come through to the delegate.
+// counted counts the requests that reach the delegate.
 type counted struct {
 	authenticator.Request
 	calls int
@@ -43,7 +43,7 @@ func TestClientCertAuthenticator(t *testing.T) {
 		certificate  *cryptox509.Certificate
 		user         string // empty for a request without a user
 		refused      bool
-		verified     int // so many times by now
+		verified     int // the number of verifications so far
 	}{
 		{"first", "nothing is known of it", pool, jane, "jane", false, 1},
 		{"again", "it was verified just now", pool, jane, "jane", false, 1},
@@ -76,7 +76,7 @@ func TestClientCertAuthenticator(t *testing.T) {
 	}
 }
 
-// issueClientCert returns an authority of its own, and a certificate of it.
+// issueClientCert returns a new authority, and a certificate of the authority.
 func issueClientCert(t *testing.T, name string) (*cryptox509.CertPool, *cryptox509.Certificate) {
 	t.Helper()
 	create := func(template, parent *cryptox509.Certificate, key, signer *ecdsa.PrivateKey) *cryptox509.Certificate {

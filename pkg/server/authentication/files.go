@@ -21,7 +21,7 @@ func (o *Options) ValidateFiles() []error {
 	for _, file := range o.ServiceAccounts.KeyFiles {
 		errs = append(errs, files.Readable("service-account-key-file", file))
 	}
-	// It would repeat what is wrong with the flags and the files themselves.
+	// Errors of the file's content would repeat errors of the flags and of the files themselves.
 	source, wrong := cmp.Or(o.ConfigFile, o.OIDC.CAFile), append(o.Validate(), errs...)
 	if (source == "" || files.Rereadable(source)) && errors.Join(wrong...) == nil {
 		errs = append(errs, o.ValidateConfiguration())

@@ -17,13 +17,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// issuer authenticates the JWTs of another issuer. Ready fails until its keys are known where to be.
+// issuer authenticates the JWTs of another issuer. Its Ready returns an error until the URL of the issuer's keys is
+// known.
 type issuer struct {
 	authenticator.Token
 	ready func() error
 }
 
-// issuers authenticate JWTs. End ends what they do in the background and their connections, as ctx does.
+// issuers authenticate JWTs. A call of end, or the end of ctx, ends their background work and their connections.
 func (o *Options) issuers(ctx context.Context, configured []apiserver.JWTAuthenticator, env Environment) (_ []issuer, end context.CancelFunc, err error) {
 	open, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -47,7 +48,7 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 		JWTAuthenticator:  configured,
 		DisallowedIssuers: o.ServiceAccounts.Issuers,
 		APIServerID:       env.APIServerID,
-		// A configuration file has no say in this: all but the symmetric ones are safe.
+		// The configuration file has no setting for the algorithms. All of them but the symmetric ones are safe.
 		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
 	}
 	if o.ConfigFile == "" {
@@ -64,9 +65,9 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 	return oidc.New(open, options)
 }
 
-// issuerClient is the library's own, but for its connections, which end.
+// issuerClient returns the library's default client with connections that end with ctx.
 func issuerClient(open context.Context, authority string) (*http.Client, error) {
-	var roots *x509.CertPool // the host's
+	var roots *x509.CertPool // the authorities of the host
 	if authority != "" {
 		var err error
 		if roots, err = certutil.NewPoolFromBytes([]byte(authority)); err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// newIssuer is one that says where its keys are, and tells of connections that have ended.
+// newIssuer starts an issuer that publishes the URL of its keys. It reports connections that have ended.
 func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-chan struct{}) {
 	t.Helper()
 	closed := make(chan struct{}, 10)
@@ -37,7 +37,7 @@ func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-cha
 	}, closed
 }
 
-// The connections to an issuer that has been replaced end: left alone, they would stay for a minute and a half.
+// The connections to a replaced issuer end. Otherwise they would stay open for 90 seconds.
 func TestIssuersEnd(t *testing.T) {
 	t.Parallel()
 	configured, ended := newIssuer(t)

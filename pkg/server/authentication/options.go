@@ -13,7 +13,7 @@ import (
 // DefaultIssuer is the issuer of service account tokens unless --service-account-issuer names another.
 const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
-// HealthPaths are where anonymous requests are let in by default: probes know no credentials.
+// HealthPaths are the paths that allow anonymous requests by default, because probes have no credentials.
 func HealthPaths() []string { return []string{"/healthz", "/livez", "/readyz", "/version"} }
 
 // Options are the flags of authentication, under kube-apiserver's names. The zero value is not ready for
@@ -36,13 +36,13 @@ type Options struct {
 	Webhook         WebhookOptions
 	OIDC            OIDCOptions
 
-	// TokenSuccessCacheTTL is for how long an accepted bearer token is not looked at again.
+	// TokenSuccessCacheTTL is the time for which an accepted bearer token isn't checked again.
 	TokenSuccessCacheTTL time.Duration
 
 	flags *pflag.FlagSet
 }
 
-// AnonymousOptions say which requests without credentials are let in, as system:anonymous.
+// AnonymousOptions select the requests without credentials that are allowed, as user system:anonymous.
 type AnonymousOptions struct {
 	// Allow is --anonymous-auth.
 	Allow bool
@@ -53,7 +53,7 @@ type AnonymousOptions struct {
 
 // ServiceAccountOptions are the --service-account-* flags.
 type ServiceAccountOptions struct {
-	// Issuers are accepted; the first one signs.
+	// Issuers are the accepted issuers. The first one signs.
 	Issuers []string
 	// KeyFiles hold the keys that tokens are verified with.
 	KeyFiles []string
@@ -63,7 +63,7 @@ type ServiceAccountOptions struct {
 	Lookup bool
 	// MaxExpiration caps the lifetime of tokens; zero means no cap.
 	MaxExpiration time.Duration
-	// ExtendExpiration lets the tokens that kubelets mount live for a year.
+	// ExtendExpiration makes the tokens that kubelets mount valid for a year.
 	ExtendExpiration bool
 	// JWKSURI overrides the address of the keys in the discovery document.
 	JWKSURI string
@@ -71,11 +71,11 @@ type ServiceAccountOptions struct {
 
 // WebhookOptions are the --authentication-token-webhook-* flags.
 type WebhookOptions struct {
-	// ConfigFile is a kubeconfig that says where TokenReviews are sent.
+	// ConfigFile is a kubeconfig with the URL of the webhook, which receives TokenReviews.
 	ConfigFile string
 	// Version of the TokenReview: v1 or v1beta1.
 	Version string
-	// CacheTTL is for how long answers are kept.
+	// CacheTTL is the time for which answers are cached.
 	CacheTTL time.Duration
 }
 
@@ -89,8 +89,8 @@ type OIDCOptions struct {
 	RequiredClaims                map[string]string
 }
 
-// NewOptions are the defaults: kube-apiserver's, except that anonymous requests reach [HealthPaths] alone and
-// that service account tokens work without any flag.
+// NewOptions returns the defaults. They are kube-apiserver's, with two differences: anonymous requests are allowed
+// at [HealthPaths] only, and service account tokens work without any flag.
 func NewOptions() *Options {
 	return &Options{
 		Anonymous: AnonymousOptions{Allow: true, DefaultPaths: HealthPaths()},
@@ -188,7 +188,7 @@ func (o *OIDCOptions) given() bool {
 		!sets.New(o.SigningAlgs...).Equal(sets.New(defaults.SigningAlgs...))
 }
 
-// audiences of the API server.
+// audiences returns the audiences of the API server.
 func (o *Options) audiences() []string {
 	if len(o.APIAudiences) > 0 {
 		return o.APIAudiences
@@ -196,9 +196,9 @@ func (o *Options) audiences() []string {
 	return o.ServiceAccounts.Issuers
 }
 
-// ApplyAuthorization turns anonymous requests off where everything is allowed, as kube-apiserver does: they
-// would be cluster admins. Where they reach some paths alone, they stay. It returns the warning to give, if
-// there is something to warn of.
+// ApplyAuthorization turns anonymous requests off if the authorization allows everything, as kube-apiserver does:
+// anonymous users would be cluster admins. If anonymous requests are limited to some paths, they stay allowed. The
+// result is a warning, or "".
 func (o *Options) ApplyAuthorization(modes []string) (warning string) {
 	restricted := o != nil && o.Anonymous.DefaultPaths != nil && !o.anonymousGiven()
 	if o == nil || !o.Anonymous.Allow || restricted || !sets.New(modes...).Has("AlwaysAllow") {

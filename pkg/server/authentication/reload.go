@@ -18,10 +18,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// readyInterval is how often an issuer is asked whether its keys are known where to be, which it doesn't tell.
+// readyInterval is the interval of checks whether the URL of an issuer's keys is known, because an issuer doesn't
+// report it.
 const readyInterval = 10 * time.Millisecond
 
-// reloaded authenticates bearer tokens by the file of --authentication-config as it is now.
+// reloaded authenticates bearer tokens by the present content of the file of --authentication-config.
 type reloaded struct {
 	current *reload.Current[authenticator.Token]
 }
@@ -33,8 +34,9 @@ func (r *reloaded) AuthenticateToken(ctx context.Context, token string) (*authen
 	return now.AuthenticateToken(ctx, token)
 }
 
-// followConfig is how the file of --authentication-config is read again (KEP-3331). As in kube-apiserver its issuers are
-// reloaded, once all of them answer; who is anonymous is not. Issuers last no longer than life.
+// followConfig returns the file of --authentication-config, which is read again when it changes (KEP-3331). As in
+// kube-apiserver, a change replaces the issuers once all of them answer, but has no effect on anonymous requests.
+// Issuers end with life.
 func followConfig(life context.Context, o *Options, data []byte, first *apiserver.AuthenticationConfiguration, known *bearerTokens, current *reloaded, env Environment) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthenticationConfigLastConfigInfo(env.APIServerID, string(data))
@@ -71,7 +73,7 @@ func followConfig(life context.Context, o *Options, data []byte, first *apiserve
 	}
 }
 
-// ready waits until all issuers are.
+// ready waits until all issuers are ready.
 func ready(ctx context.Context, issuers []issuer) error {
 	for _, issuer := range issuers {
 		var last error

@@ -17,8 +17,8 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 )
 
-// configuration is the AuthenticationConfiguration that the flags, or the file of --authentication-config,
-// stand for. Data is what the file holds.
+// configuration returns the AuthenticationConfiguration that the flags amount to, or that of the file of
+// --authentication-config. Data is the content of the file.
 func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration, data []byte, err error) {
 	if o.ConfigFile != "" {
 		if data, err = os.ReadFile(o.ConfigFile); err == nil {
@@ -31,7 +31,7 @@ func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration
 	}
 	config = &apiserver.AuthenticationConfiguration{Anonymous: o.anonymous()}
 	if o.OIDC.IssuerURL == "" {
-		return config, nil, nil // spare every start the CEL environment
+		return config, nil, nil // the CEL environment takes long to make
 	}
 	issuer, err := o.OIDC.jwtAuthenticator()
 	if err != nil {
@@ -41,7 +41,7 @@ func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration
 	return config, nil, inFlags(validateConfiguration(o, config)).ToAggregate()
 }
 
-// parse reads what the file of --authentication-config holds.
+// parse parses the content of the file of --authentication-config.
 func (o *Options) parse(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	config, err := decode(data)
 	if err != nil {
@@ -60,7 +60,7 @@ func validateConfiguration(o *Options, config *apiserver.AuthenticationConfigura
 	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers)
 }
 
-// oidcFlags are where the --oidc-* flags are in the structured form.
+// oidcFlags maps fields of the structured form to the --oidc-* flags.
 var oidcFlags = []struct{ field, flag string }{
 	{"jwt[0].issuer.url", "--oidc-issuer-url"},
 	{"jwt[0].issuer.audiences", "--oidc-client-id"},
@@ -102,7 +102,7 @@ func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	return config, nil
 }
 
-// anonymous is what the flags say of requests without credentials.
+// anonymous returns the settings of the flags for requests without credentials.
 func (o *Options) anonymous() *apiserver.AnonymousAuthConfig {
 	config := &apiserver.AnonymousAuthConfig{Enabled: o.Anonymous.Allow}
 	if o.Anonymous.Allow && !o.anonymousGiven() {
@@ -113,14 +113,14 @@ func (o *Options) anonymous() *apiserver.AnonymousAuthConfig {
 	return config
 }
 
-// jwtAuthenticator is the structured form of the --oidc-* flags.
+// jwtAuthenticator returns the structured form of the --oidc-* flags.
 func (o *OIDCOptions) jwtAuthenticator() (apiserver.JWTAuthenticator, error) {
 	prefix := o.UsernamePrefix
 	switch {
 	case prefix == "-":
 		prefix = ""
 	case prefix == "" && o.UsernameClaim != "email":
-		prefix = o.IssuerURL + "#" // names of other claims are unique for the issuer alone
+		prefix = o.IssuerURL + "#" // values of other claims are unique only for one issuer
 	}
 	authenticator := apiserver.JWTAuthenticator{
 		Issuer:        apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},

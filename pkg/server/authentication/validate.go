@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 )
 
-// Validate finds all that is wrong with the flags themselves. Files are read by [Options.ApplyTo].
+// Validate returns all errors in the flags. It doesn't read files: [Options.ApplyTo] does.
 func (o *Options) Validate() []error {
 	if o == nil {
 		return nil
@@ -32,8 +32,8 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// ValidateConfiguration finds what is wrong with the file of --authentication-config, or with what the --oidc-* flags
-// stand for.
+// ValidateConfiguration returns all errors in the file of --authentication-config, or in the configuration of the
+// --oidc-* flags.
 func (o *Options) ValidateConfiguration() error {
 	_, _, err := o.configuration()
 	return err

@@ -94,7 +94,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestDefaultRoles asks RBAC with the bootstrap objects who may do what.
+// TestDefaultRoles checks the permissions that the bootstrap roles and bindings grant.
 func TestDefaultRoles(t *testing.T) {
 	t.Parallel()
 

@@ -32,7 +32,7 @@ const (
 	rbacMode   = "\n- {type: RBAC, name: rbac}"
 )
 
-// buildFile builds what a configuration file says.
+// buildFile builds the authorizer of a configuration file.
 func buildFile(t *testing.T, content string) *Authorization {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -46,7 +46,7 @@ func buildFile(t *testing.T, content string) *Authorization {
 	return built
 }
 
-// What a changed file must say beside webhooks is what it said at the start.
+// A changed file must have the same authorizers as the file at the start, except for webhooks.
 func TestReloadModes(t *testing.T) {
 	t.Parallel()
 	built := buildFile(t, configHead+denyMode+rbacMode)
@@ -66,7 +66,7 @@ func TestReloadModes(t *testing.T) {
 	}
 }
 
-// A request that a webhook is asked for is answered by it, though it is replaced meanwhile. Its connections end then.
+// A replaced webhook still answers the requests that were sent to it before. Afterwards its connections end.
 func TestReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	asked, answer, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)
@@ -124,7 +124,7 @@ func TestReloadUnderWay(t *testing.T) {
 	}
 }
 
-// A pipe, as a shell's <(...) is one, can be read once: when the authorizer is built.
+// A pipe, such as a shell's <(...), can be read only once: when the authorizer is built.
 func TestConfigFromPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -27,7 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// authority is a bundle that need not be one here.
+// authority is not a valid bundle, because no test parses it.
 type authority struct {
 	dynamiccertificates.CAContentProvider
 	pem string
@@ -70,7 +70,7 @@ func TestEnsure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// More writes: the Service, and the statuses of the ServiceCIDR and the flow schemas.
+	// further writes: the Service, and the statuses of the ServiceCIDR and of the flow schemas
 	if got, want := len(writes(client)), len(objects)+2+len(FlowSchemas()); got != want {
 		t.Errorf("%d writes in an empty cluster, want %d", got, want)
 	}
@@ -98,7 +98,7 @@ func TestEnsure(t *testing.T) {
 	if got := writes(client); len(got) != 0 {
 		t.Errorf("the second time writes %v, want nothing", got)
 	}
-	config.RequestHeader = nil // whose certificate is only made when it is needed
+	config.RequestHeader = nil // the certificate is made only when it is needed
 	if err := Ensure(t.Context(), client, config); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestRace checks that two servers can begin on one empty etcd.
+// TestRace checks that two servers can start on the same empty etcd.
 func TestRace(t *testing.T) {
 	t.Parallel()
 
@@ -186,7 +186,7 @@ func TestRace(t *testing.T) {
 		if lost.Swap(true) {
 			return false, nil, nil
 		}
-		// The other server has the address, and creates its Service right now.
+		// The other server has allocated the address, and is about to create its Service.
 		path := field.NewPath("spec", "clusterIPs").Index(0)
 		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "kubernetes",
 			field.ErrorList{field.Invalid(path, "10.0.0.1", "failed to allocate IP 10.0.0.1: provided IP is already allocated")})
@@ -227,7 +227,7 @@ func TestNewAddress(t *testing.T) {
 		t.Errorf("endpoint slice %+v, %v", slice, err)
 	}
 
-	// On the loopback, or without a reconciler.
+	// on the loopback address, or without a reconciler
 	bare := fake.NewClientset()
 	config.AdvertiseAddress = netip.Addr{}
 	if err := Ensure(t.Context(), bare, config); err != nil {
@@ -238,7 +238,7 @@ func TestNewAddress(t *testing.T) {
 	}
 }
 
-// TestUnserved checks that what isn't served has no objects, and isn't asked for.
+// TestUnserved checks that resources that aren't served have no objects and get no requests.
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 
@@ -262,7 +262,8 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestFlowControl checks that every flow schema's level is there, and that its status says so.
+// TestFlowControl checks that the priority level of every flow schema exists, and that the status of the schema is
+// right.
 func TestFlowControl(t *testing.T) {
 	t.Parallel()
 
@@ -279,7 +280,7 @@ func TestFlowControl(t *testing.T) {
 	}
 }
 
-// TestReconcileFlowControl checks whose word counts for a suggested object's spec.
+// TestReconcileFlowControl checks whether the server or the user determines the spec of a suggested object.
 func TestReconcileFlowControl(t *testing.T) {
 	t.Parallel()
 
@@ -297,7 +298,7 @@ func TestReconcileFlowControl(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			const name = "global-default" // of the level, and of the schema
+			const name = "global-default" // of the level and of the schema
 			level, schema := named(PriorityLevelConfigurations(), name), named(FlowSchemas(), name)
 			shares, precedence := *level.Spec.Limited.NominalConcurrencyShares, schema.Spec.MatchingPrecedence
 			level.Annotations, schema.Annotations = test.annotations, test.annotations
@@ -323,7 +324,7 @@ func named[P metav1.Object](objects []P, name string) P {
 	return objects[slices.IndexFunc(objects, func(object P) bool { return object.GetName() == name })]
 }
 
-// TestBindings checks that bindings name roles that there are.
+// TestBindings checks that the roles of all bindings exist.
 func TestBindings(t *testing.T) {
 	t.Parallel()
 

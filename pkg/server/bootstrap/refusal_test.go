@@ -11,7 +11,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// A start goes on without what admission refuses, and fails with the store.
+// A start continues if admission refuses an object, and fails if the store fails.
 func TestIsRefusal(t *testing.T) {
 	t.Parallel()
 	pods := corev1.Resource("pods")

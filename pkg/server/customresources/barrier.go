@@ -17,17 +17,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// barrierTimeout bounds how long the answer to a write of a definition waits for
-// its effect. It is far above what the controllers take: to reach it is a bug.
+// barrierTimeout limits the time for which the answer to a write of a definition waits for its effect. The
+// controllers take much less: only a bug can exceed the limit.
 const barrierTimeout = 10 * time.Second
 
-// barrier holds the answer to a write of a CustomResourceDefinition until the next
-// request is served by it: the controllers have judged the names, and the resources
-// are served and discovered.
+// barrier holds the answer to a write of a CustomResourceDefinition until the next request sees its effect: the
+// controllers have judged the names, and the resources are served and discovered.
 type barrier struct {
-	following context.Context // until whose end informers run
+	following context.Context // informers run until its end
 	known     *condition.Variable[knownDefinitions]
-	// definitionChanged is called when requests are served by another definition, and the answer waits for it.
+	// definitionChanged is called when requests are served by another definition. The answer to the write waits for
+	// the call.
 	definitionChanged func()
 
 	cleanup cleanup
@@ -40,9 +40,9 @@ type knownDefinitions struct {
 	served map[string]*apiextensionsv1.CustomResourceDefinition
 	// seen are the definitions that the informer has shown to every handler: they are discovered and described, too.
 	seen map[string]*apiextensionsv1.CustomResourceDefinition
-	// stuck are the resource versions of definitions of which the controllers could not write the status.
+	// stuck has the resource versions of definitions whose status the controllers could not write.
 	stuck map[string]string
-	// ending are the resource versions at which deletions have begun, until that is seen.
+	// ending has the resource versions of deletions that have begun, until the informer sees them.
 	ending map[string]string
 }
 
@@ -95,7 +95,7 @@ func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted
 	})
 }
 
-// await waits until the condition holds for a definition.
+// await waits until a predicate holds for a definition.
 func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
 	ctx, cancel := context.WithTimeout(b.following, barrierTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
 	}
 }
 
-// last is the definition as it was last seen, nil if there is none.
+// last is the latest known definition, or nil.
 func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefinition) {
 	b.known.Read(func(k knownDefinitions) { crd = k.seen[name] })
 	return crd
@@ -136,7 +136,7 @@ func (b *barrier) updated(name, resourceVersion string) {
 	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }
 
-// changed waits until the definition as it was last seen is in effect, or won't be, or is gone.
+// changed waits until the latest known definition is in effect, or won't be, or is gone.
 func (b *barrier) changed(name string) {
 	b.await(name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
@@ -144,21 +144,21 @@ func (b *barrier) changed(name string) {
 	})
 }
 
-// refused notes that the controllers could not write the status of the definition of that version. The controllers try
-// again, but a webhook may refuse the status for any time.
+// refused records that the controllers could not write the status of the definition of that version. The
+// controllers try again, but a webhook may refuse the status forever.
 func (b *barrier) refused(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })
 }
 
-// ends notes the beginning of a deletion, whose answer doesn't wait. If it waited, the controllers would delete custom
-// resources, and call webhooks about that, before the answer.
+// ends records the beginning of a deletion, whose answer doesn't wait. Otherwise the controllers would delete
+// custom resources, and call webhooks for these deletions, before the answer.
 func (b *barrier) ends(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.ending[name] = resourceVersion })
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the deletions that have begun are in effect: custom resources of these definitions can't be created
-// any more then.
+// settle waits until the deletions that have begun are in effect. Then no custom resource of these definitions can
+// be created.
 func (b *barrier) settle() {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {
@@ -176,7 +176,7 @@ func (b *barrier) settle() {
 	}
 }
 
-// isPast says that the definition has been seen at the version or a later one, or that it is gone.
+// isPast tells whether the informer has seen the definition at the version or a later one, or its end.
 func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	crd := k.seen[name]
 	if crd == nil {
@@ -186,6 +186,6 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	return err != nil || order >= 0
 }
 
-// deleted waits until the deletion of that version has been seen. The UID can't tell: a restored definition has the UID of
-// the deleted one.
+// deleted waits until the informer has seen the deletion of that version. The UID doesn't identify the deletion,
+// because a restored definition has the UID of the deleted one.
 func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

@@ -21,20 +21,20 @@ import (
 	ministorage "github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// withBarrier puts the barrier behind the writes of definitions.
+// withBarrier makes the answers to writes of definitions wait for the barrier.
 func withBarrier(b *barrier, inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &decoratedOptions{inner, func(_ schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
 		return &barredStorage{store, b}, destroy
 	}}
 }
 
-// barredStorage holds each write until it is in effect.
+// barredStorage holds the answer to each write until the write is in effect.
 type barredStorage struct {
 	storage.Interface
 	barrier *barrier
 }
 
-// Watch needs no watch cache for the server's own informer, of which there is one.
+// Watch bypasses the watch cache for the server's own informer: there is only one.
 func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	if byServer(ctx) {
 		ctx = ministorage.WithoutCache(ctx)
@@ -42,7 +42,7 @@ func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.List
 	return s.Interface.Watch(ctx, key, opts)
 }
 
-// byServer says whether a request is the server's own.
+// byServer tells whether a request is the server's own.
 func byServer(ctx context.Context) bool {
 	u, ok := request.UserFrom(ctx)
 	return ok && u.GetName() == user.APIServerUser
@@ -70,7 +70,7 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return updated, ttl, err
 	}
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
-		// A definition that has changed or gone sends an event, after which the controllers judge it again.
+		// A changed or deleted definition causes an event, after which the controllers check the definition again.
 		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) {
 			s.barrier.refused(path.Base(key), strconv.FormatUint(at, 10))
 		}
@@ -86,7 +86,7 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return nil
 	}
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
-	if !byServer(ctx) { // the controllers can't wait for themselves
+	if !byServer(ctx) { // the controllers must not wait for themselves
 		s.barrier.changed(m.GetName())
 		s.barrier.definitionChanged()
 	}
@@ -103,7 +103,7 @@ func (s *barredStorage) Delete(ctx context.Context, key string, out runtime.Obje
 	return nil
 }
 
-// objectMeta is the metadata of a definition; nothing else comes here.
+// objectMeta returns the metadata of a definition. Other objects can't reach this storage.
 func objectMeta(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {

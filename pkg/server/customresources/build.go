@@ -21,30 +21,31 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// Config is what custom resources are served with.
+// Config has the settings with which custom resources are served.
 type Config struct {
-	// Generic is the configuration of the server behind whose handler chain they are served.
+	// Generic is the configuration of the server whose handler chain custom resources use.
 	Generic genericapiserver.Config
-	// Informers are those of the server.
+	// Informers are the informers of the server.
 	Informers informers.SharedInformerFactory
 	// OpenAPI describes the API of definitions. The library writes to it.
 	OpenAPI *common.OpenAPIV3Config
-	// Etcd says how they are stored, and Stored puts stores onto the server's etcd.
+	// Etcd has the storage options of custom resources, and Stored makes stores in the server's etcd.
 	Etcd   genericoptions.EtcdOptions
 	Stored func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
 	// Member is the embedded etcd, or nil.
 	Member *storage.Member
-	// Alone says whether no other server has the same objects.
+	// Alone tells whether no other server stores the same objects.
 	Alone func() bool
-	// Services and WebhookAuth are how webhooks are reached that convert custom resources.
+	// Services and WebhookAuth find and authenticate the webhooks that convert custom resources.
 	Services    webhook.ServiceResolver
 	WebhookAuth webhook.AuthenticationInfoResolverWrapper
-	// Next serves what isn't defined.
+	// Next serves requests for everything else.
 	Next genericapiserver.DelegationTarget
 }
 
-// Build builds the server of the custom resources, once. It composes the parts of apiextensions-apiserver as that does,
-// but for discovery and OpenAPI, which packages discovery and openapi derive from the definitions.
+// Build builds the server of custom resources. It must be called once. It composes the parts of
+// apiextensions-apiserver as that does, but for discovery and OpenAPI, which packages discovery and openapi derive
+// from the definitions.
 func (r *Resources) Build(c Config) error {
 	storeDefinitions(&c.Etcd)
 	config := r.genericConfig(c)
@@ -82,7 +83,7 @@ func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig 
 	g.OpenAPIV3Config = c.OpenAPI
 	g.SkipOpenAPIInstallation = true
 	g.EnableDiscovery = false
-	// It is asked behind the filters of the main server, and only for what that doesn't have.
+	// The main server has filtered the requests, and passes on only those for resources that it lacks.
 	g.EnableProfiling, g.EnableMetrics = false, false
 	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
 	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }

@@ -14,11 +14,11 @@ import (
 // being deleted: the controllers would finish that deletion.
 type cleanup struct {
 	mu sync.RWMutex
-	// kept are the resource versions at which definitions were restored that aren't being deleted.
+	// kept has the resource versions of restored definitions that aren't being deleted.
 	kept map[string]string
 }
 
-// keep returns when no custom resource of the definition is deleted any more.
+// keep waits for the end of deletions of the definition's custom resources.
 func (c *cleanup) keep(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// writable is a store that counts what is written.
+// writable is a store that counts writes.
 type writable struct {
 	storage.Interface
 	writes int
@@ -29,8 +29,8 @@ func (w *writable) Delete(context.Context, string, runtime.Object, *storage.Prec
 	return nil
 }
 
-// The controllers delete what is defined with its definition, until that is restored: what they have begun may take
-// longer than a Restore.
+// The controllers delete custom resources together with their definition, unless the definition is restored. Then
+// deletions that have begun end before the Restore returns.
 func TestCleanupOfRestored(t *testing.T) {
 	t.Parallel()
 	const name = "widgets.example.com"

@@ -11,8 +11,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// storeDefinitions has CustomResourceDefinitions stored as kube-apiserver stores them: in JSON and in v1beta1, which has
-// one schema for versions with the same schema.
+// storeDefinitions makes the server store CustomResourceDefinitions as kube-apiserver does: in JSON and in v1beta1,
+// which has one schema for versions with the same schema.
 func storeDefinitions(etcd *genericoptions.EtcdOptions) {
 	etcd.StorageConfig.Codec = definitionCodec{crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)}
 	etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
@@ -41,7 +41,7 @@ func allowBySchema(v *apiextensions.CustomResourceValidation) {
 		return
 	}
 	var found []*apiextensions.JSONSchemaPropsOrBool
-	// The traversal lets no schema be changed meanwhile.
+	// A change of a schema during the traversal would be an error.
 	validation.SchemaHas(v.OpenAPIV3Schema, func(s *apiextensions.JSONSchemaProps) bool {
 		for _, further := range []*apiextensions.JSONSchemaPropsOrBool{s.AdditionalProperties, s.AdditionalItems} {
 			if further != nil && further.Schema != nil {

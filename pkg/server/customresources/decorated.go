@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// decoratedOptions are the inner ones, with each store that is made of them decorated.
+// decoratedOptions decorate each store that is made with the inner options.
 type decoratedOptions struct {
 	inner    generic.RESTOptionsGetter
 	decorate func(schema.GroupResource, storage.Interface, factory.DestroyFunc) (storage.Interface, factory.DestroyFunc)

@@ -8,18 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// otherServersDelay is for how long the library lets each create of a custom resource
-// wait after its definition is established: other servers of the cluster may not have
-// seen it yet.
+// otherServersDelay is the time for which the library delays each create of a custom resource after its definition
+// is established, because other servers of the cluster may not have seen the definition yet.
 const otherServersDelay = 2 * time.Second
 
-// serveAtOnce spares the only server of a cluster that wait: while it is alone, its informer takes new definitions for
-// older ones. What is stored is as it is: see keepEstablished.
+// serveAtOnce spares the only server of a cluster that delay. While the server is alone, its informer shows new
+// definitions as older than they are. The stored definitions stay unchanged: see keepEstablished.
 func serveAtOnce(crd *apiextensionsv1.CustomResourceDefinition, alone func() bool) {
 	age(crd, time.Now().Add(-otherServersDelay), alone)
 }
 
-// age makes a definition that is established later than the time established by then.
+// age makes the condition of a definition that was established after the time as old as that time.
 func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone func() bool) {
 	for i := range crd.Status.Conditions {
 		condition := &crd.Status.Conditions[i]
@@ -29,8 +28,8 @@ func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone 
 	}
 }
 
-// keepEstablished keeps the time since when a definition is established or not, in place of the one that a controller
-// has from the informer.
+// keepEstablished keeps the stored time of the condition Established, in place of the one that a controller has
+// from the informer.
 func keepEstablished(existing, updated runtime.Object) {
 	was, now := established(existing), established(updated)
 	if was != nil && now != nil && was.Status == now.Status {

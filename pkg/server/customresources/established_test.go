@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Only a server that is alone takes a new definition for an old one.
+// Only a server that is alone treats a new definition as an old one.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	latest := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)

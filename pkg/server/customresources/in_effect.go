@@ -14,7 +14,7 @@ func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefiniti
 	return isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }
 
-// isStuck says whether the controllers could not write the status of a definition as it is now.
+// isStuck tells whether the controllers could not write the status of a definition as it is now.
 func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return k.stuck[crd.Name] == crd.ResourceVersion
 }
@@ -29,24 +29,24 @@ func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
 		return isRefusedCABundle(crd)
 	}
-	return true // no controller establishes it
+	return true // no controller will establish it
 }
 
-// hasItsNames says whether the names that are wanted are those that have been accepted.
+// hasItsNames tells whether the accepted names of a definition are the requested ones.
 func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }
 
-// isRefusedNames says whether the definition's status says that other definitions have names which this one wants, and
-// the definition has all the others. The status may be about names that the definition doesn't want any more, or that are
-// free by now.
+// isRefusedNames tells whether the status says that other definitions have some of the requested names, and the
+// definition has all the others. The status may be outdated: it may be about names that the definition no longer
+// requests, or that are free by now.
 func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
 		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
 }
 
-// acceptable are the names that a definition will have: each name that it wants and that no other definition has. A
-// definition gets all its short names or none. Definitions share categories.
+// acceptable returns the names that a definition will get: each requested name that no other definition has. A
+// definition gets all its short names or none. Definitions can share categories.
 func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
 	resources, kinds := sets.New[string](), sets.New[string]()
 	for _, other := range k.seen {
@@ -77,7 +77,7 @@ func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefiniti
 	return names
 }
 
-// isRefusedCABundle says whether the definition's status says that the caBundle of its webhook is invalid.
+// isRefusedCABundle tells whether the definition's status says that the caBundle of its webhook is invalid.
 func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
 	if established == nil || established.Reason != "InvalidCABundle" {
@@ -88,7 +88,8 @@ func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		len(webhook.ValidateCABundle(nil, conversion.Webhook.ClientConfig.CABundle)) > 0
 }
 
-// isJudged says whether a definition of a group of the Kubernetes community has been found to be approved, or not.
+// isJudged tells whether a controller has checked the approval of a definition in a group of the Kubernetes
+// community.
 func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
 		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil

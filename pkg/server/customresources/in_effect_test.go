@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The answer to a write of a definition waits for what the controllers have to do about it, and
-// not for what they will never do.
+// The answer to a write of a definition waits for the work that the controllers will do, and not for work that they
+// will never do.
 func TestDefinitionIsInEffect(t *testing.T) {
 	t.Parallel()
 	const (
@@ -23,7 +23,7 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		}
 	}
 	named := func(d *definition) { d.Status.AcceptedNames = d.Spec.Names }
-	// rest are the names without those that are refused.
+	// rest returns the names without the refused ones.
 	rest := func(d *definition) {
 		d.Status.AcceptedNames = d.Spec.Names
 		d.Status.AcceptedNames.ShortNames = nil

@@ -13,11 +13,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// Hooks are called before the answer to the write that they are about.
+// Hooks are called before the answer to the write that causes the call.
 type Hooks struct {
-	// Written is told of each write of a custom resource: the resource may be a policy's parameter.
+	// Written is called after each write of a custom resource: the resource may be the parameter of a policy.
 	Written func(schema.GroupResource, runtime.Object)
-	// DefinitionChanged is called when requests are served by another definition than before.
+	// DefinitionChanged is called when another definition serves requests than before.
 	DefinitionChanged func()
 }
 
@@ -34,18 +34,18 @@ type Resources struct {
 	installed installed
 }
 
-// New returns custom resources that are not served yet. No wait for a definition goes on after following has ended, the
-// context in which informers run.
+// New returns custom resources that are not served yet. Informers run in the context following. When it ends, all
+// waits for definitions end.
 func New(following context.Context, hooks Hooks) *Resources {
 	b := newBarrier(following)
 	b.definitionChanged = hooks.DefinitionChanged
 	return &Resources{barrier: b, stores: stores{written: hooks.Written, cleanup: &b.cleanup}}
 }
 
-// Wait returns when the stores of definitions that are gone are destroyed, which is soon after the last request.
+// Wait waits until the stores of deleted definitions are destroyed, which happens soon after the last request.
 func (r *Resources) Wait() error { return r.stores.wait() }
 
-// Server serves the API of definitions, and custom resources. It is nil before Build.
+// Server serves the API of definitions, and the custom resources. It is nil before Build.
 func (r *Resources) Server() *genericapiserver.GenericAPIServer { return r.server }
 
 // Informers has the informer of definitions.
@@ -56,7 +56,7 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 	return r.barrier.definition(kind)
 }
 
-// Settled is a handler whose requests wait until the deletions of definitions before them are in effect.
+// Settled returns a handler whose requests wait until earlier deletions of definitions are in effect.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.barrier.settle()

@@ -45,7 +45,7 @@ func (r *Resources) Served(yield func(gv schema.GroupVersion, path string) bool)
 	}
 }
 
-// servedPaths are a custom resource and its subresources, if the version is served.
+// servedPaths returns the paths of a custom resource and its subresources, if the version is served.
 func servedPaths(crd *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion) []string {
 	if !version.Served {
 		return nil

@@ -16,14 +16,13 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 )
 
-// teardownTimeout bounds what a stop waits for; the library's own delay is a second.
+// teardownTimeout limits the wait during a stop. The library's own delay is a second.
 const teardownTimeout = 5 * time.Second
 
-// stores are the stores of custom resources. It counts those that aren't destroyed
-// yet: the library destroys the ones of a definition that is gone or has changed a second
-// later, on a goroutine that a stop would leave behind.
+// stores counts the stores of custom resources that aren't destroyed yet. The library destroys the stores of a
+// changed or deleted definition a second later, in a goroutine that would outlive a stop.
 type stores struct {
-	// written is called after each write: a custom resource may be a policy's parameter.
+	// written is called after each write: a custom resource may be the parameter of a policy.
 	written func(schema.GroupResource, runtime.Object)
 	cleanup *cleanup
 
@@ -41,12 +40,12 @@ type madeStore struct {
 	end func()
 }
 
-// RESTOptionsGetter counts the stores that are made with what inner says.
+// RESTOptionsGetter returns a getter that counts the stores made with inner.
 func (s *stores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &decoratedOptions{inner, s.decorate}
 }
 
-// wait waits until they are all destroyed.
+// wait waits until all stores are destroyed.
 func (s *stores) wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
 	defer cancel()
@@ -63,7 +62,7 @@ func (s *stores) wait() error {
 	}
 }
 
-// decorate counts a store until it is destroyed, and tells of its writes.
+// decorate counts a store until it is destroyed, and reports its writes.
 func (s *stores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
 	made := &resourceStore{store, resource, s.written, s.cleanup}
 	s.open.Add(1)
@@ -114,7 +113,8 @@ func (s *stores) destroy() {
 	}
 }
 
-// resourceStore tells what it has written before the answer does, and deletes nothing with a definition that is kept.
+// resourceStore reports each write before its answer. It refuses to delete the custom resources of a restored
+// definition.
 type resourceStore struct {
 	storage.Interface
 	resource schema.GroupResource

@@ -8,12 +8,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
-// datingCreater creates the objects that tell the library, where it makes routes, which kinds are deprecated: it
-// warns of them, and marks them in metrics and the audit log. It dates them by the version that the linker gives a
-// program. One that has none of it, as every test, would warn of deprecations that are years away.
+// datingCreater creates the objects from which the library derives the deprecations of kinds, for warnings, metrics
+// and the audit log. The library compares versions with that of the program, which the linker sets. In a program
+// without a version, such as a test, the library would warn of deprecations that are years away.
 type datingCreater struct {
 	runtime.ObjectCreater
-	// installed says that the routes are made: what is created from then on is for requests.
+	// installed is set when the routes are made. From then on, objects are created for requests.
 	installed bool
 }
 
@@ -33,7 +33,7 @@ func (c *datingCreater) New(kind schema.GroupVersionKind) (runtime.Object, error
 	return obj, nil
 }
 
-// undated is an object without what its type says of deprecation.
+// undated is an object without the deprecations that its type declares.
 type undated struct{ runtime.Object }
 
 // DeepCopyObject implements runtime.Object.

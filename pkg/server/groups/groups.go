@@ -25,15 +25,14 @@ import (
 // Groups are the groups of a table that a server serves.
 type Groups struct {
 	versions map[schema.GroupVersion]*versionRoutes
-	// legacy serves /api, and services are what the OpenAPI specs say of discovery.
+	// legacy serves /api. Services are the discovery services for the OpenAPI specs.
 	legacy   http.Handler
 	services []*restful.WebService
 }
 
-// Install serves groups behind a server's handler chain. It does what the library's
-// InstallAPIGroups does, but routes and discovery are made when they are asked for, and
-// the type converter is shared by all servers of the process: the library makes one a
-// server, from a spec of its own, before it serves anything.
+// Install serves groups behind a server's handler chain. It does the work of the library's InstallAPIGroups, but
+// makes routes and discovery documents at their first use, and shares the type converter between all servers of the
+// process. The library makes a type converter for each server, from a separate spec, before it serves anything.
 func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
 	converter managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
 	all := &Groups{versions: map[schema.GroupVersion]*versionRoutes{}}
@@ -51,7 +50,8 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 		}
 		if group.Name != "" {
-			// discovery.List serves the document: it has the versions that others add to the group, too.
+			// discovery.List serves the document, because custom resources and other servers can add versions to
+			// the group
 			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService())
 		}
 	}
@@ -65,8 +65,8 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	return all, nil
 }
 
-// Filling makes handlers of what a manager has. The manager is given the versions of some groups before the first
-// request to any of the handlers.
+// Filling makes handlers that need the content of a manager. Before the first request to any of them, the manager
+// gets the versions of some groups.
 func (i *Groups) Filling(resources aggregated.ResourceManager, of func(group string) bool) func(http.Handler) http.Handler {
 	fill := sync.OnceValue(func() error {
 		for gv, routes := range i.versions {
@@ -143,7 +143,7 @@ func (i *Groups) Resources(yield func(gv schema.GroupVersion, path string) bool)
 	}
 }
 
-// Services are the web services of the groups and of a server, for OpenAPI, by their paths.
+// Services returns the web services of the groups and of a server by their paths, for OpenAPI.
 func (i *Groups) Services(s *genericapiserver.GenericAPIServer) map[string]func() (*restful.WebService, error) {
 	services := map[string]func() (*restful.WebService, error){}
 	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.services...) {

@@ -9,13 +9,13 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// Handler serves a table's groups behind the server's filters, and passes
-// other requests on. In the library's own mux each path takes a stack trace and a copy
-// of the table, a third of a start, and each request is compared with all of them.
+// Handler serves a table's groups behind the server's filters, and passes other requests on. In the library's mux,
+// the registration of each path takes a stack trace and a copy of the table, which is a third of a start, and each
+// request is compared with all paths.
 type Handler struct {
-	// Next serves other requests.
+	// Next serves the other requests.
 	Next http.Handler
-	// Served are the groups, once they are installed.
+	// Served are the groups after their installation.
 	Served *atomic.Pointer[Groups]
 }
 
@@ -30,7 +30,7 @@ func (g Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, req)
 }
 
-// handler is what serves a path, nil if it is nothing of the registry's.
+// handler returns the handler of a path, or nil if the path isn't below a group version.
 func (i *Groups) handler(path string) http.Handler {
 	if strings.TrimSuffix(path, "/") == genericapiserver.DefaultLegacyAPIPrefix {
 		return i.legacy
@@ -41,7 +41,7 @@ func (i *Groups) handler(path string) http.Handler {
 	return nil
 }
 
-// groupVersionOf is what a path is below: /api/VERSION or /apis/GROUP/VERSION.
+// groupVersionOf returns the beginning of a path: /api/VERSION or /apis/GROUP/VERSION.
 func groupVersionOf(path string) schema.GroupVersion {
 	if rest, ok := strings.CutPrefix(path, genericapiserver.DefaultLegacyAPIPrefix+"/"); ok {
 		version, _, _ := strings.Cut(rest, "/")

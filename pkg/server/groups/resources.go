@@ -17,7 +17,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// discoveryVerbs are the verbs of a storage, by what it implements.
+// discoveryVerbs returns the verbs that a storage implements.
 var discoveryVerbs = []struct {
 	verb        string
 	implemented func(rest.Storage) bool
@@ -37,7 +37,7 @@ func implements[T any](storage rest.Storage) bool {
 	return ok
 }
 
-// connects is whether connecting is done by a method.
+// connects tells whether a storage connects by an HTTP method.
 func connects(method string) func(rest.Storage) bool {
 	return func(storage rest.Storage) bool {
 		connecter, ok := storage.(rest.Connecter)
@@ -51,9 +51,8 @@ func either(conditions ...func(rest.Storage) bool) func(rest.Storage) bool {
 	}
 }
 
-// apiResources are what discovery says of a version. The library says the same, once it
-// has made all its routes: 20 ms for the versions of a server, which every client that
-// maps kinds to resources would wait for.
+// apiResources returns the resources in the discovery document of a version. The library computes the same from its
+// routes, which take 20 ms for all versions. Every client that maps kinds to resources would wait for that.
 func apiResources(version *genericapi.APIGroupVersion) ([]metav1.APIResource, error) {
 	var resources []metav1.APIResource
 	for _, name := range slices.Sorted(maps.Keys(version.Storage)) {
@@ -98,7 +97,7 @@ func apiResource(version *genericapi.APIGroupVersion, name string) (metav1.APIRe
 	return resource, err
 }
 
-// storageVersionHash tells clients when a resource is stored in another version.
+// storageVersionHash returns a hash that changes when a resource is stored in another version.
 func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storage) (string, error) {
 	provider, ok := storage.(rest.StorageVersionProvider)
 	if !ok || provider.StorageVersion() == nil || !utilfeature.DefaultFeatureGate.Enabled(features.StorageVersionHash) {
@@ -115,8 +114,7 @@ func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storag
 	return discovery.StorageVersionHash(stored.Group, stored.Version, stored.Kind), nil
 }
 
-// discoveryDocument serves what discovery says of a version, and says what's wrong with
-// every other path.
+// discoveryDocument serves the discovery document of a version, and an error for every other path.
 func discoveryDocument(version *genericapi.APIGroupVersion) (http.Handler, error) {
 	resources, err := apiResources(version)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// What discovery says without routes is what the library says with all of them, of every
-// version that can be served.
+// The discovery documents equal those that the library computes from all routes, for every version that can be
+// served.
 func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	t.Parallel()
 	versions := everyVersion(t)
@@ -71,7 +71,7 @@ func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	}
 }
 
-// everyVersion is what a server with every API serves.
+// everyVersion enables every API.
 func everyVersion(t *testing.T) map[schema.GroupVersion]*versionRoutes {
 	t.Helper()
 	table := builtin.Table()
@@ -99,7 +99,7 @@ func everyVersion(t *testing.T) map[schema.GroupVersion]*versionRoutes {
 	return versions
 }
 
-// stored stores the kinds of a table in an etcd that ends with the test.
+// stored returns storage options with an etcd that ends with the test.
 func stored(t *testing.T, table *registry.Table) generic.RESTOptionsGetter {
 	t.Helper()
 	member, err := storage.Start(t.Context(), storage.Options{})

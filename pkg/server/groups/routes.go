@@ -15,16 +15,15 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// versionRoutes serve a group version. The routes of a resource are made by its first
-// request: those of all resources take 20 ms and 8 MB, and most servers are asked for
-// a few. Each resource having routes of its own, a request is also matched against
-// fewer.
+// versionRoutes serves a group version. The first request for a resource makes the routes of the resource. All
+// routes together take 20 ms and 8 MB, and most servers get requests for few resources. A request is also compared
+// with fewer routes, because each resource has a separate container.
 type versionRoutes struct {
-	// root is the path of the version's discovery document, below which it is served.
+	// root is the path of the version's discovery document. All other paths of the version are below it.
 	root      string
 	version   *genericapi.APIGroupVersion
 	resources map[string]func() (http.Handler, error)
-	// document serves the paths that are no resource's.
+	// document serves the paths that belong to no resource.
 	document func() (http.Handler, error)
 }
 
@@ -43,7 +42,7 @@ func newVersionRoutes(version *genericapi.APIGroupVersion) *versionRoutes {
 	return v
 }
 
-// storages are those of a resource and its subresources.
+// storages are the storages of a resource and its subresources.
 func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
 	storages := map[string]rest.Storage{}
 	for path, storage := range v.version.Storage {
@@ -54,7 +53,7 @@ func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
 	return storages
 }
 
-// install makes the routes of storages, of whose kinds it gets objects from the creater.
+// install makes the routes of storages. The creater makes the objects of their kinds.
 func (v *versionRoutes) install(storages map[string]rest.Storage, creater runtime.ObjectCreater) (*restful.Container, error) {
 	version := *v.version
 	version.Storage, version.Creater = storages, creater
@@ -70,7 +69,7 @@ func (v *versionRoutes) handler(storages map[string]rest.Storage) (http.Handler,
 	return dispatcher{container}, err
 }
 
-// discovered is what the aggregated discovery says of the version.
+// discovered returns the version's part of aggregated discovery.
 func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error) {
 	resources, err := apiResources(v.version)
 	if err != nil {
@@ -82,7 +81,7 @@ func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error)
 	}, err
 }
 
-// service is what the OpenAPI specs are built from.
+// service returns the web service from which the OpenAPI specs are built.
 func (v *versionRoutes) service() (*restful.WebService, error) {
 	container, err := v.install(v.version.Storage, v.version.Creater)
 	if err != nil {
@@ -119,13 +118,13 @@ func (v *versionRoutes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.ServeHTTP(w, req)
 }
 
-// newContainer is an empty one that answers errors as the server's own does.
+// newContainer returns an empty container that answers errors like the server's own.
 func newContainer(codecs runtime.NegotiatedSerializer) *restful.Container {
 	same := func(h http.Handler) http.Handler { return h }
 	return genericapiserver.NewAPIServerHandler("resource", codecs, same, nil).GoRestfulContainer
 }
 
-// dispatcher is a container without the http.ServeMux that it comes with.
+// dispatcher returns a container's handler without its http.ServeMux.
 type dispatcher struct{ container *restful.Container }
 
 func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) { d.container.Dispatch(w, req) }

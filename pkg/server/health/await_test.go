@@ -15,13 +15,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// A start that waits in vain says what for, and which flag is to blame.
+// A start that times out returns an error with the reason and the flag that caused it.
 func TestAwaitHealthNamesTheReason(t *testing.T) {
 	t.Parallel()
 	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"
 	for _, test := range []struct {
 		name, reason string
-		failing      map[string]string // checks, and why they fail
+		failing      map[string]string // the failing checks and their reasons
 		want         []string
 	}{
 		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},

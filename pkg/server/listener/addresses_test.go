@@ -10,7 +10,7 @@ import (
 
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
-	// What the library says, which kube-apiserver advertises; nil where the machine is alone.
+	// the library's answer, which kube-apiserver advertises; nil on a machine without a network
 	loopback, any4 := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	host, err := utilnet.ResolveBindAddress(loopback)
 	if err != nil || host.IsLoopback() || host.To4() == nil {
@@ -19,7 +19,7 @@ func TestAdvertised(t *testing.T) {
 	address := net.IPv4(192, 0, 2, 1)
 	for _, test := range []struct {
 		name        string
-		host        bool   // AdvertiseHost, which is kube-apiserver's way
+		host        bool   // AdvertiseHost, as in kube-apiserver
 		bound, flag net.IP // --bind-address and --advertise-address
 		want        net.IP
 		reason      string

@@ -27,12 +27,12 @@ func connect(t *testing.T) (l *Listener, client net.Conn, c *connection) {
 	return l, client, accepted.(*connection)
 }
 
-// Only what is to be answered keeps a connection open when a server stops.
+// When a server stops, only a request with an expected answer keeps a connection open.
 func TestListenerStop(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		// requests are made before the stop and stay, or after it began.
+		// requests are made before the stop. Some of them end before the stop, and some after it began.
 		before, after []string
 		want          bool
 	}{
@@ -56,7 +56,7 @@ func TestListenerStop(t *testing.T) {
 				}
 				return req
 			}
-			l.finish(c, begin("/get")) // has been answered
+			l.finish(c, begin("/get")) // the request the request has been answered
 			for _, path := range test.before {
 				begin(path)
 			}

@@ -59,8 +59,8 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	handler := l.handler.Load()
 
-	// As with a connection, the handler gets nothing of the client's context but its end: the chain would take values
-	// in the context, such as the audit event and the user, for the request's own.
+	// As with a connection, the handler gets only the end of the client's context. In the chain, values such as the
+	// audit event and the user would count as those of the request itself.
 	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
 	body, out := io.Pipe()
 	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}

@@ -88,8 +88,8 @@ func TestLoopbackStreamsUntilTheServerEnds(t *testing.T) {
 	}
 }
 
-// The end of the client's context is all of it that a connection would carry: with its values, the chain would take
-// the audit event and the user of the request that is being served for those of the one that it makes.
+// A request takes only the end of the client's context, like a connection. In the chain, the values of the context,
+// such as the audit event and the user of another request, would count as those of the request itself.
 func TestLoopbackCarriesTheEndOfAContextAlone(t *testing.T) {
 	t.Parallel()
 	type key struct{}

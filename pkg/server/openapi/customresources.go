@@ -48,7 +48,7 @@ func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Valu
 				}
 				// A schema that can't be published is left out, as the reference does.
 				if swagger, err := crdopenapi.BuildOpenAPIV2(crd, v.Name, crdSpecOptions(true)); err == nil {
-					swagger.Definitions = handler.PruneDefaults(swagger.Definitions) // as of the other kinds
+					swagger.Definitions = handler.PruneDefaults(swagger.Definitions) // as for the other kinds
 					specs = append(specs, swagger)
 				}
 			}

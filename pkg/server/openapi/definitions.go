@@ -12,8 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// newCRDDefinitions returns the definitions of CustomResourceDefinition and of the types in it, which are enough for
-// managed fields. The documents are made of more.
+// newCRDDefinitions returns the definitions of CustomResourceDefinition and of the types in it, which are enough
+// for managed fields. The OpenAPI documents need further definitions.
 func newCRDDefinitions() map[string]common.OpenAPIDefinition {
 	all := crddefinitions.GetOpenAPIDefinitions(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
@@ -33,8 +33,8 @@ func newCRDDefinitions() map[string]common.OpenAPIDefinition {
 	return used
 }
 
-// CustomResourceDefinitions describe the API of definitions to apiextensions-apiserver. They are for one server: the
-// library writes to them.
+// CustomResourceDefinitions describe the API of definitions to apiextensions-apiserver. Each server needs its own,
+// because the library writes to them.
 func (s *Schemas) CustomResourceDefinitions() *common.OpenAPIV3Config {
 	definitions := func(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		return unshared(s.crdDefinitions())
@@ -47,7 +47,7 @@ func crdSpecOptions(v2 bool) crdopenapi.Options {
 	return crdopenapi.Options{V2: v2, IncludeSelectableFields: utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)}
 }
 
-// Definitions are the services of the API in which custom resources are defined.
+// Definitions returns the web services of the API in which custom resources are defined.
 func (s *Schemas) Definitions(services []*restful.WebService) Part {
 	p := Part{
 		services: Services{},

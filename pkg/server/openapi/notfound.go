@@ -6,8 +6,8 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// notFoundMux answers for those handlers below a prefix that don't: the library's of OpenAPI v3 leaves
-// a version that it doesn't have, or whose document it can't make, at status 200 without one.
+// notFoundMux answers in place of handlers below a prefix that don't answer. For a version without a document, the
+// library's OpenAPI v3 handler returns status 200 without content.
 type notFoundMux struct {
 	common.PathHandlerByGroupVersion
 	notFound http.Handler
@@ -24,7 +24,7 @@ func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
 	}))
 }
 
-// trackedAnswer knows whether its answer has begun.
+// trackedAnswer records whether the response has begun.
 type trackedAnswer struct {
 	http.ResponseWriter
 	begun bool

@@ -18,12 +18,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
-// Schemas describe the types of a table, and of the API in which custom resources are defined. They depend on the Go
-// types alone: they are made when they are first needed, and the servers of a process that serve one table can share
-// them.
+// Schemas describe the types of a table, and of the API in which custom resources are defined. They depend only on
+// the Go types. They are made at their first use, and all servers of a process with the same table can share them.
 type Schemas struct {
 	table *registry.Table
-	// name is the name of a definition, and the kinds that clients know it by.
+	// name has the name of a definition, and the kinds that the definition describes.
 	name func() func(string) (string, spec.Extensions)
 	v2   func() *common.Config
 	v3   func() *common.OpenAPIV3Config
@@ -56,8 +55,8 @@ func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
 	}
 }
 
-// withoutInternal drops the hub's "__internal" from the kinds of a definition: no
-// client has heard of it.
+// withoutInternal removes the hub's "__internal" from the kinds of a definition, because clients don't know that
+// version.
 func withoutInternal(extensions spec.Extensions) spec.Extensions {
 	const key = "x-kubernetes-group-version-kind"
 	kinds, ok := extensions[key].([]any)
@@ -78,7 +77,7 @@ func info() *spec.Info {
 	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: number}}
 }
 
-// unshared copies the part of definitions that the builders of specs write to.
+// unshared copies the part of definitions that the builders of specs change.
 func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common.OpenAPIDefinition {
 	definitions = maps.Clone(definitions)
 	for name, d := range definitions {
@@ -90,7 +89,7 @@ func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common
 	return definitions
 }
 
-// config is for one use: the builder writes to it.
+// config is for one use, because the builder changes it.
 func (s *Schemas) config() *common.Config {
 	config := *s.v2()
 	config.Definitions = unshared(config.Definitions)
@@ -105,14 +104,14 @@ func (s *Schemas) newConfig() *common.Config {
 	return config
 }
 
-// v3Config is for one use: the builder writes to it, but not to the definitions.
+// v3Config is for one use, because the builder changes it, but not its definitions.
 func (s *Schemas) v3Config() *common.OpenAPIV3Config {
 	config := *s.v3()
 	return &config
 }
 
-// newV3Config has definitions that are shared: the builder makes the extensions that it
-// writes to if a definition has none, so these come with its name.
+// newV3Config has shared definitions. The builder changes the extensions of a definition, or makes them if there
+// are none. Therefore each name comes with new extensions.
 func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
 	config := s.v3ConfigOf(definitions.GetOpenAPIDefinitions)
 	own := map[string]spec.Extensions{}
@@ -137,7 +136,7 @@ func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
 }
 
 func (s *Schemas) v3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPIV3Config {
-	// The names of definitions are what they are; a namer only adds the kinds.
+	// A namer returns the names of definitions unchanged, and adds the kinds.
 	config := genericapiserver.DefaultOpenAPIV3Config(definitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = s.name()
 	config.Info = info()

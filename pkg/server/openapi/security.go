@@ -8,8 +8,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The specs describe one way to authenticate, as kube-apiserver's do, and the answer to a request that isn't
-// authenticated. The server may have other ways.
+// The specs describe one way of authentication, and the response to an unauthenticated request, as in
+// kube-apiserver. The server may support other ways.
 const (
 	securityScheme = "BearerToken"
 	unauthorized   = "Unauthorized"

@@ -48,7 +48,7 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 		for root, made := range part.services {
 			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
 				document, err := describeV3(made, part.v3())
-				if err != nil { // the answer to the client is that the document isn't found
+				if err != nil { // the client gets the status "not found"
 					klog.ErrorS(err, "describing an API", "path", root)
 				}
 				return document, "static", err
@@ -61,14 +61,14 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 // Services are the web services of an API by their paths.
 type Services map[string]func() (*restful.WebService, error)
 
-// Part is what the specs describe by one set of definitions.
+// Part has the web services that one set of definitions describes.
 type Part struct {
 	services Services
 	v2       func() *common.Config
 	v3       func() *common.OpenAPIV3Config
 }
 
-// Kinds are the services of the table's kinds.
+// Kinds returns the web services of the table's kinds.
 func (s *Schemas) Kinds(services Services) Part { return Part{services, s.config, s.v3Config} }
 
 func describeV2(all []Part) (*spec.Swagger, error) {

@@ -44,7 +44,7 @@ func TestTypeConverter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Values of two schemas can't be compared.
+			// Values with different schemas can't be compared.
 			if _, err := value.Compare(again); err != nil {
 				t.Errorf("%v: %s", err, c.reason)
 			}

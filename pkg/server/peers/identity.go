@@ -21,21 +21,21 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The label of the Leases by which servers are known, and kube-apiserver's value of it.
+// This is the label of the Leases that identify servers, with kube-apiserver's value.
 const (
 	identityLabel = "apiserver.kubernetes.io/identity"
 	identity      = "kube-apiserver"
 )
 
-// These are kube-apiserver's, so that each kind of server may be the peer of the other.
+// These are kube-apiserver's, so that miniapi and kube-apiserver can be peers.
 const (
 	identityDuration = time.Hour
 	identityRenewal  = 10 * time.Second
 	collectionPeriod = time.Hour
 )
 
-// ServerID returns the name of a server among its peers. It has the form of kube-apiserver's, which depends on the host
-// alone: here several servers may run on one host.
+// ServerID returns the name of a server among its peers. The name has the form of kube-apiserver's.
+// kube-apiserver's name depends only on the host, but several servers of miniapi may run on one host.
 func ServerID(host, address string) string {
 	hash := sha256.Sum256([]byte(host + "/" + address))
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
@@ -58,7 +58,7 @@ func newIdentity(client kubernetes.Interface, serverID, address string) (lease.C
 		identityRenewal, serverID, metav1.NamespaceSystem, describe), nil
 }
 
-// collect deletes the Leases of servers that ended without a word.
+// collect deletes the Leases of servers that have ended without deleting them.
 func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 	leases := client.CoordinationV1().Leases(metav1.NamespaceSystem)
 	list, err := leases.List(ctx, metav1.ListOptions{LabelSelector: identityLabel + "=" + identity})
@@ -73,7 +73,7 @@ func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 		if !expired(l, now) {
 			continue
 		}
-		// A Lease that was renewed meanwhile stays.
+		// A Lease that was renewed in the meantime stays.
 		preconditions := &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
 		err := leases.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: preconditions})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {
@@ -82,7 +82,7 @@ func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 	}
 }
 
-// expired says whether a Lease was not renewed in time. A Lease that doesn't say is none.
+// expired tells whether a Lease was not renewed in time. A Lease without times counts as expired.
 func expired(l *coordinationv1.Lease, now time.Time) bool {
 	renewed, duration := l.Spec.RenewTime, ptr.Deref(l.Spec.LeaseDurationSeconds, 0)
 	return renewed == nil || renewed.Add(time.Duration(duration)*time.Second).Before(now)

@@ -29,7 +29,7 @@ func TestServerID(t *testing.T) {
 	}
 }
 
-// The Leases of servers that ended without a word are deleted, and no others.
+// Only the Leases of servers that ended without deleting them are deleted.
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

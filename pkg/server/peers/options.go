@@ -12,8 +12,8 @@ import (
 
 // Options are kube-apiserver's flags about its peers. A server without any of them takes no part.
 type Options struct {
-	// CAFile has the authorities of the peers' serving certificates, which must be valid for kubernetes.default.svc.
-	// Without it, peers may pass requests on to this server, and this server passes none on.
+	// CAFile has the authorities of the peers' serving certificates, which must be valid for
+	// kubernetes.default.svc. Without it, this server accepts requests from peers, but passes none on.
 	CAFile string
 	// AdvertiseIP and AdvertisePort are the address at which peers reach this server. Their default is the address
 	// that the server advertises to clients.
@@ -30,12 +30,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AdvertisePort, "peer-advertise-port", o.AdvertisePort, "The port of --peer-advertise-ip.")
 }
 
-// Enabled says whether the server takes part.
+// Enabled tells whether the server takes part in peering.
 func (o *Options) Enabled() bool {
 	return o.CAFile != "" || o.AdvertiseIP != "" || o.AdvertisePort != ""
 }
 
-// Validate checks what can be checked without the files.
+// Validate checks the options without reading files.
 func (o *Options) Validate() []error {
 	var errs []error
 	if !o.Enabled() {

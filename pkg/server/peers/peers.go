@@ -34,23 +34,24 @@ const (
 	// peerName is the name for which each server's certificate is valid, whatever its address.
 	peerName = "kubernetes.default.svc"
 
-	// addressesKey is where servers keep their addresses in etcd, for addressTTL; they renew them at addressRenewal.
+	// addressesKey is the prefix in etcd of servers' addresses. An address expires after addressTTL, and its server
+	// renews it every addressRenewal.
 	addressesKey   = "/peerserverleases/"
 	addressTTL     = 15 * time.Second
 	addressRenewal = 10 * time.Second
 
-	// leaveTimeout bounds how long a stop waits until the peers are told. They find out by themselves.
+	// leaveTimeout limits the time in which a stop tells the peers. Otherwise they notice the stop by themselves.
 	leaveTimeout = time.Second
 )
 
-// Config is what Peers need of the server around them. All of it is required.
+// Config has the parts of the server that Peers need. All fields are required.
 type Config struct {
 	// ServerID is the server's name, and Address the HOST:PORT at which peers reach it.
 	ServerID, Address string
 	// Client and Loopback are clients of the server itself.
 	Client   kubernetes.Interface
 	Loopback *rest.Config
-	// Addresses is how the addresses, which are Endpoints, are stored.
+	// Addresses has the storage options of the addresses, which are stored as Endpoints.
 	Addresses *storagebackend.ConfigForResource
 	// CertFile and KeyFile are a certificate, which proves to peers that this server may name the client of a request.
 	CertFile, KeyFile string
@@ -58,7 +59,7 @@ type Config struct {
 	Dial *transport.DialHolder
 	// Serializer writes errors.
 	Serializer runtime.NegotiatedSerializer
-	// Discovery has what this server has.
+	// Discovery has the resources of this server.
 	Discovery aggregated.ResourceManager
 }
 
@@ -76,7 +77,7 @@ type Peers struct {
 
 	begin   sync.Once
 	running sync.WaitGroup
-	// announced says that peers may know of the server.
+	// announced is set if peers may know of the server.
 	announced atomic.Bool
 }
 
@@ -115,7 +116,7 @@ func (p *Peers) buildProxy(caFile string) error {
 		p.addresses, p.config.Serializer, p.config.Loopback, &transport.Config{
 			TLS: transport.TLSConfig{
 				ServerName: peerName, CAData: authorities,
-				// The files of the certificate may be replaced.
+				// The certificate's files may be replaced.
 				GetCertHolder: &transport.GetCertHolder{GetCert: p.certificate},
 			},
 			DialHolder: p.config.Dial,
@@ -137,8 +138,8 @@ func (p *Peers) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// Exclude leaves to this server what CustomResourceDefinitions and APIServices name: every server has the same ones,
-// and knows of a change before it knows of the peers' discovery. APIServices may be nil.
+// Exclude keeps requests for the resources of CustomResourceDefinitions and APIServices on this server. Every
+// server has the same ones, and knows of a change before the discovery of its peers does. APIServices may be nil.
 func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
 	if p.proxy == nil {
 		return nil
@@ -185,7 +186,7 @@ func (p *Peers) Discovery() http.Handler {
 		return nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if len(p.proxy.GetPeerResources()) == 0 { // which the library's handler isn't told of
+		if len(p.proxy.GetPeerResources()) == 0 { // which the library's handler doesn't notice
 			p.config.Discovery.ServeHTTP(w, req)
 			return
 		}
@@ -193,15 +194,16 @@ func (p *Peers) Discovery() http.Handler {
 	})
 }
 
-// DiscoveryChanged has Discovery tell what this server has now, when Config.Discovery doesn't say that it has changed.
+// DiscoveryChanged updates Discovery with the resources of this server. It must be called for changes that
+// Config.Discovery doesn't report.
 func (p *Peers) DiscoveryChanged() {
 	if p.discovery != nil {
 		p.discovery.InvalidateCache()
 	}
 }
 
-// Start announces the server to its peers, and returns when it knows them, or starting ends. It is called once the
-// server answers its own requests. What it starts ends with ctx.
+// Start announces the server to its peers, and returns when it knows its peers, or when starting ends. It must be
+// called after the server can answer its own requests. Its background work ends with ctx.
 func (p *Peers) Start(starting, ctx context.Context) error {
 	p.run(ctx)
 	if p.proxy != nil {
@@ -224,7 +226,8 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 	}
 }
 
-// announce writes the address, then the Lease, which has peers look for the address. Both are renewed until ctx ends.
+// announce writes the address, and then the Lease, which makes peers read the address. It renews both until ctx
+// ends.
 func (p *Peers) announce(ctx context.Context) error {
 	if err := p.address.UpdatePeerEndpointLeases(); err != nil {
 		klog.FromContext(ctx).Error(err, "the other servers of the same etcd aren't told the address of this one yet")
@@ -239,7 +242,7 @@ func (p *Peers) announce(ctx context.Context) error {
 	return nil
 }
 
-// run runs what ends the library's queues when ctx ends.
+// run runs a part of the library that ends with ctx.
 func (p *Peers) run(ctx context.Context) {
 	p.begin.Do(func() {
 		if p.proxy == nil {
@@ -270,7 +273,7 @@ func (p *Peers) Leave() {
 	}
 }
 
-// Close releases what New has made, and returns when what Start has started has ended.
+// Close releases the Peers, and waits for the end of the background work.
 func (p *Peers) Close() {
 	ended, end := context.WithCancel(context.Background())
 	end()

@@ -18,14 +18,14 @@ import (
 
 var local = Names{DNS: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
 
-// kept is what a server has of a store.
+// kept has the keys that a server gets from a store.
 type kept struct {
 	authority *Authority
 	serving   KeyPair
 	accounts  string // the public key of service account tokens
 }
 
-// open takes everything from a store, as a server does when it starts.
+// open gets all keys from a store, like a server that starts.
 func open(t testing.TB, s *Store, names Names) kept {
 	t.Helper()
 	k, err := tryOpen(s, names)
@@ -50,7 +50,7 @@ func tryOpen(s *Store, names Names) (k kept, err error) {
 	return k, nil
 }
 
-// leaf is the certificate of a pair, which must fit its key.
+// leaf returns the certificate of a pair, and fails the test if the key doesn't match.
 func leaf(t testing.TB, pair KeyPair) *x509.Certificate {
 	t.Helper()
 	loaded, err := tls.X509KeyPair(pair.Cert, pair.Key)
@@ -121,7 +121,8 @@ func TestNothingIsKeptWithoutStore(t *testing.T) {
 	}
 }
 
-// Certificates that are about to end are issued anew at a start, and what was issued before stays valid.
+// Certificates that are about to end are issued anew at a start, and certificates that were issued before stay
+// valid.
 func TestStoreRenews(t *testing.T) {
 	t.Parallel()
 	store := NewStore(t.TempDir())
@@ -212,7 +213,7 @@ func TestServingCertificateFollowsNames(t *testing.T) {
 	}
 }
 
-// What isn't right in a store is an error that names the file and says what to do, or is made good.
+// An invalid file in a store is an error that names the file and the remedy, or is repaired.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	other, intact := NewStore(t.TempDir()), NewStore(t.TempDir())
@@ -251,7 +252,7 @@ func TestDamagedStore(t *testing.T) {
 	for _, c := range []struct {
 		name, reason, file string
 		damage             func(*testing.T, string)
-		want               string // in the error; none: it is made good
+		want               string // parts of the error; if there are none, the store is repaired
 	}{
 		{"authority's key of something else", "nothing can be issued", AuthorityKey, written("hello\n"), "damaged"},
 		{"authority's key empty", "nothing can be issued", AuthorityKey, written(""), "damaged"},
@@ -295,7 +296,8 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
-// A serving certificate that somebody has put into the folder is theirs. One of an authority that was kept is not.
+// A serving certificate that a user has put into the folder stays unchanged. One of an earlier authority of the
+// store is replaced.
 func TestServingCertificateOfAnother(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -332,7 +334,7 @@ func TestServingCertificateOfAnother(t *testing.T) {
 	}
 }
 
-// Servers that share a folder and start at a time have the same keys.
+// Servers that share a folder and start at the same time have the same keys.
 func TestServersShareStore(t *testing.T) {
 	t.Parallel()
 	const servers = 8

@@ -11,35 +11,37 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// ComponentName is what kube-apiserver calls itself in --emulated-version.
+// ComponentName is the name of kube-apiserver in --emulated-version.
 const ComponentName = basecompatibility.DefaultKubeComponent
 
-// ownDefaults are the feature gates with another default here than in the Kubernetes version of the k8s.io modules.
+// ownDefaults are the feature gates whose default differs from that of the Kubernetes version of the k8s.io
+// modules.
 var ownDefaults = map[featuregate.Feature]bool{
-	// On since 1.37, the gate takes whatever can't be decoded for corrupt: healthy objects, too, while their conversion
-	// webhook doesn't answer. A client that insists deletes them.
+	// This gate is on since 1.37. It treats every object that can't be decoded as corrupt, including healthy
+	// objects whose conversion webhook doesn't answer. A client could delete them with the option for corrupt
+	// objects.
 	features.AllowUnsafeMalformedObjectDeletion: false,
 }
 
-// Globals are the feature gates and versions of one server, which kube-apiserver keeps once a process.
+// Globals are the feature gates and versions of one server. kube-apiserver has them once in a process.
 type Globals struct {
 	process *Process
 
 	basecompatibility.ComponentGlobalsRegistry
 	gates    featuregate.MutableVersionedFeatureGate
 	versions basecompatibility.MutableEffectiveVersion
-	// wanted is what the flags and options come to, once they are set.
+	// wanted are the gates and versions of the flags and options, after these are parsed.
 	wanted settings
 }
 
-// NewGlobals returns the gates and versions that the process has.
+// NewGlobals returns the gates and versions of the process.
 func NewGlobals(process *Process) *Globals {
 	g := &Globals{
 		process:                  process,
 		ComponentGlobalsRegistry: basecompatibility.NewComponentGlobalsRegistry(),
 		gates:                    process.newGates(), versions: compatibility.DefaultBuildEffectiveVersion(),
 	}
-	// The registry is new: registering in it can't fail.
+	// The registry is new, so a registration can't fail.
 	utilruntime.Must(g.Register(ComponentName, g.versions, g.gates))
 	return g
 }
@@ -57,27 +59,27 @@ func (g *Globals) Emulate(minor string) error {
 // Versions are the version that the server emulates, and that of the binary.
 func (g *Globals) Versions() basecompatibility.EffectiveVersion { return g.versions }
 
-// KnownGates returns the feature gates that the server knows, and what is known of each by version.
+// KnownGates returns the feature gates that the server knows, and the properties of each by version.
 func (g *Globals) KnownGates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return g.gates.GetAllVersioned()
 }
 
-// AddMetrics records which gates and versions are chosen.
+// AddMetrics records the gates and versions in metrics.
 func (g *Globals) AddMetrics() {
 	g.gates.AddMetrics()
 	g.ComponentGlobalsRegistry.AddMetrics()
 }
 
-// Key is the same for servers that want the same gates and versions.
+// Key is equal for servers with the same gates and versions.
 func (g *Globals) Key() string {
 	return fmt.Sprint(g.wanted.emulated, g.wanted.compatible, g.wanted.given)
 }
 
-// Enter makes the process's gates and versions those of the server, or returns an error if servers run that have
-// others. A caller that gets no error calls leave when the server needs them no longer.
+// Enter gives the process the gates and versions of the server, or returns an error if running servers have others.
+// Without an error, the caller must call leave when the server no longer needs them.
 func (g *Globals) Enter() (leave func() error, err error) { return g.process.enter(g.wanted) }
 
-// Choose applies flags, and then the gates that are given by name. Enter is for afterwards.
+// Choose applies flags, and then the gates that are given by name. Enter comes afterwards.
 func (g *Globals) Choose(gates map[string]bool) error {
 	err := g.Set()
 	if err == nil && len(gates) > 0 {

@@ -22,18 +22,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Process guards the feature gates and versions of a process. They are changed for as long as servers run that need it.
+// Process guards the feature gates and versions of a process. They differ from the process's own only while servers
+// run that need that.
 type Process struct {
 	gates    featuregate.MutableVersionedFeatureGate
 	versions func() basecompatibility.MutableEffectiveVersion
-	// defaults are those that servers have otherwise than the process.
+	// defaults are the gates whose defaults differ between servers and the process.
 	defaults map[featuregate.Feature]bool
 
 	mu      sync.Mutex
 	servers int
-	// now is what the servers need, and before what the process had.
+	// now has the settings of the running servers, and before those of the process.
 	now, before settings
-	// changed are the gates that were set for it.
+	// changed are the gates that were set for the running servers.
 	changed map[string]bool
 }
 
@@ -49,17 +50,17 @@ func New() *Process {
 	}
 }
 
-// settings are versions, and which gates are on.
+// settings are versions, and the gates that are on.
 type settings struct {
 	emulated, compatible *version.Version
 	on                   map[featuregate.Feature]bool
-	// given are the gates that were set by name.
+	// given are the gates that flags or options name.
 	given map[string]bool
 }
 
 func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecompatibility.EffectiveVersion) settings {
 	s := settings{versions.EmulationVersion(), versions.MinCompatibilityVersion(), map[featuregate.Feature]bool{}, map[string]bool{}}
-	// To ask each gate whether it is on would count as its use, and the library warns of changes after that.
+	// A query of each gate would count as its use, and the library warns of changes after the first use.
 	for name, spec := range gates.GetAll() {
 		s.on[name] = spec.Default
 	}
@@ -74,13 +75,12 @@ func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecomp
 		}
 	}
 	for _, stage := range []featuregate.Feature{"AllAlpha", "AllBeta"} {
-		delete(s.on, stage) // what they stand for is there
+		delete(s.on, stage) // the gates that they stand for are in the list
 	}
 	return s
 }
 
-// newGates returns gates for one server: those of the process, as they are when no server runs, with miniapi's
-// defaults.
+// newGates returns gates for one server: those of the process without servers, with miniapi's defaults.
 func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 		before = settingsOf(p.gates, p.versions())
 	}
 	gates := p.gates.DeepCopyAndReset()
-	// What the process's gates were given, new ones can be given.
+	// New gates accept everything that the process's gates have accepted.
 	utilruntime.Must(gates.SetEmulationVersionAndMinCompatibilityVersion(before.emulated, before.compatible))
 	if dependencies := p.gates.Dependencies(); len(dependencies) > 0 {
 		utilruntime.Must(gates.AddDependencies(dependencies))
@@ -103,8 +103,8 @@ func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	return gates
 }
 
-// enter makes the process's gates and versions those that a server wants, or says why the server can't run beside those
-// that do. A caller that gets no error calls leave when the server needs them no longer.
+// enter gives the process the gates and versions of a server, or returns the reason why the server can't run beside
+// others. Without an error, the caller must call leave when the server no longer needs them.
 func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	return sync.OnceValue(p.leave), nil
 }
 
-// leave puts everything back when the last server has left.
+// leave restores the process's own settings after the last server has left.
 func (p *Process) leave() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *Process) setVersions(s settings) error {
 	versions.SetEmulationVersion(s.emulated)
 	versions.SetMinCompatibilityVersion(s.compatible)
 	if gates, ok := p.gates.(featuregate.MutableVersionedFeatureGateWithLogger); ok {
-		// The library logs each gate that changes after its use: no server uses it now.
+		// The library logs each gate that changes after its use. No server uses the gate now.
 		return gates.SetEmulationVersionAndMinCompatibilityVersionWithLogger(klog.Logger{}, s.emulated, s.compatible)
 	}
 	return p.gates.SetEmulationVersionAndMinCompatibilityVersion(s.emulated, s.compatible)
@@ -188,7 +188,7 @@ func (s settings) sameVersions(other settings) bool {
 	return s.emulated.EqualTo(other.emulated) && s.compatible.EqualTo(other.compatible)
 }
 
-// differences names the versions, or else the gates, that others have otherwise, and how each has them.
+// differences returns the versions, or else the gates, that differ between two settings, with both values.
 func (s settings) differences(others settings) (own, theirs []string) {
 	compare := func(name string, mine, other any) {
 		if mine != other {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// newProcess is a process of Kubernetes 1.37 with gates of its own: one that came, one that has another default, one
-// that can't be changed.
+// newProcess returns a process of Kubernetes 1.37 with gates of its own: one that is new in 1.36, one with another
+// default, and one that is locked.
 func newProcess(t *testing.T) *Process {
 	t.Helper()
 	gates := featuregate.NewVersionedFeatureGate(version.MustParse("1.37"))
@@ -31,13 +31,13 @@ func newProcess(t *testing.T) *Process {
 	return &Process{gates: gates, versions: func() basecompatibility.MutableEffectiveVersion { return versions }}
 }
 
-// wants is what a server of a test is told.
+// wants has the flags and options of a server in a test.
 type wants struct {
 	emulated string
 	gates    map[string]bool
 }
 
-// enter is a server's start.
+// enter does what the start of a server does.
 func (w wants) enter(p *Process) (leave func() error, err error) {
 	versions := basecompatibility.NewEffectiveVersionFromString("1.37", "1.34", "1.34")
 	if w.emulated != "" {
@@ -53,8 +53,8 @@ func (w wants) enter(p *Process) (leave func() error, err error) {
 	return g.Enter()
 }
 
-// Servers that run at the same time agree on what is the process's, or the later one is told. When the last one has
-// stopped, the process is as it was.
+// Servers that run at the same time must agree on the settings of the process. A later server that differs gets an
+// error. After the last one has stopped, the process has its own settings again.
 func TestSharedProcess(t *testing.T) {
 	t.Parallel()
 	on, off := wants{gates: map[string]bool{"Colours": true}}, wants{gates: map[string]bool{"Colours": false}}
@@ -64,7 +64,7 @@ func TestSharedProcess(t *testing.T) {
 		process         map[string]bool
 		first, second   wants
 		err             string
-		colours, shapes bool // while the first runs
+		colours, shapes bool // while the first server runs
 	}{
 		{name: "alike", reason: "both have what they want", first: on, second: on, colours: true, shapes: true},
 		{name: "defaults", reason: "most servers want nothing", shapes: true},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is replaced ends when its last user is done, once.
+// A replaced value ends once, when its last user is done.
 func TestCurrent(t *testing.T) {
 	t.Parallel()
 	var ended []string
@@ -30,7 +30,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// A value in use has not ended, whatever happens at the same time.
+// A value that is in use has not ended, even if it is replaced at the same time.
 func TestCurrentAtOnce(t *testing.T) {
 	t.Parallel()
 	type value struct{ ended atomic.Bool }

@@ -1,8 +1,7 @@
-// Package reload makes changed configuration files effective without a restart, as kube-apiserver does for the files of
-// --authentication-config (KEP-3331) and --authorization-config (KEP-3221).
-//
-// [File] applies the content of a file whenever it changes; wrong content leaves the old configuration in force.
-// [Current] holds the value that is made of the content: it can be replaced while it is in use, and the old value ends
-// when its last user is done. [Dial] makes connections that end with such a value. Certificates and keys don't need
-// this package: the library reloads them itself.
+// Package reload makes changed configuration files effective without a restart, as kube-apiserver does for the
+// files of --authentication-config (KEP-3331) and --authorization-config (KEP-3221). [File] applies the content of
+// a file whenever it changes; wrong content leaves the old configuration in force. [Current] holds the value that
+// is made of the content: it can be replaced while it is in use, and the old value ends after its last use. [Dial]
+// makes connections that end with such a value. Certificates and keys don't need this package: the library reloads
+// them itself.
 package reload

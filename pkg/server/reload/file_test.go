@@ -17,18 +17,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// limit is far below the time after which a file is looked at that nothing was told of.
+// limit is far below the interval of checks for changes that aren't reported.
 const limit = 30 * time.Second
 
-// followed is a file that is followed in a test.
+// followed is a file that a test follows.
 type followed struct {
 	*File
 	stop    func()
-	applied chan string // what was tried
-	counted chan string // what became of it
+	applied chan string // the contents that were applied
+	counted chan string // the results
 }
 
-// follow starts with what the file holds now. What is "wrong" can't be applied.
+// follow follows a file from its present content on. The content "wrong" can't be applied.
 func follow(t *testing.T, path string, apply func(ctx context.Context, data string) error) *followed {
 	t.Helper()
 	seen, err := os.ReadFile(path)
@@ -56,7 +56,7 @@ func follow(t *testing.T, path string, apply func(ctx context.Context, data stri
 	return f
 }
 
-// await takes what is sent, until it is what is wanted.
+// await receives contents until the wanted one.
 func await(t *testing.T, from <-chan string, want string) {
 	t.Helper()
 	var got []string
@@ -81,7 +81,7 @@ func refuseWrong(_ context.Context, data string) error {
 	return nil
 }
 
-// do fails a test for the first error.
+// do fails a test at the first error.
 func do(t *testing.T, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
@@ -99,7 +99,7 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		// path makes the file that holds "first".
+		// path makes a file with the content "first".
 		path   func(t *testing.T, dir string) string
 		change func(t *testing.T, dir, path string)
 	}{
@@ -139,7 +139,7 @@ func TestFollow(t *testing.T) {
 			f := follow(t, path, refuseWrong)
 			test.change(t, dir, path)
 			await(t, f.counted, "second")
-			// It is followed on.
+			// The file is still followed.
 			do(t, put(path, "third"))
 			await(t, f.counted, "third")
 			f.stop()
@@ -188,13 +188,13 @@ func inLinkedFolder(t *testing.T, dir string) string {
 	return filepath.Join(dir, "current", "config")
 }
 
-// What is wrong is a failure once, a file that is gone too, and what follows counts.
+// Wrong content, or a missing file, is one failure. Later content is applied.
 func TestFollowFailures(t *testing.T) {
 	t.Parallel()
 	path := plain(t, t.TempDir())
 	f := follow(t, path, refuseWrong)
 	steps := []struct {
-		change func() error // in one step: nothing is to be seen between
+		change func() error // in one step, so that no intermediate state exists
 		want   string
 	}{
 		{func() error { return replace(path, "wrong") }, "failure"},
@@ -219,7 +219,7 @@ func TestFollowFailures(t *testing.T) {
 	}
 }
 
-// What can't be applied yet, such as an issuer that doesn't answer, gives way to what the file holds later.
+// Content that can't be applied yet, such as that of an issuer that doesn't answer, gives way to later content.
 func TestFollowGivesWay(t *testing.T) {
 	t.Parallel()
 	path := plain(t, t.TempDir())
@@ -242,7 +242,7 @@ func TestFollowGivesWay(t *testing.T) {
 	}
 }
 
-// A pipe isn't read again: its reader would wait for a writer.
+// A pipe isn't read again: the reader would wait for a writer.
 func TestFollowNoPipe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pipe")

@@ -70,7 +70,7 @@ func Handler(chain http.Handler, config *genericapiserver.Config, log func(Reque
 	})
 }
 
-// Authenticator records the user of each request, even of those that are refused later.
+// Authenticator records the user of each request, including requests that are refused later.
 type Authenticator struct{ authenticator.Request }
 
 // AuthenticateRequest implements authenticator.Request.

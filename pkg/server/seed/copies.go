@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Copies are objects as they were given and as they were stored, by where they belong. The zero value is ready for use.
-// The objects that every cluster has are the same for most servers: what one server has prepared and validated, others
-// can copy.
+// Copies has objects in two forms: as given and as stored. The zero value is ready for use. The objects of every
+// cluster are the same for most servers, so a server can copy the objects that another one has prepared and
+// validated.
 type Copies struct{ byKey sync.Map }
 
-// copyKey is where an object belongs, in servers with the same settings: another emulated version or feature gate may
-// give an object other fields.
+// copyKey identifies an object among servers with the same settings: with another emulated version or feature gate,
+// an object may have other fields.
 type copyKey struct {
 	settings string
 	place
 }
 
-// place is where an object belongs.
+// place returns the key of an object.
 type place struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
@@ -39,11 +39,11 @@ func (p place) resource() schema.GroupVersionResource {
 
 type seeded struct{ given, stored runtime.Object }
 
-// equal ignores when something happened.
+// equal compares objects except for times.
 var equal = conversion.EqualitiesOrDie(func(metav1.Time, metav1.Time) bool { return true })
 
-// add remembers an object, which must be all that is stored for it: a Service has an address, which is
-// another object.
+// add stores a copy of an object. The object must not come with others: for example, a Service comes with an object
+// for its address.
 func (c *Copies) add(key copyKey, given, object runtime.Object) {
 	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }
@@ -71,8 +71,7 @@ func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	return object
 }
 
-// copyStatus copies the status of what has one that a creation wouldn't keep, and says whether it
-// is such an object.
+// copyStatus copies the status of objects whose status a create would drop. It returns false for other objects.
 func copyStatus(from, to runtime.Object) bool {
 	switch to := to.(type) {
 	case *flowcontrolv1.FlowSchema:

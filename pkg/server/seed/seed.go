@@ -1,8 +1,7 @@
-// Package seed stores what every cluster has in an etcd that has nothing yet, while the rest of the server is built. It
-// also writes objects of the server itself past filters and admission.
-//
-// [Seeder] and [NewWriter] are the way in. Don't use the package for what a user asks for, which admission must judge,
-// nor when the etcd may have objects: package bootstrap ensures what every cluster has by requests.
+// Package seed stores the objects of every cluster in an empty etcd, while the rest of the server is built. It also
+// writes objects of the server itself without filters and admission. [Seeder] and [NewWriter] are the way in. Don't
+// use the package for requests of users, which need admission, nor for an etcd that may have objects: package
+// bootstrap creates the objects of every cluster by requests.
 package seed
 
 import (
@@ -19,25 +18,25 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// workers is how many objects are prepared at once, which is work for the processors.
+// workers is the number of objects that are prepared at the same time, which is work for the processors.
 const workers = 8
 
-// Seeder stores what every cluster has.
+// Seeder stores the objects of every cluster.
 type Seeder struct {
 	Writer *Writer
-	// Member is the etcd. Only of an embedded one is known that it has nothing.
+	// Member is the embedded etcd. There is no Seeder for an external etcd, which may have objects.
 	Member *storage.Member
-	// Copies are shared with other servers of the process. Those of servers with the same Settings, which are feature
-	// gates and versions, are used.
+	// Copies are shared with other servers of the process. The Seeder uses the copies of servers with the same
+	// Settings, which are feature gates and versions.
 	Copies   *Copies
 	Settings string
-	// Unreadable is told why objects that are stored can't be read.
+	// Unreadable is called with the error if stored objects can't be read.
 	Unreadable func(error) error
 }
 
-// Seed stores what every cluster has, but for its Service, if nothing has been stored yet. Informers, which haven't
-// started, find it in their first lists. Seed returns false if it has left the objects to requests: there are some, or
-// an object is refused, which a request tells of.
+// Seed stores the objects of every cluster, except for its Service, if the etcd is empty. Informers start later and
+// find the objects in their first lists. Seed returns false if it leaves the objects to requests, because the etcd
+// has objects or because an object is refused. Requests report the reason of a refusal.
 func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error) {
 	namespaces := s.Member.Feed(corev1.Resource("namespaces"))
 	if namespaces == nil {
@@ -45,7 +44,7 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	}
 	stored, _, err := namespaces.List(ctx)
 	if err != nil && s.Member.Healthy(ctx) == nil {
-		return false, s.Unreadable(err) // etcd answers
+		return false, s.Unreadable(err) // etcd answers now now
 	}
 	if err != nil || len(stored) > 0 {
 		return false, err
@@ -57,7 +56,7 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	records := make([]storage.Record, len(objects))
 	group, recordCtx := errgroup.WithContext(ctx)
 	for first := range workers {
-		// A goroutine for each object would grow its stack first.
+		// A separate goroutine for each object would first have to grow its stack.
 		group.Go(func() (err error) {
 			for i := first; i < len(objects) && err == nil; i += workers {
 				records[i], err = s.record(recordCtx, objects[i])
@@ -78,7 +77,7 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	return true, nil
 }
 
-// record returns an object as it would be stored: as another server has made it, or else as a dry run makes it.
+// record returns an object as it would be stored: a copy of another server's object, or the result of a dry run.
 func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Record, error) {
 	where, err := s.Writer.placeOf(given)
 	if err != nil {

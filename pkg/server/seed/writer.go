@@ -20,11 +20,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// FieldManager is the name under which the server itself writes, for managed fields.
+// FieldManager is the field manager of the server's own writes.
 const FieldManager = "kube-apiserver"
 
-// Writer writes objects as requests do, managed fields and all, but past filters and admission. It leaves the objects
-// that it is given as they are.
+// Writer writes objects like requests, including managed fields, but without filters and admission. It doesn't
+// change its arguments.
 type Writer struct {
 	table     *registry.Table
 	converter managedfields.TypeConverter
@@ -39,7 +39,7 @@ func NewWriter(table *registry.Table, converter managedfields.TypeConverter, gro
 	return &Writer{table: table, converter: converter, groups: groups, fields: map[managedKind]*managedfields.FieldManager{}}
 }
 
-// Create creates an object that isn't there yet, and returns it as it is stored.
+// Create creates an object that doesn't exist yet, and returns the stored object.
 func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
 	where, err := c.placeOf(given)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	if err != nil {
 		return nil, err
 	}
-	// A creation doesn't keep the status.
+	// A create drops the status.
 	updated := created.DeepCopyObject()
 	if !copyStatus(given, updated) {
 		return created, nil
@@ -112,7 +112,7 @@ func (c *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name 
 	return err
 }
 
-// asServer is the context of a request of the server itself.
+// asServer returns the context of a request of the server itself.
 func asServer(ctx context.Context, verb string, where place) context.Context {
 	resource := where.resource()
 	ctx = request.WithNamespace(ctx, where.namespace)
@@ -123,7 +123,7 @@ func asServer(ctx context.Context, verb string, where place) context.Context {
 	})
 }
 
-// managed returns an object with the fields that it has and the live one hadn't as the server's own.
+// managed returns an object in which the server manages the fields that differ from the live object.
 func (c *Writer) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
 	fields, err := c.fieldManager(kind, store)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Writer) managed(kind managedKind, store any, live, object runtime.Objec
 	return fields.UpdateNoErrors(live, object, FieldManager), nil
 }
 
-// preferredKind is the kind of a type that is a hub.
+// preferredKind returns the kind of a Go type of the hub.
 func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
 	kinds, _, err := c.table.Scheme().ObjectKinds(obj)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, err
 	return kinds[i], nil
 }
 
-// storageOf is the storage that serves a path of a resource.
+// storageOf returns the storage that serves a path of a resource.
 func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResource, path string) (T, error) {
 	for _, group := range groups {
 		if group.Name != gvr.Group {
@@ -159,7 +159,7 @@ func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResourc
 	return none, fmt.Errorf("%s of %s isn't served", path, gvr.GroupVersion())
 }
 
-// managedKind is a kind, or a subresource of it, whose fields are managed.
+// managedKind has the managed fields of a kind, or of a subresource of it.
 type managedKind struct {
 	schema.GroupVersionKind
 	subresource string

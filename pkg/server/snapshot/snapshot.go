@@ -1,5 +1,4 @@
-// Package snapshot takes snapshots of what a server with an embedded etcd stores, and brings it back.
-//
+// Package snapshot takes snapshots of the stored objects of a server with an embedded etcd, and restores them.
 // [Snapshots] is the way in. Don't use the package for a backup that outlives the process: a data folder is one.
 package snapshot
 
@@ -20,16 +19,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// rounds bounds how often Restore looks again at what others write meanwhile.
+// rounds limits how often Restore checks for changes by other writers.
 const rounds = 10
 
-// Snapshot is what a server stored at a moment.
+// Snapshot has the stored objects of a server at a moment.
 type Snapshot struct {
 	of     *Snapshots
 	stored *storage.Snapshot
 }
 
-// CustomResources are put back with their definitions.
+// CustomResources are restored with their definitions.
 type CustomResources interface {
 	// EndDeletions waits until definitions that are being deleted are gone.
 	EndDeletions(ctx context.Context)
@@ -42,19 +41,19 @@ type Barrier interface {
 	Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object)
 }
 
-// Snapshots are those of one server with an embedded etcd.
+// Snapshots takes and restores the snapshots of one server with an embedded etcd.
 type Snapshots struct {
 	Table           *registry.Table
 	Member          *storage.Member
 	CustomResources CustomResources
 	Barrier         Barrier
-	// Hold keeps what other servers are asked from being written, until release is called.
+	// Hold prevents writes of the results of other servers' checks, until release is called.
 	Hold func() (release func())
-	// Root is what all keys begin with, up to a slash.
+	// Root is the prefix of all keys, without the slash.
 	Root string
 }
 
-// Take takes a snapshot of everything that is stored, for Restore.
+// Take takes a snapshot of all stored objects, for Restore.
 func (s *Snapshots) Take(ctx context.Context) (*Snapshot, error) {
 	stored, err := s.Member.Snapshot(ctx, s.Root+"/")
 	if err != nil {
@@ -63,9 +62,9 @@ func (s *Snapshots) Take(ctx context.Context) (*Snapshot, error) {
 	return &Snapshot{of: s, stored: stored}, nil
 }
 
-// Restore brings back what was stored when the snapshot was taken: what is new is gone, what has changed or gone is as it
-// was, under a new resourceVersion. No admission and no finalizer is asked; watches are told of each change. When it
-// returns, the next request is served accordingly, as after any write.
+// Restore brings back the objects of the snapshot. It deletes new objects, and writes changed or deleted objects as
+// they were, with a new resourceVersion. It bypasses admission and finalizers; watches see each change. As after
+// any write, the next request sees the effect.
 func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	if snapshot.of != s {
 		return errors.New("the snapshot is another server's")
@@ -91,8 +90,9 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	return fmt.Errorf("another client goes on writing: after %d rounds the server still isn't as it was", rounds)
 }
 
-// steps are the changes in an order in which a watch can decode each of them. Custom resources whose definitions change
-// are deleted first: their watches know the versions of the old definition alone. They are restored in the next round.
+// steps are the changes in an order in which a watch can decode each of them. Custom resources whose definitions
+// change are deleted first, because their watches know only the versions of the old definition. They are restored
+// in the next round.
 func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	redefined := map[schema.GroupResource]bool{}
 	var definitions, dropped []storage.Change
@@ -121,7 +121,7 @@ func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	return [][]storage.Change{gone, definitions, objects, dropped}
 }
 
-// await waits until the changes are in effect, as the writes of requests do.
+// await waits until the changes are in effect, as with requests.
 func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate locations) {
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {
@@ -140,7 +140,7 @@ func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate 
 	}
 }
 
-// locations tell which resource a key of etcd is of.
+// locations map keys of etcd to resources.
 type locations struct {
 	root        string
 	byPrefix    map[string][]schema.GroupResource
@@ -158,7 +158,7 @@ func (s *Snapshots) locate() locations {
 	return l
 }
 
-// resources are those that are kept at the key's prefix.
+// resources are stored at the prefix of the key.
 func (l locations) resources(key string) []schema.GroupResource {
 	for prefix := path.Dir(key); prefix != "/" && prefix != "."; prefix = path.Dir(prefix) {
 		if resources := l.byPrefix[prefix]; resources != nil {
@@ -168,7 +168,8 @@ func (l locations) resources(key string) []schema.GroupResource {
 	return []schema.GroupResource{l.customResource(key)}
 }
 
-// customResource is what the key is of if it is no built-in resource's: ROOT/GROUP/RESOURCE/[NAMESPACE/]NAME.
+// customResource returns the resource of a key that doesn't belong to a built-in resource:
+// ROOT/GROUP/RESOURCE/[NAMESPACE/]NAME.
 func (l locations) customResource(key string) schema.GroupResource {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, l.root+"/"), "/")
 	resource, _, _ := strings.Cut(rest, "/")
@@ -177,5 +178,5 @@ func (l locations) customResource(key string) schema.GroupResource {
 
 func (l locations) defines(key string) bool { return strings.HasPrefix(key, l.definitions+"/") }
 
-// definedBy is the custom resource of a definition's key, which ends in RESOURCE.GROUP.
+// definedBy returns the custom resource of a definition, whose key ends in RESOURCE.GROUP.
 func definedBy(key string) schema.GroupResource { return schema.ParseGroupResource(path.Base(key)) }

@@ -1,5 +1,5 @@
-// Package version says which Kubernetes version a server serves, and what is known of the build. Don't use it for the
-// version that a server emulates: see package process.
+// Package version has the Kubernetes version that a server serves, and the version of the build. Don't use the
+// package for the version that a server emulates: see package process.
 package version
 
 import (
@@ -12,22 +12,21 @@ import (
 	baseversion "k8s.io/component-base/version"
 )
 
-// Get returns what /version answers and "miniapi version" prints: the Kubernetes
-// version whose API is served, with "+miniapi" and what is known of this build.
+// Get returns the version that /version and "miniapi version" show: the Kubernetes version of the served API, with
+// "+miniapi" and the known facts about this build.
 func Get() apimachineryversion.Info {
 	info := baseversion.Get()
 	if strings.Contains(info.GitVersion, "+miniapi") {
 		return info
 	}
-	// Not built by the Makefile: "go install", or a test of another module.
+	// The Makefile has not built the program: it is from "go install", or a test of another module.
 	info.GitVersion = builtVersion()
 	info.Major, info.Minor = majorMinor(info.GitVersion)
 	info.GitCommit, info.GitTreeState, info.BuildDate = "", "", "1970-01-01T00:00:00Z"
 	return info
 }
 
-// builtVersion takes the version from the module that the API comes from. It is the same for the whole life of a
-// process.
+// builtVersion derives the version from the module of the API. It is computed once in a process.
 var builtVersion = sync.OnceValue(func() string {
 	const module, fallback = "k8s.io/apiserver", "v1.37.0"
 	version, revision := fallback, ""
@@ -54,7 +53,7 @@ func majorMinor(version string) (major, minor string) {
 	return parts[0], parts[1]
 }
 
-// Effective is the version that a server emulates, and says of its build what Get says.
+// Effective has the emulated version of a server, with the build of Get.
 type Effective struct {
 	basecompatibility.EffectiveVersion
 }
@@ -66,7 +65,7 @@ func (v Effective) Info() *apimachineryversion.Info {
 	if info == nil {
 		return &own
 	}
-	// The library's knows of emulation; the build is ours to tell.
+	// The library's Info has the emulated version, but not this build.
 	own.EmulationMajor, own.EmulationMinor = info.EmulationMajor, info.EmulationMinor
 	own.MinCompatibilityMajor, own.MinCompatibilityMinor = info.MinCompatibilityMajor, info.MinCompatibilityMinor
 	return &own

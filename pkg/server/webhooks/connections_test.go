@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// No connection to a webhook outlives its server, and none is made after it.
+// No connection to a webhook outlives its server, and none is made after its end.
 func TestWebhookConnections(t *testing.T) {
 	t.Parallel()
 	webhook, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
 
-// ServiceWarning says why webhooks of a service can't be called, if the service or its port is missing.
+// ServiceWarning returns the reason why webhooks of a service can't be called, if the service or its port is
+// missing.
 func ServiceWarning(services webhook.ServiceResolver, namespace, name string, port int32) string {
 	_, err := services.ResolveEndpoint(namespace, name, port)
 	const later = "the webhook can't be called until there is one, or --webhook-service says where it is"

@@ -33,7 +33,7 @@ type ObjectGetter interface {
 	corev1client.NodesGetter
 }
 
-// Authenticator accepts tokens that were signed by a [TokenGenerator], or by a token controller that keeps them in
+// Authenticator accepts tokens that were signed by a [TokenGenerator], or by a token controller that stores them in
 // Secrets.
 type Authenticator struct {
 	// Issuers are the accepted iss claims.

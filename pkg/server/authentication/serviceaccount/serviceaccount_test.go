@@ -182,7 +182,7 @@ func TestForeignTokens(t *testing.T) {
 	}
 }
 
-// TestClaims pins what others read from a token.
+// TestClaims checks the claims that other programs read from a token.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 

@@ -21,7 +21,7 @@ type policy struct {
 	// User and Group are the user and the group that the policy applies to; if both are given, both must match.
 	User  string `json:"user"`
 	Group string `json:"group"`
-	// Readonly allows get, list and watch alone.
+	// Readonly limits the policy to get, list and watch.
 	Readonly bool `json:"readonly"`
 	// APIGroup, Resource and Namespace are the resources that the policy allows; "*" means all.
 	APIGroup  string `json:"apiGroup"`
