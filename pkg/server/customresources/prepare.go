@@ -104,11 +104,10 @@ func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prep
 	return newPrepared(crd, data, warned, differing)
 }
 
-// judgedByNames reports whether the controllers establish a definition if no other has its names, and set no other
-// condition. The names alone decide unless the group is protected, the definition is an owner's, or the caBundle of its
-// webhook is invalid.
+// judgedByNames reports whether the controllers establish a definition if no other has its names. They don't if the caBundle
+// of its webhook is invalid. The deletion of an owner, or of the definition, may come before.
 func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
-	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) || len(crd.OwnerReferences) > 0 || len(crd.Finalizers) > 0 || crd.DeletionTimestamp != nil {
+	if len(crd.OwnerReferences) > 0 || len(crd.Finalizers) > 0 || crd.DeletionTimestamp != nil {
 		return false
 	}
 	conversion := crd.Spec.Conversion
@@ -118,12 +117,29 @@ func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
 // accept sets the status that the controllers give a definition whose names are free.
 func accept(crd *apiextensions.CustomResourceDefinition) {
 	crd.Status.AcceptedNames = *crd.Spec.Names.DeepCopy()
-	for _, condition := range []apiextensions.CustomResourceDefinitionCondition{
+	conditions := []apiextensions.CustomResourceDefinitionCondition{
 		{Type: apiextensions.NamesAccepted, Status: apiextensions.ConditionTrue, Reason: "NoConflicts", Message: "no conflicts found"},
 		{Type: apiextensions.Established, Status: apiextensions.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"},
-	} {
+	}
+	if apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
+		conditions = append(conditions, approval(crd.Annotations))
+	}
+	for _, condition := range conditions {
 		apiextensions.SetCRDCondition(crd, condition)
 	}
+}
+
+// approval returns the condition of a definition in a group of the Kubernetes community. A definition without a valid
+// annotation is refused.
+func approval(annotations map[string]string) apiextensions.CustomResourceDefinitionCondition {
+	state, why := apihelpers.GetAPIApprovalState(annotations)
+	condition := apiextensions.CustomResourceDefinitionCondition{
+		Type: apiextensions.KubernetesAPIApprovalPolicyConformant, Status: apiextensions.ConditionFalse, Reason: "UnapprovedAnnotation", Message: why,
+	}
+	if state == apihelpers.APIApproved {
+		condition.Status, condition.Reason = apiextensions.ConditionTrue, "ApprovedAnnotation"
+	}
+	return condition
 }
 
 // withoutConflicts leaves out the definitions of groups in which two definitions want the same name: the order of the

@@ -25,11 +25,11 @@ type content struct {
 	sum               [sha256.Size]byte
 }
 
-// of returns the form of a definition, which the first caller makes.
-func (p *Prepared) of(key content, make func() *prepared) *prepared {
+// of returns the form of a definition, which the first caller prepares.
+func (p *Prepared) of(key content, prepare func() *prepared) *prepared {
 	found, ok := p.byContent.Load(key)
 	if !ok {
-		found, _ = p.byContent.LoadOrStore(key, sync.OnceValue(make))
+		found, _ = p.byContent.LoadOrStore(key, sync.OnceValue(prepare))
 	}
 	return found.(func() *prepared)()
 }
