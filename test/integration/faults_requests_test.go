@@ -231,8 +231,11 @@ faults:
 	if err := updateThing(ctx, srv.Client()); err == nil {
 		t.Error("an update was served before its latency had passed")
 	}
-	waiting := make(chan error, 1)
-	go func() { waiting <- updateThing(t.Context(), srv.Client()) }()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_ = updateThing(t.Context(), srv.Client())
+	}()
 	eventually(t, func(context.Context) error {
 		if matched := stateOf(t, srv, "long").Matched; matched != 2 {
 			return errors.New("the update isn't waiting yet")
@@ -240,7 +243,7 @@ faults:
 		return nil
 	})
 	ok(t, srv.Stop())
-	<-waiting
+	<-answered
 }
 
 // stateOf returns the state of a fault.

@@ -147,7 +147,7 @@ type part struct {
 	// field is the name of the part.
 	field string
 	// alone returns a rule with this part alone: everything else matches any request.
-	alone func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations)
+	alone func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations)
 	want  func(admissionregistrationv1.RuleWithOperations) string
 	got   func(admission.Attributes) string
 }
@@ -156,27 +156,27 @@ type part struct {
 var ruleParts = []part{
 	{
 		trace.RuleGroup, "apiGroups",
-		func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
-			any.APIGroups = rule.APIGroups
+		func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
+			only.APIGroups = rule.APIGroups
 		},
 		func(rule admissionregistrationv1.RuleWithOperations) string { return list(rule.APIGroups) },
 		func(a admission.Attributes) string { return fmt.Sprintf("%q", a.GetResource().Group) },
 	},
 	{
 		trace.RuleVersion, "apiVersions",
-		func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
-			any.APIVersions = rule.APIVersions
+		func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
+			only.APIVersions = rule.APIVersions
 		},
 		func(rule admissionregistrationv1.RuleWithOperations) string { return list(rule.APIVersions) },
 		func(a admission.Attributes) string { return a.GetResource().Version },
 	},
 	{
 		trace.RuleResource, "resources",
-		func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
-			any.Resources = nil
+		func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
+			only.Resources = nil
 			for _, resource := range rule.Resources {
 				name, _, _ := strings.Cut(resource, "/")
-				any.Resources = append(any.Resources, name+"/*")
+				only.Resources = append(only.Resources, name+"/*")
 			}
 		},
 		func(rule admissionregistrationv1.RuleWithOperations) string { return list(rule.Resources) },
@@ -184,8 +184,8 @@ var ruleParts = []part{
 	},
 	{
 		trace.RuleSubresource, "resources",
-		func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
-			any.Resources = rule.Resources
+		func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
+			only.Resources = rule.Resources
 		},
 		func(rule admissionregistrationv1.RuleWithOperations) string { return list(rule.Resources) },
 		func(a admission.Attributes) string {
@@ -197,8 +197,8 @@ var ruleParts = []part{
 	},
 	{
 		trace.RuleScope, "scope",
-		func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
-			any.Scope = rule.Scope
+		func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
+			only.Scope = rule.Scope
 		},
 		func(rule admissionregistrationv1.RuleWithOperations) string { return string(*rule.Scope) },
 		func(a admission.Attributes) string {
@@ -210,8 +210,8 @@ var ruleParts = []part{
 	},
 	{
 		trace.RuleOperation, "operations",
-		func(any *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
-			any.Operations = rule.Operations
+		func(only *admissionregistrationv1.RuleWithOperations, rule admissionregistrationv1.RuleWithOperations) {
+			only.Operations = rule.Operations
 		},
 		func(rule admissionregistrationv1.RuleWithOperations) string { return list(rule.Operations) },
 		func(a admission.Attributes) string { return string(a.GetOperation()) },
