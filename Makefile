@@ -47,7 +47,7 @@ test-race: ## Run the tests with the race detector
 	go test -race -run '$(RUN)' $(PKG)
 
 .PHONY: test-compat
-test-compat: ## Release in a copy, and test operators of each version of Kubernetes (ARGS="31 37")
+test-compat: ## Release in a copy, and test operators of each version of Kubernetes (ARGS="30 37")
 	hack/test-compat.sh $(ARGS)
 
 .PHONY: bench

@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 minors=("$@")
-((${#minors[@]})) || minors=({31..37})
+((${#minors[@]})) || minors=({30..37})
 version=v0.99.0
 main=github.com/miniapi-dev/miniapi
 fixture=$main/pkg/miniapitest
@@ -57,7 +57,7 @@ GOBIN=$work/bin quietly go install "$main/cmd/miniapi@$version"
 bin/miniapi version >/dev/null
 echo "ok	go install $main/cmd/miniapi@VERSION"
 
-# Kubernetes 1.31 is of the time of controller-runtime 0.19, and so on.
+# Kubernetes 1.30 is of the time of controller-runtime 0.18, and so on.
 for minor in "${minors[@]}"; do
 	mkdir "$work/$minor"
 	cd "$work/$minor"
