@@ -15,8 +15,8 @@ type Target struct {
 	Attributes admission.Attributes
 }
 
-// Interceptor is told of the call of a webhook, before it is made. It returns the transport of the call, given the one
-// that the call has, or nil to leave the call alone.
+// Interceptor sees the call of a webhook before the call is made. The result replaces the transport of the call, or is
+// nil to keep the transport.
 type Interceptor func(ctx context.Context, target Target) func(http.RoundTripper) http.RoundTripper
 
 type (

@@ -268,7 +268,7 @@ func (g *graph) missed(absent identity) {
 	}
 }
 
-// view returns a copy of what is known of an object.
+// view returns a copy of the node of an object. It returns false if the graph has no such node.
 func (g *graph) view(uid types.UID) (node, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -155,7 +155,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// The graph keeps nothing of what is gone.
+// The graph has no nodes and no edges of deleted objects.
 func TestGraphForgets(t *testing.T) {
 	t.Parallel()
 	g := newRecorded()

@@ -114,8 +114,8 @@ func validValues(serializer.CodecFactory) []any {
 				e.Topology["topology.kubernetes.io/zone"] = c.String(0)
 			}
 		},
-		// A missing target would get its default. The current utilization becomes an annotation, so it is left out
-		// here.
+		// The test sets a target, because a default would replace a missing one. The test sets no current
+		// utilization, because the conversion keeps it in an annotation.
 		func(h *autoscalingv1.HorizontalPodAutoscaler, c randfill.Continue) {
 			c.FillNoCustom(h)
 			percent := c.Int31n(100)

@@ -25,7 +25,8 @@ const (
 	// last N. With output=text, or output=wide, the response is for people.
 	RequestsPath = Prefix + "requests"
 	// WhyPath says why webhooks were called for an object, as a Why. GET takes the parameters webhook=KIND/NAME[/WEBHOOK],
-	// resource, namespace and name; an object without a name, such as a review, needs none. POST takes an Evaluation, which describes a request that isn't made.
+	// resource, namespace and name. An object without a name, such as a review, needs none. POST takes an Evaluation, which
+	// describes a request that isn't made.
 	WhyPath = Prefix + "why"
 )
 

@@ -87,7 +87,7 @@ func (m *marking) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// discarded is a response that nobody reads.
+// discarded is a response that is sent to no client.
 type discarded struct{ header http.Header }
 
 // Header implements http.ResponseWriter.
