@@ -17,6 +17,6 @@ forbid() {
 
 forbid 'unfinished: finish it or open an issue' '\b(TODO|FIXME|XXX|HACK)\b'
 forbid 'a conflict of a merge' '^(<<<<<<<|>>>>>>>) '
-forbid "a path of somebody's machine" '(^|[^[:alnum:]_./-])(/(root|home|Users|work)/|[A-Z]:\\Users)'
+forbid "a path of one machine" '(^|[^[:alnum:]_./-])(/(root|home|Users|work)/|[A-Z]:\\Users)'
 
 exit $failed

@@ -116,7 +116,7 @@ func TestCertBeforeServer(t *testing.T) {
 }
 
 // Only the admin can issue certificates, and they are no client certificates.
-func TestWhoGetsCertificates(t *testing.T) {
+func TestCertificatePermissions(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t)
 	request, key, err := pki.NewRequest(pki.Names{DNS: []string{"prices.shop.svc"}})
@@ -177,7 +177,7 @@ func TestCertRefuses(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{"no name", "it is for nobody", nil, cli.ExitUsage, "miniapi cert default/my-webhook"},
+		{"no name", "a certificate needs a service", nil, cli.ExitUsage, "miniapi cert default/my-webhook"},
 		{"host with its port", "certificates are of hosts", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
 		{"service with its port", "certificates are of services", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
 		{"no service", "a variable isn't set", []string{"shop/"}, cli.ExitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},

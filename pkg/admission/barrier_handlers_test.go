@@ -139,7 +139,7 @@ func TestObservedHandler(t *testing.T) {
 		seen, unseen []write
 	}{{
 		name:   "add",
-		reason: "it knows this version, and those before",
+		reason: "the handler has seen this version and all earlier ones",
 		call:   func() { h.OnAdd(configMap("a", 5), false) },
 		seen:   []write{{5, "uid-of-a"}, {4, "uid-of-b"}},
 		unseen: []write{{6, "uid-of-a"}},
@@ -169,7 +169,7 @@ func TestObservedHandler(t *testing.T) {
 		unseen: []write{{7, "uid-of-c"}},
 	}, {
 		name:   "lost before it was known",
-		reason: "there is no object to tell of",
+		reason: "the informer never had an object of this name",
 		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/c"}) },
 		unseen: []write{{7, "uid-of-c"}},
 	}, {

@@ -74,7 +74,7 @@ func TestBarrierWait(t *testing.T) {
 		unstarted: true,
 	}, {
 		name:     "slow handler",
-		reason:   "what the handler configures is in force when it returns, not when it is called",
+		reason:   "the write waits until the handler has returned, since its configuration is in force only then",
 		handle:   func() { time.Sleep(3 * second) }, //nolint:forbidigo // the handler is slow on a fake clock
 		act:      func(s *source) { s.Add(configMap("b", 0)) },
 		resource: configMaps,
@@ -95,7 +95,7 @@ func TestBarrierWait(t *testing.T) {
 		atLeast:  second, atMost: second,
 	}, {
 		name:     "server ends",
-		reason:   "its informers have stopped, no event will come",
+		reason:   "the informers have stopped, so no event will come",
 		later:    func(_ *source, _, stop func()) { stop() },
 		resource: configMaps,
 		written:  configMap("b", 2),

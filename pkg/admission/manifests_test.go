@@ -76,7 +76,7 @@ spec: {policyName: policy.static.k8s.io}
 			return err
 		},
 	}, {
-		name: "invalid webhook", reason: "so does the API's validation", content: strings.Replace(webhook, "None", "Some", 1),
+		name: "invalid webhook", reason: "validation by the API refuses the webhook too", content: strings.Replace(webhook, "None", "Some", 1),
 		err: `invalid ValidatingWebhookConfiguration "hooks.static.k8s.io": webhooks[0].sideEffects`,
 		load: func(_ *testing.T, dir string) error {
 			_, _, err := loaders.LoadValidatingWebhookManifests(dir)

@@ -99,7 +99,7 @@ func TestOptions(t *testing.T) {
 		args:   []string{"--admission-control-config-file=" + file("selectors.yaml", "podNodeSelectorPluginConfig: {}\n")},
 	}, {
 		name:   "no configuration at all",
-		reason: "what is neither must not be taken for either",
+		reason: "a file that is neither of the two kinds must be an error",
 		args:   []string{"--admission-control-config-file=" + file("other.yaml", "other: {}\n")},
 		err:    "is not an admission configuration",
 	}, {
@@ -208,13 +208,13 @@ func TestServiceAddresses(t *testing.T) {
 		{name: "all ports", reason: "without a port, every port leads there", value: "a/b=127.0.0.1:9443", want: ServiceAddresses{{"a", "b", 0}: "127.0.0.1:9443"}},
 		{name: "one port", reason: "services may have several", value: "a/b:443=[::1]:9443", want: ServiceAddresses{{"a", "b", 443}: "[::1]:9443"}},
 		{name: "no namespace", reason: "services are namespaced", value: "b=127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
-		{name: "no service", reason: "it must be named", value: "127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
-		{name: "empty namespace", reason: "there is none of this name", value: "/b=127.0.0.1:9443", err: "namespace and name of the service are required"},
-		{name: "empty name", reason: "there is none of this name", value: "a/:443=127.0.0.1:9443", err: "namespace and name of the service are required"},
-		{name: "no host", reason: "there is nothing to guess it from", value: "a/b=:9443", err: `address ":9443" needs a host and a port`},
+		{name: "no service", reason: "the address needs the name of a service", value: "127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
+		{name: "empty namespace", reason: "no service has an empty namespace", value: "/b=127.0.0.1:9443", err: "namespace and name of the service are required"},
+		{name: "empty name", reason: "no service has an empty name", value: "a/:443=127.0.0.1:9443", err: "namespace and name of the service are required"},
+		{name: "no host", reason: "the plugin can't guess a missing host", value: "a/b=:9443", err: `address ":9443" needs a host and a port`},
 		{name: "no port number", reason: "connections need one", value: "a/b=localhost:0", err: `address "localhost:0" needs a host and a port`},
-		{name: "service port 0", reason: "it stands for no port", value: "a/b:0=localhost:1", err: `"0" is not a port between 1 and 65535`},
-		{name: "no port to go to", reason: "there is nothing to guess it from", value: "a/b=127.0.0.1", err: "missing port in address"},
+		{name: "service port 0", reason: "0 is not a port", value: "a/b:0=localhost:1", err: `"0" is not a port between 1 and 65535`},
+		{name: "no port to go to", reason: "the plugin can't guess a missing port", value: "a/b=127.0.0.1", err: "missing port in address"},
 		{name: "port out of range", reason: "ports have 16 bits", value: "a/b:70000=127.0.0.1:1", err: "port of the service"},
 	}
 	for _, test := range tests {
@@ -309,32 +309,32 @@ func TestConfiguration(t *testing.T) {
 		want:    map[string][2]string{"A": {`{"apiVersion":"apiserver.config.k8s.io/v1alpha1","kind":"Other"}`, "c.yaml"}},
 	}, {
 		name:    "not of that version",
-		reason:  "it never had this name in another one",
+		reason:  "the version has another name for the kind",
 		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmission}}\n",
 		want:    map[string][2]string{"A": {`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"WebhookAdmission"}`, "c.yaml"}},
 	}, {
 		name:    "image policy",
-		reason:  "it was a file of its own",
+		reason:  "the configuration of the plugin can be a file without AdmissionConfiguration",
 		content: "imagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"imagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of another kind",
-		reason:  "its version was never looked at",
+		reason:  "the library never checked the version",
 		content: "apiVersion: v1\nkind: Other\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nkind: Other\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of a version",
-		reason:  "its kind was never looked at",
+		reason:  "the library never checked the kind",
 		content: "apiVersion: v1\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of a kind",
-		reason:  "its version was never looked at",
+		reason:  "the library never checked the version",
 		content: "kind: Other\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"kind: Other\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "node selectors",
-		reason:  "they were a file of their own",
+		reason:  "the configuration of the plugin can be a file without AdmissionConfiguration",
 		content: "podNodeSelectorPluginConfig: {}\n",
 		want:    map[string][2]string{"PodNodeSelector": {"podNodeSelectorPluginConfig: {}\n", "c.yaml"}},
 	}}

@@ -84,13 +84,13 @@ func TestServiceResolver(t *testing.T) {
 		err:  `no endpoints available for service "hook"`,
 	}, {
 		name:    "external name",
-		reason:  "it needs no ports",
+		reason:  "an external name needs no ports",
 		objects: []runtime.Object{&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}}},
 		port:    8443,
 		want:    "https://hooks.example.com:8443",
 	}, {
 		name:    "no ready endpoint",
-		reason:  "what isn't ready isn't called",
+		reason:  "only ready endpoints are called",
 		objects: []runtime.Object{service, &discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, Ports: ports, Endpoints: []discoveryv1.Endpoint{unready}}},
 		port:    443,
 		err:     `no endpoints available for service "hook"`,

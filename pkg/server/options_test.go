@@ -38,7 +38,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--service-cluster-ip-range", "different IP families"},
 		},
 		{
-			name: "small service range", reason: "what every cluster has needs addresses, and kube-apiserver refuses it too",
+			name: "small service range", reason: "the objects of every cluster need addresses, and kube-apiserver refuses such a range too",
 			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/30" },
 			want:   []string{"--service-cluster-ip-range", `"10.0.0.0/30"`, "at least 8 IP addresses"},
 		},
@@ -65,16 +65,16 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--etcd-servers-overrides", `"/events#http://127.0.0.1:2379"`, "--etcd-servers"},
 		},
 		{
-			name: "overrides", reason: "they are of a resource, of a resource without a group, and of a whole group",
+			name: "overrides", reason: "the overrides are for a resource, a resource without a group, and a whole group",
 			change: overrides("apps/deployments#http://127.0.0.1:1", "/events#http://127.0.0.1:2;http://127.0.0.1:3", "batch/*#http://127.0.0.1:4"),
 		},
 		{
-			name: "override of a custom resource", reason: "it would stay where it is, in silence",
+			name: "override of a custom resource", reason: "kube-apiserver ignores the override, and the resource stays in the main etcd",
 			change: overrides("/events#http://127.0.0.1:1", "example.com/widgets#http://127.0.0.1:2"),
 			want:   []string{"--etcd-servers-overrides", "example.com/widgets", "built in"},
 		},
 		{
-			name: "override of definitions", reason: "they stay with their resources",
+			name: "override of definitions", reason: "definitions stay in the same etcd as their resources",
 			change: overrides("apiextensions.k8s.io/customresourcedefinitions#http://127.0.0.1:2"),
 			want:   []string{"--etcd-servers-overrides", "apiextensions.k8s.io/customresourcedefinitions", "built in"},
 		},
@@ -89,7 +89,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--etcd-servers-overrides", "group/resource#servers"},
 		},
 		{
-			name: "several at once", reason: "a user who fixes one error should not get the next one then",
+			name: "several at once", reason: "the error lists all wrong flags at once",
 			change: func(o *Options) {
 				o.EventTTL = 0
 				o.EndpointReconcilerType = "sometimes"
@@ -119,7 +119,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--runtime-config", "api/ga=false", "v1"},
 		},
 		{
-			name: "api/legacy", reason: "it is on or off",
+			name: "api/legacy", reason: "the value is true or false",
 			change: func(o *Options) { o.APIs.RuntimeConfig["api/legacy"] = "maybe" },
 			want:   []string{"--runtime-config", "api/legacy=maybe", "true or false"},
 		},
@@ -247,7 +247,7 @@ func TestFilesLeavePipes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			const content = "not what anybody expects"
+			const content = "not the expected content"
 			read, write, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)

@@ -261,7 +261,7 @@ func TestFirstStartCutShort(t *testing.T) {
 	}{
 		{"empty log", "no write was answered", false, false, true, ""},
 		{"nothing", "a new folder has nothing", false, false, false, ""},
-		{"empty log, database with keys", "what is in it is somebody's", false, true, true, nothing},
+		{"empty log, database with keys", "the keys may be a user's data", false, true, true, nothing},
 		{"database with keys", "the log is missing", false, true, false, nothing},
 		{"empty log of a folder that was used", "something was stored", true, false, true, lost},
 		{"nothing of a folder that was used", "something was stored", true, false, false, lost},

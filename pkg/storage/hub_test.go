@@ -168,15 +168,15 @@ func TestHubLog(t *testing.T) {
 		want         int // the number of events that are left
 		from         int64
 	}{
-		{name: "full", reason: "so much is kept", value: third, revisions: []int64{1, 2, 3}, want: 3},
-		{name: "just full", reason: "so much is kept", value: make([]byte, maxLogBytes/4), revisions: []int64{1, 2, 3, 4}, want: 4},
+		{name: "full", reason: "the log keeps this number of bytes", value: third, revisions: []int64{1, 2, 3}, want: 3},
+		{name: "just full", reason: "the log keeps this number of bytes", value: make([]byte, maxLogBytes/4), revisions: []int64{1, 2, 3, 4}, want: 4},
 		{name: "too large", reason: "half of them go", value: third, revisions: []int64{1, 2, 3, 4}, want: 2, from: 2},
-		{name: "full again", reason: "what went isn't counted", value: third, revisions: []int64{1, 2, 3, 4, 5}, want: 3, from: 2},
-		{name: "too large again", reason: "what stayed is", value: third, revisions: []int64{1, 2, 3, 4, 5, 6}, want: 2, from: 4},
+		{name: "full again", reason: "forgotten events don't count", value: third, revisions: []int64{1, 2, 3, 4, 5}, want: 3, from: 2},
+		{name: "too large again", reason: "events that are still in the log count", value: third, revisions: []int64{1, 2, 3, 4, 5, 6}, want: 2, from: 4},
 		{name: "odd", reason: "the larger half goes", value: append(third, third...), revisions: []int64{1, 2}, want: 1, from: 1},
-		{name: "transaction", reason: "its events stay together", value: third, revisions: []int64{1, 2, 2, 3}, want: 1, from: 2},
+		{name: "transaction", reason: "the events of a transaction stay together", value: third, revisions: []int64{1, 2, 2, 3}, want: 1, from: 2},
 		{name: "large transaction", reason: "nothing is left of it", value: third, revisions: []int64{1, 2, 2, 2}, want: 0, from: 2},
-		{name: "many", reason: "so many are kept", value: small, revisions: upTo(maxLogEvents), want: maxLogEvents},
+		{name: "many", reason: "the log keeps this number of events", value: small, revisions: upTo(maxLogEvents), want: maxLogEvents},
 		{name: "too many", reason: "half of them go", value: small, revisions: upTo(maxLogEvents + 1), want: maxLogEvents / 2, from: maxLogEvents/2 + 1},
 	} {
 		var log eventLog

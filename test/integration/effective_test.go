@@ -198,7 +198,7 @@ func TestEffective(t *testing.T) {
 		},
 		effect: configMapRefused,
 	}, {
-		name: "role-binding", reason: "what a user may do, by being bound to a role",
+		name: "role-binding", reason: "a role binding gives permissions to a user",
 		prepare: func(ctx context.Context, name string) error {
 			_, err := client.RbacV1().Roles(name).Create(ctx, &rbacv1.Role{ObjectMeta: named(name), Rules: []rbacv1.PolicyRule{rbacRule("", "list", "configmaps")}}, create)
 			return err
@@ -215,7 +215,7 @@ func TestEffective(t *testing.T) {
 			return err == nil, ignoreRefusal(err)
 		},
 	}, {
-		name: "role", reason: "and by what the role says",
+		name: "role", reason: "a role gives permissions to its users",
 		prepare: func(ctx context.Context, name string) error {
 			_, err := client.RbacV1().RoleBindings(name).Create(ctx, roleBinding(name), create)
 			return err

@@ -34,7 +34,7 @@ func TestHealthOfWhatEveryClusterHas(t *testing.T) {
 		{"addresses", "services are given them", all, "start-kubernetes-service-cidr-controller", http.StatusOK},
 		{"not served", "what isn't served isn't created", some, "scheduling/bootstrap-system-priority-classes", http.StatusNotFound},
 		{"the others", "they are created all the same", some, "rbac/bootstrap-roles", http.StatusOK},
-		{"nobody's", "a misspelt name mustn't be healthy", all, "rbac/bootstrap-rules", http.StatusNotFound},
+		{"unknown", "a misspelt name mustn't be healthy", all, "rbac/bootstrap-rules", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -175,7 +175,7 @@ func questions() []question {
 		{name: "an invalid object", reason: "validation comes before validating webhooks", hook: validating("asked", allow()), request: askedFor("default", func(c *corev1.ConfigMap) { c.Data = map[string]string{"a b": ""} }), want: trace.Invalid},
 		{name: "the call failed, ignored", reason: "failurePolicy Ignore lets the request pass", hook: unreachable(validating("asked", nil, failsOpen)), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
 		{name: "configured after the request", reason: "a webhook sees later requests alone", before: configuredLater, want: trace.ConfiguredLater},
-		{name: "no such webhook", reason: "its name is another, or its kind", want: trace.NotConfigured},
+		{name: "no such webhook", reason: "no webhook has this name and kind", want: trace.NotConfigured},
 		{name: "no such object", reason: "nothing asked for it", request: func(context.Context, *miniapitest.Server) error { return nil }, object: "never-asked-for", hook: validating("asked", allow()), want: trace.NotRecorded},
 	}
 }

@@ -30,7 +30,7 @@ func TestInvalidObjects(t *testing.T) {
 		create       func(kubernetes.Interface) error
 		want         string
 	}{
-		{"service without a name", "its IPAddress would be nobody's", service(""), `metadata.name: Required value: name or generateName is required`},
+		{"service without a name", "an IPAddress needs the name of its service", service(""), `metadata.name: Required value: name or generateName is required`},
 		{"name of a service", "its IPAddress couldn't name it", service("a/b"), `metadata.name: Invalid value: "a/b"`},
 		{"node of a pod", "a plugin wants the node's labels, and can't ask for it", func(c kubernetes.Interface) error {
 			_, err := c.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{

@@ -26,10 +26,10 @@ var severalVersions = []struct {
 	spec         func(version string) map[string]any
 	scales       bool
 }{{
-	kind: "ReplicaSet", reason: "it has moved from one group to another",
+	kind: "ReplicaSet", reason: "the kind has moved from one group to another",
 	versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"}, spec: workload, scales: true,
 }, {
-	kind: "StatefulSet", reason: "it has two old versions in its own group",
+	kind: "StatefulSet", reason: "the kind has two old versions in its own group",
 	versions: []string{"apps/v1beta1", "apps/v1beta2", "apps/v1"}, scales: true,
 	spec: func(version string) map[string]any {
 		spec := workload(version)
@@ -37,7 +37,7 @@ var severalVersions = []struct {
 		return spec
 	},
 }, {
-	kind: "DaemonSet", reason: "it has moved, and has no scale",
+	kind: "DaemonSet", reason: "the kind has moved, and has no scale",
 	versions: []string{"extensions/v1beta1", "apps/v1beta2", "apps/v1"},
 	spec: func(version string) map[string]any {
 		spec := workload(version)
@@ -45,7 +45,7 @@ var severalVersions = []struct {
 		return spec
 	},
 }, {
-	kind: "Ingress", reason: "it has moved, and its backend is written otherwise in v1",
+	kind: "Ingress", reason: "the kind has moved, and its backend has another form in v1",
 	versions: []string{"extensions/v1beta1", "networking.k8s.io/v1beta1", "networking.k8s.io/v1"},
 	spec: func(version string) map[string]any {
 		if version == "networking.k8s.io/v1" {
@@ -54,7 +54,7 @@ var severalVersions = []struct {
 		return map[string]any{"backend": map[string]any{"serviceName": "web", "servicePort": int64(80)}}
 	},
 }, {
-	kind: "NetworkPolicy", reason: "it has moved from one group to another",
+	kind: "NetworkPolicy", reason: "the kind has moved from one group to another",
 	versions: []string{"extensions/v1beta1", "networking.k8s.io/v1"},
 	spec:     func(string) map[string]any { return map[string]any{"podSelector": map[string]any{}} },
 }, {
@@ -68,7 +68,7 @@ var severalVersions = []struct {
 	versions: []string{"policy/v1beta1", "policy/v1"},
 	spec:     func(string) map[string]any { return map[string]any{"minAvailable": int64(1)} },
 }, {
-	kind: "CronJob", reason: "its versions have the same JSON",
+	kind: "CronJob", reason: "the versions of the kind have the same JSON",
 	versions: []string{"batch/v1beta1", "batch/v1"},
 	spec: func(string) map[string]any {
 		return map[string]any{"schedule": "@daily", "jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{

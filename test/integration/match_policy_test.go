@@ -112,7 +112,7 @@ func TestMatchPolicy(t *testing.T) {
 		},
 	}, {
 		name:     "scale",
-		reason:   "the kind of a scale depends on the version of what is scaled",
+		reason:   "the kind of a scale depends on the version of the scaled object",
 		resource: "deployments/scale", kind: scale,
 		request: func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation {
 			must(resources(srv, version, "deployments").Patch(t.Context(), "scaled", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}, "scale"))(t)
@@ -205,7 +205,7 @@ func TestMatchPolicyRules(t *testing.T) {
 		name: "version-of-any-group", reason: "the one version of the group that is there",
 		rules: rules("*/v1"), request: "extensions/v1beta1", want: []string{"apps/v1 Deployment"},
 	}, {
-		name: "not-served", reason: "what isn't served is equivalent to nothing",
+		name: "not-served", reason: "a resource that isn't served is equivalent to no other",
 		rules: rules("apps/v2"), request: "apps/v1", want: nil,
 	}, {
 		name: "other-operation", reason: "an equivalent rule must match as a whole",
@@ -269,7 +269,7 @@ func TestMatchPolicyConversion(t *testing.T) {
 		patch: miniapitest.Replace("/spec/rollbackTo/revision", 8),
 		field: []string{"metadata", "annotations", rollback}, want: "8",
 	}, {
-		name: "field-to-annotation", reason: "and the other way round",
+		name: "field-to-annotation", reason: "the conversion of fields to annotations works too",
 		object: func() *unstructured.Unstructured {
 			d := deployment("extensions/v1beta1", "old")
 			_ = unstructured.SetNestedField(d.Object, int64(7), "spec", "rollbackTo", "revision")
@@ -292,7 +292,7 @@ func TestMatchPolicyConversion(t *testing.T) {
 		patch: miniapitest.Replace("/spec/targetCPUUtilizationPercentage", 70),
 		field: []string{"spec", "metrics"}, want: cpu(70)["metrics"],
 	}, {
-		name: "v1-to-v2", reason: "and the other way round",
+		name: "v1-to-v2", reason: "the conversion from v1 to v2 works too",
 		object: autoscaler("autoscaling/v1", "old", map[string]any{"targetCPUUtilizationPercentage": int64(50)}), resource: "horizontalpodautoscalers", version: "autoscaling/v2",
 		sees: []string{"spec", "metrics"}, seesThis: cpu(50)["metrics"],
 		patch: miniapitest.Replace("/spec/metrics/0/resource/target/averageUtilization", 90),

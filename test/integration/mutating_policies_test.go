@@ -91,7 +91,7 @@ func TestMutatingPolicies(t *testing.T) {
 		},
 		want: map[string]string{"made": "first", "size": "1", "who": "system:admin"},
 	}, {
-		name: "params", reason: "so are parameters",
+		name: "params", reason: "a mutating policy can use parameters",
 		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 			Mutations: []admissionregistrationv1.Mutation{applies(`Object{data: params.data}`)},
@@ -217,7 +217,7 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 		},
 		calls: []string{"a", "a"}, want: map[string]string{"made": "first", "p": "xx", "a": "1"},
 	}, {
-		name: "alone", reason: "what the policy itself has changed is enough to have it called again",
+		name: "alone", reason: "a change by the policy itself is enough to call the policy again",
 		prepare: func(t *testing.T) *miniapitest.Recorder {
 			mutate(t, srv, "p", counts("p", ifNeeded), nil)
 			return install(t, srv)

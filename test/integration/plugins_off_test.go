@@ -160,7 +160,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		off: "[node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
 		on:  "[example.com/gpu node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
 	}, {
-		plugin: "EventRateLimit", reason: "there are so many events a second",
+		plugin: "EventRateLimit", reason: "the plugin limits the number of events in a second",
 		options: []miniapitest.Option{configured(t, "EventRateLimit",
 			`{"apiVersion": "eventratelimit.admission.k8s.io/v1alpha1", "kind": "Configuration", "limits": [{"type": "Namespace", "qps": 1, "burst": 1}]}`)},
 		try: func(t *testing.T, srv *miniapitest.Server) string {

@@ -128,7 +128,7 @@ func TestPluginsOfPods(t *testing.T) {
 		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("unknown") },
 		refused: `pod rejected: RuntimeClass "unknown" not found`,
 	}, {
-		name: "RuntimeClass-overhead", reason: "what it costs isn't for users to say",
+		name: "RuntimeClass-overhead", reason: "the overhead comes from the class and not from users",
 		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName, p.Spec.Overhead = new("heavy"), memory("1Mi") },
 		refused: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
 	}, {
@@ -140,13 +140,13 @@ func TestPluginsOfPods(t *testing.T) {
 		shows: func(p *corev1.Pod) any { return p.Name }, want: "podsecurity-warn",
 		warns: `would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)`,
 	}, {
-		name: "ResourceQuota-missing", reason: "what is limited must be said", namespace: "counted",
+		name: "ResourceQuota-missing", reason: "a pod needs a request for a resource that the quota limits", namespace: "counted",
 		refused: "failed quota: few: must specify limits.memory for: main",
 	}, {
 		name: "ResourceQuota-memory", reason: "the memory of pods is limited", namespace: "counted",
 		change: limited("1Gi"), refused: "exceeded quota: few, requested: limits.memory=1Gi, used: limits.memory=0, limited: limits.memory=128Mi",
 	}, {
-		name: "ResourceQuota", reason: "what is in the limits is counted", namespace: "counted",
+		name: "ResourceQuota", reason: "a pod within the limits counts", namespace: "counted",
 		change: limited("100Mi"), shows: func(*corev1.Pod) any {
 			used := must(client.CoreV1().ResourceQuotas("counted").Get(t.Context(), "few", metav1.GetOptions{}))(t).Status.Used
 			return fmt.Sprint(used.Pods(), " ", used.Name(corev1.ResourceLimitsMemory, resource.BinarySI))
@@ -213,10 +213,10 @@ func TestPluginsOfDefaultClasses(t *testing.T) {
 		asks         *string
 		want         string
 	}{
-		{name: "none", reason: "there is no class", want: "none"},
+		{name: "none", reason: "the class doesn't exist", want: "none"},
 		{name: "plain", reason: "a class isn't the default unless it says so", class: "plain", want: "none"},
 		{name: "default", reason: "the default", class: "usual", annotations: isDefault, want: "usual"},
-		{name: "named", reason: "what is named stays", asks: new("plain"), want: "plain"},
+		{name: "named", reason: "a class that the claim names stays", asks: new("plain"), want: "plain"},
 	} {
 		if step.class != "" {
 			meta := metav1.ObjectMeta{Name: step.class, Annotations: step.annotations}

@@ -114,7 +114,7 @@ func TestPolicyExpressions(t *testing.T) {
 		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "too small", MessageExpression: "'size is ' + object.data.size"}),
 		want: denied("message-expression", "size is 1"),
 	}, {
-		name: "message-expression-error", reason: "one that fails is passed over",
+		name: "message-expression-error", reason: "a message expression that fails is skipped",
 		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "too small", MessageExpression: "'colour is ' + object.data.colour"}),
 		want: denied("message-expression-error", "too small"),
 	}, {
@@ -156,7 +156,7 @@ func TestPolicyExpressions(t *testing.T) {
 		}),
 		want: denied("request", "CREATE ConfigMap default/request by system:admin"),
 	}, {
-		name: "old-object", reason: "what is created has no old object",
+		name: "old-object", reason: "a new object has no old object",
 		spec: validations(admissionregistrationv1.Validation{Expression: "oldObject != null", Message: "new"}),
 		want: denied("old-object", "new"),
 	}, {
@@ -166,7 +166,7 @@ func TestPolicyExpressions(t *testing.T) {
 		}),
 		want: denied("namespace-object", "default"),
 	}, {
-		name: "authorizer", reason: "what the user may do can be asked",
+		name: "authorizer", reason: "an expression can check the permissions of the user",
 		spec: validations(admissionregistrationv1.Validation{
 			Expression: "!authorizer.group('').resource('secrets').namespace('default').check('get').allowed()", Message: "an admin",
 		}),
@@ -180,7 +180,7 @@ func TestPolicyExpressions(t *testing.T) {
 			Validations: []admissionregistrationv1.Validation{{Expression: "false"}},
 		},
 	}, {
-		name: "match-condition-error", reason: "one that fails refuses, as failurePolicy is Fail by default",
+		name: "match-condition-error", reason: "a match condition that fails refuses the request, as failurePolicy is Fail by default",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "c", Expression: "object.data.colour == 'red'"}},
 			Validations:     []admissionregistrationv1.Validation{{Expression: "true"}},
@@ -255,7 +255,7 @@ func TestPolicyBindings(t *testing.T) {
 		name: "warn-and-audit", reason: "both", warnedBy: []string{"warn-and-audit"}, audited: []auditedFailure{{"warn-and-audit", "no", []string{"Warn", "Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(warn, audit)},
 	}, {
-		name: "deny-and-audit", reason: "what is refused is told, too", refusedBy: "deny-and-audit", audited: []auditedFailure{{"deny-and-audit", "no", []string{"Deny", "Audit"}}},
+		name: "deny-and-audit", reason: "a refused request has audit annotations too", refusedBy: "deny-and-audit", audited: []auditedFailure{{"deny-and-audit", "no", []string{"Deny", "Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny, audit)},
 	}, {
 		name: "several", reason: "each binding has its own say", refusedBy: "several-b", warnedBy: []string{"several"},

@@ -74,13 +74,13 @@ func TestPolicyParams(t *testing.T) {
 		ref:      admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(allowIfNotFound)},
 		admitted: []string{"x"}, namespace: "two",
 	}, {
-		name: "nothing-selected-refuses", reason: "so it is when a selector finds nothing",
+		name: "nothing-selected-refuses", reason: "the action for missing parameters also applies if a selector finds none",
 		ref: admissionregistrationv1.ParamRef{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}}, ParameterNotFoundAction: new(denyIfNotFound),
 		},
 		refused: map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"}, namespace: "two",
 	}, {
-		name: "nothing-selected-admits", reason: "or is allowed to",
+		name: "nothing-selected-admits", reason: "the request is allowed if a selector finds no parameters and the action is Allow",
 		ref: admissionregistrationv1.ParamRef{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "none"}}, ParameterNotFoundAction: new(allowIfNotFound),
 		},

@@ -102,7 +102,7 @@ func TestReinvocation(t *testing.T) {
 		},
 		want: []string{"a: main=Always", "b: main=Always a=1", "a: main=Always a=1 b=1", "b: main=Always a=2 b=1", "stored: main=Always a=2 b=2"},
 	}, {
-		name: "never", reason: "it must not be called more than once, but in-tree plugins are",
+		name: "never", reason: "a webhook with the policy Never is called once, but in-tree plugins run again",
 		webhooks: []webhook{{"a", neverIsReinvoked, answers(withSidecar())}},
 		want:     []string{"a: main=Always", "stored: main=Always sidecar=Always"},
 	}, {

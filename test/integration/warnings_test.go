@@ -83,7 +83,7 @@ func TestWarnings(t *testing.T) {
 		hooks: []hook{validating("v", always(miniapitest.Allowed("be careful", "and slow")))},
 		want:  []string{"be careful", "and slow"},
 	}, {
-		name: "rejected", reason: "so may one that rejects",
+		name: "rejected", reason: "a webhook that refuses the request can warn too",
 		hooks:   []hook{validating("v", always(deniedWith("no", "be careful")))},
 		refused: true, want: []string{"be careful"},
 	}, {
@@ -122,7 +122,7 @@ func TestWarnings(t *testing.T) {
 		hooks: []hook{validating("v", always(miniapitest.Allowed(`"quoted" \ and ünïcode`)))},
 		want:  []string{`"quoted" \ and ünïcode`},
 	}, {
-		name: "long", reason: "there is room for long warnings while there are few",
+		name: "long", reason: "a few long warnings fit into the limit",
 		hooks: []hook{validating("v", always(miniapitest.Allowed(long, tooLong)))},
 		want:  []string{long, tooLong},
 	}, {

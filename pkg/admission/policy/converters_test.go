@@ -92,8 +92,8 @@ func TestConverters(t *testing.T) {
 		found        bool
 		reads        int
 	}{
-		{name: "undefined", reason: "there is no definition"},
-		{name: "defined", reason: "it is known at once", change: func() { served[path] = document{1, &reads} }, found: true, reads: 1},
+		{name: "undefined", reason: "no definition has the kind"},
+		{name: "defined", reason: "a new definition has a converter at once", change: func() { served[path] = document{1, &reads} }, found: true, reads: 1},
 		{name: "again", reason: "the schema is the same", found: true, reads: 1},
 		{name: "changed", reason: "the schema is another", change: func() { served[path] = document{2, &reads} }, found: true, reads: 2},
 	}

@@ -53,15 +53,15 @@ func TestParamsRenew(t *testing.T) {
 		stopped, kept, renewed bool
 	}{
 		{name: "same", reason: "nothing has changed", was: old, is: old, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
-		{name: "touched", reason: "what it says is the same", was: old, is: touched, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
-		{name: "changed", reason: "what is listed has another schema", was: old, is: changed, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "touched", reason: "the change doesn't affect the schema", was: old, is: touched, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
+		{name: "changed", reason: "the listed objects have the old schema", was: old, is: changed, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
 		{name: "anew", reason: "the objects are others", was: old, is: things("2", anyObject), plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
-		{name: "appeared", reason: "there was nothing to list", is: old, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
-		{name: "other resource", reason: "what is listed isn't served", was: old, is: old, plural: "stuff", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "appeared", reason: "the informer had no resource to list", is: old, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
+		{name: "other resource", reason: "the resource that the informer lists isn't served", was: old, is: old, plural: "stuff", scope: meta.RESTScopeNamespace, stopped: true, renewed: true},
 		{name: "other scope", reason: "objects are found by another key", was: old, is: old, plural: "things", scope: meta.RESTScopeRoot, stopped: true, renewed: true},
-		{name: "not served", reason: "there is nothing to go on with", was: old, is: changed, kept: true},
-		{name: "gone", reason: "its objects are gone, but may come back", was: old, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, kept: true},
-		{name: "still gone", reason: "it was stopped before", plural: "things", scope: meta.RESTScopeNamespace, kept: true},
+		{name: "not served", reason: "the kind has no resource now, so the old informer stays", was: old, is: changed, kept: true},
+		{name: "gone", reason: "the objects are gone, but the definition may come back", was: old, plural: "things", scope: meta.RESTScopeNamespace, stopped: true, kept: true},
+		{name: "still gone", reason: "the informer has been stopped before", plural: "things", scope: meta.RESTScopeNamespace, kept: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

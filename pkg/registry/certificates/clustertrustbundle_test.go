@@ -35,7 +35,7 @@ func TestClusterTrustBundle(t *testing.T) {
 		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),
 		want: []string{`metadata.name: Invalid value: "a": ClusterTrustBundle for signerName e.com/s must be named with prefix e.com:s:`},
 	}, {
-		name: "nobody's by a signer's name", reason: "the signer is the same, but the permission to attest is missing",
+		name: "another signer's name", reason: "the signer is the same, but the permission to attest is missing",
 		errs: validateClusterTrustBundle(bundle("e.com:s:a", "", authority)),
 		want: []string{`metadata.name: Invalid value: "e.com:s:a": ClusterTrustBundle without signer name must not have ":" in its name`},
 	}, {

@@ -35,7 +35,7 @@ func TestMaySign(t *testing.T) {
 		refused          bool
 	}{
 		{name: "signer", reason: "the user may sign for the signer", by: "signer", answer: "Test"},
-		{name: "somebody else", reason: "pods would trust the answer of any user", by: "jane", answer: "Test", refused: true},
+		{name: "another user", reason: "pods would trust the answer of any user", by: "jane", answer: "Test", refused: true},
 		{name: "no answer", reason: "the update signs nothing", by: "jane"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestHandler(t *testing.T) {
 	}{
 		{"/apis/example.com/v1", "it is the API's document", true},
 		{"/apis/example.com/v1/namespaces/n/things/t", "it is below", true},
-		{"/apis/example.com/v2", "the version is nobody's", false},
+		{"/apis/example.com/v2", "no server has the version", false},
 		{"/apis//example.com/v1/things", "it is authorized as a request for the core group", false},
 		{"/apisexample.com/v1/things", "it isn't below /apis", false},
 		{"/api/v1/namespaces", "it is this server's", false},

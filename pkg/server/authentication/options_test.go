@@ -168,7 +168,7 @@ func TestApplyToErrors(t *testing.T) {
 		{"configuration", []string{"--authentication-config=" + empty}, []string{"--authentication-config", empty}, "nothing is in it"},
 		{"unknown field", []string{"--authentication-config=" + unknown}, []string{"--authentication-config", "jwts"}, "the file is read strictly"},
 		{"anonymous twice", []string{"--anonymous-auth", "--authentication-config=" + both}, []string{"--anonymous-auth", both}, "flag and file say it"},
-		{"anonymous off", []string{"--authentication-config=" + off}, []string{off, "anonymous.conditions", "enabled should be set to true"}, "nobody would be let in there"},
+		{"anonymous off", []string{"--authentication-config=" + off}, []string{off, "anonymous.conditions", "enabled should be set to true"}, "no anonymous request would be allowed"},
 		{"issuer without TLS", []string{"--oidc-issuer-url=http://x", "--oidc-client-id=y"}, []string{`--oidc-issuer-url: Invalid value: "http://x": URL scheme must be https`}, "the field jwt[0] is made from the flags"},
 		{"issuer's authority", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-ca-file=" + unknown}, []string{"--oidc-ca-file: Invalid value"}, "no certificate is in it"},
 		{"own issuer", []string{"--authentication-config=" + ours}, []string{"--authentication-config", "jwt[0].issuer.url"}, "these tokens are signed here"},

@@ -136,7 +136,7 @@ func TestDefaultRoles(t *testing.T) {
 		{"edit", "", "create", "rbac.authorization.k8s.io", "roles", "", false, "but no roles"},
 		{"admin", "", "create", "rbac.authorization.k8s.io", "roles", "", true, "admins write roles"},
 		{"admin", "", "list", "apps", "deployments", "", true, "admins edit, and so view"},
-		{"ann", user.AllAuthenticated, "get", "", "", "/apis/apps/v1", true, "everybody may discover"},
+		{"ann", user.AllAuthenticated, "get", "", "", "/apis/apps/v1", true, "all authenticated users may read discovery"},
 		{"ann", user.AllAuthenticated, "create", "authorization.k8s.io", "selfsubjectaccessreviews", "", true, "and ask what they may"},
 		{"ann", user.AllAuthenticated, "get", "", "", "/metrics", false, "but not monitor"},
 		{"mon", user.MonitoringGroup, "get", "", "", "/metrics", true, "monitoring does"},

@@ -294,7 +294,7 @@ func TestReconcileFlowControl(t *testing.T) {
 		{"the server's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "true"}, 2, true, "the annotation gives it to the server"},
 		{"the operator's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "false"}, 1, false, "the annotation keeps it as it is"},
 		{"never changed", nil, 1, true, "an earlier server has made it so"},
-		{"changed", nil, 2, false, "somebody has changed what says nothing of its owner"},
+		{"changed", nil, 2, false, "a user has changed an object without the owner's annotation"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

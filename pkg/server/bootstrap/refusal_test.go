@@ -23,10 +23,10 @@ func TestIsRefusal(t *testing.T) {
 		{"none", "nothing is refused", nil, false},
 		{"forbidden", "a plugin says no", apierrors.NewForbidden(pods, "p", errors.New("no")), true},
 		{"invalid", "a policy says no", apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "p", nil), true},
-		{"webhook", "nobody can say", apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		{"webhook", "the webhook doesn't answer", apierrors.NewInternalError(errors.New("failed calling webhook")), true},
 		{"timeout", "the store doesn't answer", apierrors.NewTimeoutError("etcd", 1), false},
 		{"store", "the store has failed", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: no leader"}}, false},
-		{"connection", "nobody has answered", errors.New("connection refused"), false},
+		{"connection", "the server doesn't answer", errors.New("connection refused"), false},
 		{"two", "each is refused", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), apierrors.NewForbidden(pods, "q", errors.New("no"))}), true},
 		{"one of two", "the other has failed", utilerrors.NewAggregate([]error{apierrors.NewForbidden(pods, "p", errors.New("no")), errors.New("connection refused")}), false},
 	} {

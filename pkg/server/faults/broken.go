@@ -87,7 +87,7 @@ func (m *marking) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// discarded is a response that is sent to no client.
+// discarded is a response that no client reads.
 type discarded struct{ header http.Header }
 
 // Header implements http.ResponseWriter.

@@ -111,7 +111,7 @@ func TestParseFile(t *testing.T) {
 			want: []Fault{{Name: "third", Verbs: []string{"update"}, Requests: "3", Conflict: true}, {Status: 503, RetryAfter: "2s", Share: 0.5}}},
 		{name: "empty", reason: "a file may have no faults at the moment", file: ""},
 		{name: "unknown key", reason: "a misspelled key must not be ignored", file: "faults: [{verb: [get], status: 500}]", wantErr: `unknown field "verb"`},
-		{name: "key twice", reason: "one of them would be ignored", file: "faults:\n- status: 500\n  status: 501\n", wantErr: `key "status" already set`},
+		{name: "key twice", reason: "a second value of the same key would be ignored", file: "faults:\n- status: 500\n  status: 501\n", wantErr: `key "status" already set`},
 		{name: "invalid", reason: "the error names the fault", file: "faults: [{status: 500}, {name: b, status: 1}]", wantErr: "fault b: status 1: must be"},
 		{name: "invalid without a name", reason: "the error counts the fault", file: "faults: [{status: 500}, {status: 1}]", wantErr: "fault number 2: status 1: must be"},
 		{name: "number of no request", reason: "numbers begin with 1", file: "faults: [{status: 500, requests: 0}]", wantErr: `requests "0": must have numbers from 1`},

@@ -27,7 +27,7 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
 		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms}, []string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
 		{"others", "each is told", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
-		{"nobody", "the answer itself is all there is", nil, []string{"the last answer: ", "readyz check failed"}},
+		{"no check", "the response names no failed check", nil, []string{"the last answer: ", "readyz check failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

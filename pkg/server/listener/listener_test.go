@@ -36,7 +36,7 @@ func TestListenerStop(t *testing.T) {
 		before, after []string
 		want          bool
 	}{
-		{"idle", "nobody waits", nil, nil, false},
+		{"idle", "no client waits", nil, nil, false},
 		{"watch", "a watch has no answer, it ends", []string{"/watch"}, nil, false},
 		{"request", "its client waits", []string{"/get"}, nil, true},
 		{"request beside a watch", "they share a connection", []string{"/watch", "/get"}, nil, true},

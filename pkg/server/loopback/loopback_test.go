@@ -18,7 +18,7 @@ func TestLoopback(t *testing.T) {
 		want         string
 	}{
 		{
-			name: "body", reason: "what the handler writes is the response",
+			name: "body", reason: "the response has the body that the handler writes",
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("X-Path", r.RequestURI)
 				w.WriteHeader(http.StatusTeapot)

@@ -69,10 +69,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"nothing", "there is no key", nil, "want a certificate request"},
 		{"certificate", "it asks for nothing", authority.CA(), "want a certificate request"},
 		{"cut short", "it can't be read", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
-		{"signature of nobody", "the key may be somebody else's", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
+		{"wrong signature", "the key may belong to another program", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
 			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1) // another name
 		}), "not signed by its key"},
-		{"no host", "nobody could verify it", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "it names no host"},
+		{"no host", "no client could verify the certificate", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "it names no host"},
 	} {
 		if _, err := authority.ServingFor(c.request); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q: %s", c.name, err, c.want, c.reason)

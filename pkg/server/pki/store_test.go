@@ -259,13 +259,13 @@ func TestDamagedStore(t *testing.T) {
 		{"authority's key of another", "what it issues isn't verified by the certificate", AuthorityKey, replaced, "of another key"},
 		{"authority's key missing", "a new one would make kubeconfigs worthless without a word", AuthorityKey, removed, "ca.key is missing, and ca.crt is there"},
 		{"authority's key a folder", "it can't be read", AuthorityKey, folder, "is a directory"},
-		{"authority's certificate of something else", "nobody can verify with it", AuthorityCert, written("hello\n"), "damaged"},
-		{"authority's certificate of another", "nobody can verify with it", AuthorityCert, replaced, "of another key"},
+		{"authority's certificate is text", "clients can't verify anything with the file", AuthorityCert, written("hello\n"), "damaged"},
+		{"authority's certificate of another key", "clients can't verify the server's certificates with the file", AuthorityCert, replaced, "of another key"},
 		{"authority's certificate missing", "it is issued again for the key", AuthorityCert, removed, ""},
 		{"serving key of another", "it proves nothing", ServingKey, replaced, "apiserver.crt: of another key"},
-		{"serving key missing", "the certificate may be somebody's", ServingKey, removed, "apiserver.key is missing, and apiserver.crt is there"},
+		{"serving key missing", "a user may have put the certificate there", ServingKey, removed, "apiserver.key is missing, and apiserver.crt is there"},
 		{"serving key of a kind that isn't known", "what reads it doesn't either", ServingKey, written(ed25519), "an ECDSA or RSA key is needed"},
-		{"serving certificate cut short", "nobody can be served", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},
+		{"serving certificate cut short", "no client can verify the server", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},
 		{"serving certificate missing", "it is issued again for the key", ServingCert, removed, ""},
 		{"key of service accounts missing", "a new one would end every token without a word", ServiceAccountsKey, removed, "sa.key is missing, and sa.pub is there"},
 		{"key of service accounts of another", "the tokens that were issued are of the key that was there", ServiceAccountsKey, replaced, "sa.pub: not the public key of sa.key"},
@@ -304,7 +304,7 @@ func TestServingCertificateOfAnother(t *testing.T) {
 		name, reason, authority string
 		stays                   bool
 	}{
-		{"somebody's", "it was put there to be shown", "their authority", true},
+		{"of a user", "a user has put the certificate there", "their authority", true},
 		{"former", "those who know the authority couldn't verify it", "test", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

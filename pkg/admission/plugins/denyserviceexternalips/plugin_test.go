@@ -20,7 +20,7 @@ func TestPlugin(t *testing.T) {
 	}{
 		{name: "none", reason: "nothing to deny", request: plugintest.Create(service())},
 		{name: "new", reason: "a new service has none", request: plugintest.Create(service("192.0.2.1")), refusal: refused},
-		{name: "added", reason: "nor does an old one get more", request: plugintest.Update(service("192.0.2.1"), service("192.0.2.1", "192.0.2.2")), refusal: refused},
+		{name: "added", reason: "an update can't add external IPs either", request: plugintest.Update(service("192.0.2.1"), service("192.0.2.1", "192.0.2.2")), refusal: refused},
 		{name: "removed", reason: "fewer is fine", request: plugintest.Update(service("192.0.2.1", "192.0.2.2"), service("192.0.2.2"))},
 	}
 	for _, test := range tests {

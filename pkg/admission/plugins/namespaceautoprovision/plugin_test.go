@@ -22,9 +22,9 @@ func TestPlugin(t *testing.T) {
 		request      plugintest.Request
 		want         bool
 	}{
-		{name: "missing", reason: "it is made", request: plugintest.Create(in("new")), want: true},
+		{name: "missing", reason: "the plugin creates the missing namespace", request: plugintest.Create(in("new")), want: true},
 		{name: "dry run", reason: "nothing is written", request: dryRun},
-		{name: "update", reason: "what exists is in a namespace", request: plugintest.Update(in("new"), in("new"))},
+		{name: "update", reason: "an existing object is in a namespace", request: plugintest.Update(in("new"), in("new"))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

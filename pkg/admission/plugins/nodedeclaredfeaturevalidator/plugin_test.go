@@ -36,7 +36,7 @@ func TestPlugin(t *testing.T) {
 		{name: "declared", reason: "the node can do it", request: grow("able")},
 		{name: "not declared", reason: "the node can't", request: grow("old"),
 			refusal: `pods "p" is forbidden: pod update requires features ` + feature + ` which are not available on node "old"`},
-		{name: "pod", reason: "nor by a change of the pod itself", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")), refusal: feature},
+		{name: "pod", reason: "an update of the pod itself can't require the feature either", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")), refusal: feature},
 		{name: "no such node", reason: "nothing is known of it", request: grow("gone"), refusal: `node "gone" not found`},
 		{name: "nothing required", reason: "every node can do it", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "1Gi")).Of("resize")},
 		{name: "not bound", reason: "the scheduler will see to it", request: grow("")},

@@ -28,10 +28,10 @@ func TestPlugin(t *testing.T) {
 		name, reason, refusal string
 		old, claim            *corev1.PersistentVolumeClaim
 	}{
-		{name: "allowed", reason: "its class allows expansion", old: claim("grows", "1Gi", bound), claim: claim("grows", "2Gi", bound)},
+		{name: "allowed", reason: "the storage class of the claim allows expansion", old: claim("grows", "1Gi", bound), claim: claim("grows", "2Gi", bound)},
 		{name: "same size", reason: "written another way", old: claim("fixed", "1Gi", pending), claim: claim("fixed", "1024Mi", pending)},
 		{name: "smaller", reason: "validation, not admission, refuses that", old: claim("fixed", "2Gi", bound), claim: claim("fixed", "1Gi", bound)},
-		{name: "not bound", reason: "there is no volume that could grow", old: claim("grows", "1Gi", pending), claim: claim("grows", "2Gi", pending), refusal: "Only bound persistent volume claims can be expanded"},
+		{name: "not bound", reason: "an unbound claim has no volume to expand", old: claim("grows", "1Gi", pending), claim: claim("grows", "2Gi", pending), refusal: "Only bound persistent volume claims can be expanded"},
 		{name: "not allowed", reason: "the class says nothing of expansion", old: claim("fixed", "1Gi", bound), claim: claim("fixed", "2Gi", bound), refusal: refused},
 		{name: "no class", reason: "nothing provisions it", old: claim("", "1Gi", bound), claim: claim("", "2Gi", bound), refusal: refused},
 		{name: "missing class", reason: "nothing is known of it", old: claim("gone", "1Gi", bound), claim: claim("gone", "2Gi", bound), refusal: refused},

@@ -29,9 +29,9 @@ func TestPodGroups(t *testing.T) {
 	}{
 		{name: "there", reason: "the workload comes first", workload: workload, request: plugintest.Create(group("ns", "w"))},
 		{name: "none", reason: "a group needs no workload", workload: workload, request: plugintest.Create(group("ns", ""))},
-		{name: "missing", reason: "its templates can't be followed", workload: workload, request: plugintest.Create(group("ns", "gone")), refusal: `workload "gone" of spec.workloadRef.workloadName does not exist`},
+		{name: "missing", reason: "a group needs the template of its workload", workload: workload, request: plugintest.Create(group("ns", "gone")), refusal: `workload "gone" of spec.workloadRef.workloadName does not exist`},
 		{name: "of another namespace", reason: "a reference stays in its namespace", workload: workload, request: plugintest.Create(group("other", "w")), refusal: `workload "w" of spec.workloadRef.workloadName does not exist`},
-		{name: "being deleted", reason: "what is made of it now would be left over", workload: leaving, request: plugintest.Create(group("ns", "w")), refusal: `workload "w" of spec.workloadRef.workloadName is being deleted`},
+		{name: "being deleted", reason: "a new group would outlive the workload", workload: leaving, request: plugintest.Create(group("ns", "w")), refusal: `workload "w" of spec.workloadRef.workloadName is being deleted`},
 		{name: "update", reason: "groups outlive their workload", workload: leaving, request: plugintest.Update(group("ns", "w"), group("ns", "w"))},
 	}
 	for _, test := range tests {

@@ -22,7 +22,7 @@ func TestPlugin(t *testing.T) {
 		{name: "annotation", reason: "the namespace says it itself", namespace: "annotated", want: map[string]string{"zone": "b"}},
 		{name: "conflict", reason: "no node is in both zones", namespace: "annotated", selector: map[string]string{"zone": "a"}, refusal: "pod node label selector conflicts with its namespace node label selector"},
 		{name: "allowed", reason: "the configuration allows it", namespace: "strict", selector: map[string]string{"disk": "ssd"}, want: map[string]string{"disk": "ssd", "zone": "a"}},
-		{name: "not allowed", reason: "it doesn't allow this", namespace: "strict", selector: map[string]string{"disk": "hdd"}, refusal: "pod node label selector labels conflict with its namespace whitelist"},
+		{name: "not allowed", reason: "the namespace doesn't allow this selector", namespace: "strict", selector: map[string]string{"disk": "hdd"}, refusal: "pod node label selector labels conflict with its namespace whitelist"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

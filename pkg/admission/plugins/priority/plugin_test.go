@@ -38,7 +38,7 @@ func TestPods(t *testing.T) {
 		{name: "missing", reason: "a class must exist", pod: corev1.PodSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
 		{name: "other value given", reason: "users name classes, not numbers", pod: corev1.PodSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod spec; priority admission controller computed 0"},
 		{name: "other policy given", reason: "the same of the policy", classes: []runtime.Object{high}, pod: corev1.PodSpec{PriorityClassName: "high", PreemptionPolicy: new(preempt)}, refusal: "the string value of PreemptionPolicy (PreemptLowerPriority)"},
-		{name: "update", reason: "what was resolved stays, whatever became of the class", old: new(spec("high", 1000, never)), pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
+		{name: "update", reason: "an update keeps the resolved priority, even if the class has changed", old: new(spec("high", 1000, never)), pod: corev1.PodSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -82,12 +82,12 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 	}{{
 		name:    "within",
-		reason:  "there is room for one more",
+		reason:  "the quota allows one more pod",
 		quota:   quotaOf(list("pods", "2", "requests.cpu", "1"), list("pods", "1", "requests.cpu", "500m")),
 		request: plugintest.Create(pod(list("cpu", "500m"), nil)),
 	}, {
 		name:    "exceeded",
-		reason:  "what would be used, is used and is limited is told",
+		reason:  "the error has the requested, the used and the allowed amounts",
 		quota:   quotaOf(list("pods", "2", "requests.cpu", "1"), list("pods", "1", "requests.cpu", "600m")),
 		request: plugintest.Create(pod(list("cpu", "500m"), nil)),
 		refusal: "exceeded quota: q, requested: requests.cpu=500m, used: requests.cpu=600m, limited: requests.cpu=1",
@@ -116,7 +116,7 @@ func TestPlugin(t *testing.T) {
 		refusal: "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
 	}, {
 		name:    "said by the pod",
-		reason:  "what the pod as a whole says, its containers needn't",
+		reason:  "requests of the pod as a whole replace requests of its containers",
 		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
 		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), list("memory", "1Gi"))),
 	}, {
@@ -127,7 +127,7 @@ func TestPlugin(t *testing.T) {
 		refusal: "failed quota: q: must specify limits.memory for: c",
 	}, {
 		name:    "not said by init containers",
-		reason:  "they need something, too; names are sorted, and told once",
+		reason:  "init containers need requests too; the error lists each name once, in order",
 		quota:   quotaOf(list("cpu", "1"), list("cpu", "0")),
 		request: plugintest.Create(withInit(pod(nil, nil), "b", "a", "c")),
 		refusal: "failed quota: q: must specify cpu for: a,b,c",
@@ -138,7 +138,7 @@ func TestPlugin(t *testing.T) {
 		request: plugintest.Create(pod(nil, nil)),
 	}, {
 		name:    "grown",
-		reason:  "a resize counts what it adds",
+		reason:  "a resize adds the difference to the usage",
 		quota:   quotaOf(list("requests.cpu", "2"), list("requests.cpu", "1")),
 		request: plugintest.Update(stored, pod(list("cpu", "3"), nil)).Of("resize"),
 		refusal: "exceeded quota: q, requested: requests.cpu=2, used: requests.cpu=1, limited: requests.cpu=2",
@@ -207,17 +207,17 @@ func TestUsage(t *testing.T) {
 		want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1", "limits.cpu", "2", "memory", "2Gi", "requests.memory", "2Gi",
 			"hugepages-2Mi", "4Mi", "requests.hugepages-2Mi", "4Mi", "requests.example.com/gpu", "2"),
 	}, {
-		name: "ended pod", reason: "it is still an object", resource: "pods", object: ended, want: list("count/pods", "1"),
+		name: "ended pod", reason: "a pod that has ended still counts as an object", resource: "pods", object: ended, want: list("count/pods", "1"),
 	}, {
-		name: "lost pod", reason: "its node will not end it any more", resource: "pods", object: lost, want: list("count/pods", "1"),
+		name: "lost pod", reason: "the node of the pod is gone, so the pod needs no resources", resource: "pods", object: lost, want: list("count/pods", "1"),
 	}, {
-		name: "failed pod", reason: "it needs nothing any more", resource: "pods", object: failed, want: list("count/pods", "1"),
+		name: "failed pod", reason: "a failed pod needs no resources", resource: "pods", object: failed, want: list("count/pods", "1"),
 	}, {
-		name: "ending pod", reason: "it still runs", resource: "pods", object: ending, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
+		name: "ending pod", reason: "a deleted pod runs until the end of its grace period", resource: "pods", object: ending, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
 	}, {
 		name: "pod ends some time", reason: "the pod has no deadline", resource: "pods", object: unhurried, want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1"),
 	}, {
-		name: "shrinking pod", reason: "it has what it had until its node has taken it", resource: "pods", object: shrinking,
+		name: "shrinking pod", reason: "the old requests count until the node has applied the resize", resource: "pods", object: shrinking,
 		want: list("count/pods", "1", "pods", "1", "cpu", "2", "requests.cpu", "2"),
 	}, {
 		name: "storage of a pod", reason: "by requests and by limits, as processors", resource: "pods", object: pod(list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "2Gi")),
@@ -225,17 +225,17 @@ func TestUsage(t *testing.T) {
 	}, {
 		name: "resource of Kubernetes", reason: "no quota has a name for it", resource: "pods", object: pod(list("kubernetes.io/x", "1"), nil), want: list("count/pods", "1", "pods", "1"),
 	}, {
-		name: "cluster IP", reason: "it takes nothing of the nodes", resource: "services", object: service(corev1.ServiceTypeClusterIP, nil),
+		name: "cluster IP", reason: "a cluster IP uses no node port", resource: "services", object: service(corev1.ServiceTypeClusterIP, nil),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "0", "services.loadbalancers", "0"),
 	}, {
-		name: "load balancer", reason: "it comes by the node ports", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(true)),
+		name: "load balancer", reason: "a load balancer gets its traffic through node ports", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(true)),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "1"),
 	}, {
-		name: "claim of no class", reason: "there is no class to count it by", resource: "persistentvolumeclaims",
+		name: "claim of no class", reason: "a claim without a class counts for no class", resource: "persistentvolumeclaims",
 		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = list("storage", "1Gi") }),
 		want:   list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "1Gi"),
 	}, {
-		name: "claim of nothing", reason: "it is still a claim", resource: "persistentvolumeclaims",
+		name: "claim of nothing", reason: "a claim without a request still counts as an object", resource: "persistentvolumeclaims",
 		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("gold") }),
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1"),

@@ -32,7 +32,7 @@ func TestPlugin(t *testing.T) {
 	}, {
 		name: "no class", reason: "nothing changes", pod: corev1.PodSpec{}, want: corev1.PodSpec{},
 	}, {
-		name: "missing class", reason: "there is nothing to run the pod with",
+		name: "missing class", reason: "the nodes can't run a pod of a missing class",
 		pod: corev1.PodSpec{RuntimeClassName: new("gone")}, refusal: `pod rejected: RuntimeClass "gone" not found`,
 	}, {
 		name: "own overhead", reason: "only a class can say what running it costs",
@@ -49,9 +49,9 @@ func TestPlugin(t *testing.T) {
 		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "yes"}},
 		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
-		name: "plain class", reason: "it says nothing of the pod", pod: corev1.PodSpec{RuntimeClassName: new("plain")}, want: corev1.PodSpec{RuntimeClassName: new("plain")},
+		name: "plain class", reason: "the class has no overhead and no scheduling rules", pod: corev1.PodSpec{RuntimeClassName: new("plain")}, want: corev1.PodSpec{RuntimeClassName: new("plain")},
 	}, {
-		name: "overhead of a plain class", reason: "it costs nothing",
+		name: "overhead of a plain class", reason: "the class has no overhead",
 		pod: corev1.PodSpec{RuntimeClassName: new("plain"), Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
 	}, {
 		name: "conflict", reason: "no node is both",

@@ -76,13 +76,13 @@ func TestExisting(t *testing.T) {
 		given, want  corev1.PodSpec
 	}{{
 		name:   "volume",
-		reason: "it was there before the plugin ran again",
+		reason: "the volume is from an earlier run of the plugin",
 		given:  corev1.PodSpec{Volumes: volumes, Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{{Name: "first", MountPath: "/first"}}}}},
 		want: corev1.PodSpec{Volumes: volumes, Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{
 			{Name: "first", MountPath: "/first"}, {Name: "kube-api-access-abcde", MountPath: mountPath, ReadOnly: true}}}}},
 	}, {
 		name:   "volume comes first",
-		reason: "its place doesn't matter",
+		reason: "the position of the volume doesn't matter",
 		given:  corev1.PodSpec{Volumes: volumes[1:], Containers: []corev1.Container{{}}},
 		want: corev1.PodSpec{Volumes: volumes[1:], Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{
 			{Name: "kube-api-access-abcde", MountPath: mountPath, ReadOnly: true}}}}},
@@ -151,20 +151,20 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 		volumes               int
 	}{
-		{name: "account says no", reason: "its pods get no token", request: plugintest.Create(podOfAccount("tokenless", container))},
+		{name: "account says no", reason: "pods of the account get no token", request: plugintest.Create(podOfAccount("tokenless", container))},
 		{name: "pod says yes", reason: "the pod's word counts more", request: plugintest.Create(podOfAccount("tokenless", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) })), volumes: 1},
 		{name: "pod says no", reason: "the pod's word counts more", request: plugintest.Create(podOfAccount("eager", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(false) }))},
-		{name: "account says yes", reason: "its pods get a token", request: plugintest.Create(podOfAccount("eager", container)), volumes: 1},
+		{name: "account says yes", reason: "pods of the account get a token", request: plugintest.Create(podOfAccount("eager", container)), volumes: 1},
 		{name: "missing", reason: "the account doesn't exist", request: plugintest.Create(podOfAccount("gone")), refusal: `pods "p" is forbidden: error looking up service account ns/gone: serviceaccount "gone" not found`},
 		{name: "listed secret", reason: "the account lists it", request: plugintest.Create(podOfAccount("limited", volume("listed"))), volumes: 1},
-		{name: "other secret", reason: "it doesn't list this one", request: plugintest.Create(podOfAccount("limited", volume("other"))), refusal: `volume with secret.secretName="other" is not allowed because service account limited does not reference that secret`},
+		{name: "other secret", reason: "the account doesn't list the secret", request: plugintest.Create(podOfAccount("limited", volume("other"))), refusal: `volume with secret.secretName="other" is not allowed because service account limited does not reference that secret`},
 		{name: "account that doesn't limit", reason: "the annotation says no", request: plugintest.Create(podOfAccount("eager", volume("other"))), volumes: 1},
 		{name: "listed variable", reason: "the account lists its secret", request: limited(func(s *corev1.PodSpec) { s.Containers = []corev1.Container{{Name: "c", Env: variables("listed")}} })},
-		{name: "other variable", reason: "it doesn't list this one", request: limited(func(s *corev1.PodSpec) {
+		{name: "other variable", reason: "the account doesn't list the secret", request: limited(func(s *corev1.PodSpec) {
 			s.Containers = []corev1.Container{{Name: "c", Env: variables("listed", "other")}}
 		}),
 			refusal: `container c with envVar v referencing secret.secretName="other" is not allowed because service account limited does not reference that secret`},
-		{name: "init container", reason: "it reads them as well", request: limited(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "i", Env: variables("other")}} }),
+		{name: "init container", reason: "variables of init containers are checked too", request: limited(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "i", Env: variables("other")}} }),
 			refusal: `init container i with envVar v referencing secret.secretName="other" is not allowed`},
 		{name: "listed source", reason: "the account lists its secret", request: limited(func(s *corev1.PodSpec) {
 			s.Containers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{}}, {SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "listed"}}}}}}
@@ -178,14 +178,14 @@ func TestPlugin(t *testing.T) {
 		{name: "listed ephemeral container", reason: "the account lists its secret; nothing else is looked at", request: plugintest.Update(podOfAccount("limited"), podOfAccount("limited", volume("other"), func(s *corev1.PodSpec) {
 			s.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Env: variables("listed")}}}
 		})).Of("ephemeralcontainers"), volumes: 1},
-		{name: "ephemeral container", reason: "those come later, and count as well", request: plugintest.Update(podOfAccount("limited"), ephemeral).Of("ephemeralcontainers"), refusal: `ephemeral container e with envFrom referencing secret.secretName="other" is not allowed`},
+		{name: "ephemeral container", reason: "ephemeral containers come later and are checked too", request: plugintest.Update(podOfAccount("limited"), ephemeral).Of("ephemeralcontainers"), refusal: `ephemeral container e with envFrom referencing secret.secretName="other" is not allowed`},
 		{name: "update", reason: "nothing of this changes", request: plugintest.Update(podOfAccount("gone"), podOfAccount("gone"))},
-		{name: "mirror", reason: "it stays as the kubelet sent it", request: plugintest.Create(mirror(podOfAccount("", container)))},
+		{name: "mirror", reason: "a mirror pod stays unchanged", request: plugintest.Create(mirror(podOfAccount("", container)))},
 		{name: "mirror with account", reason: "the kubelet has no right to it", request: plugintest.Create(mirror(podOfAccount("default"))), refusal: "a mirror pod may not reference service accounts"},
-		{name: "mirror with secret", reason: "nor to secrets", request: plugintest.Create(mirror(podOfAccount("", volume("s")))), refusal: "a mirror pod may not reference secrets"},
-		{name: "mirror with token", reason: "nor to a token", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}}, corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}})))),
+		{name: "mirror with secret", reason: "a mirror pod can't have secrets", request: plugintest.Create(mirror(podOfAccount("", volume("s")))), refusal: "a mirror pod may not reference secrets"},
+		{name: "mirror with token", reason: "a mirror pod can't have tokens", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}}, corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}})))),
 			refusal: "a mirror pod may not use ServiceAccountToken volume projections"},
-		{name: "mirror with fields", reason: "they are its own", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}})))), volumes: 2},
+		{name: "mirror with fields", reason: "the sources contain only data of the pod itself", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}})))), volumes: 2},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

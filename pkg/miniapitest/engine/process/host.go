@@ -49,7 +49,7 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 		key: key, usual: usual, command: exec.Command(program, "host"),
 		calls: map[int64]chan wire.Reply{}, servers: map[int64]*server{}, sent: map[*engine.Content]int64{}, gone: make(chan struct{}),
 	}
-	var theirs []*os.File
+	var childFiles []*os.File
 	pipe := func() (r, w *os.File) {
 		if err == nil {
 			r, w, err = os.Pipe()
@@ -60,13 +60,13 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 	stdin, h.in = pipe()
 	h.out, stdout = pipe()
 	h.errors, stderr = pipe()
-	theirs = []*os.File{stdin, stdout, stderr}
+	childFiles = []*os.File{stdin, stdout, stderr}
 	h.command.Stdin, h.command.Stdout, h.command.Stderr = stdin, stdout, stderr
 	h.command.SysProcAttr = ownGroup
 	if err == nil {
 		err = h.command.Start()
 	}
-	for _, f := range theirs {
+	for _, f := range childFiles {
 		_ = f.Close() // nil has an error, too
 	}
 	if err != nil {

@@ -29,16 +29,14 @@ func TestPodParts(t *testing.T) {
 		err          string
 	}{
 		{
-			name: "ephemeral container", reason: "the subresource updates ephemeral containers, and the generation " +
-				"increases",
+			name: "ephemeral container", reason: "the subresource updates ephemeral containers, and the generation increases",
 			subresource: "ephemeralcontainers",
 			change:      func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger} },
 			want:        func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger} },
 			generation:  2,
 		},
 		{
-			name: "ephemeral container with mount options", reason: "the gate of the field is off, and the subresource " +
-				"drops the field as the pod's own endpoint does",
+			name: "ephemeral container with mount options", reason: "the gate of the field is off, and the subresource drops the field as the pod's own endpoint does",
 			subresource: "ephemeralcontainers",
 			change: func(p *corev1.Pod) {
 				container := debugger

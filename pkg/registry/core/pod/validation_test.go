@@ -74,8 +74,7 @@ func TestPod(t *testing.T) {
 			},
 		},
 		{
-			name: "create only", reason: "a new pod has no ephemeral containers, and no node together with scheduling " +
-				"gates",
+			name: "create only", reason: "a new pod has no ephemeral containers, and no node together with scheduling gates",
 			change: func(p *corev1.Pod) {
 				p.Spec.NodeName = "n"
 				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "a"}}

@@ -38,8 +38,7 @@ func TestVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "disk", reason: "the error names persistentDisk, as kube-apiserver does, though the JSON field is " +
-				"gcePersistentDisk",
+			name: "disk", reason: "the error names persistentDisk, as kube-apiserver does, though the JSON field is gcePersistentDisk",
 			source: corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{Partition: 300}},
 			want: []string{
 				"spec.volumes[0].persistentDisk.pdName: Required value",

@@ -35,8 +35,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "node labels", reason: "the warning leaves the label out if the field's path ends with it; values of " +
-				"preferred terms are only warned about",
+			name: "node labels", reason: "the warning leaves the label out if the field's path ends with it; values of preferred terms are only warned about",
 			spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm"},
 				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -71,8 +70,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "annotations", reason: "a warning about an annotation is dropped if the field of the same meaning is " +
-				"set",
+			name: "annotations", reason: "a warning about an annotation is dropped if the field of the same meaning is set",
 			meta: metav1.ObjectMeta{Annotations: map[string]string{
 				"scheduler.alpha.kubernetes.io/critical-pod":          "",
 				"seccomp.security.alpha.kubernetes.io/pod":            "unconfined",
@@ -113,8 +111,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "files that hide each other", reason: "one path can't be both a file and a folder; paths that only " +
-				"share a prefix don't overlap",
+			name: "files that hide each other", reason: "one path can't be both a file and a folder; paths that only share a prefix don't overlap",
 			spec: corev1.PodSpec{Volumes: volume(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "m"},
 				Items:                []corev1.KeyToPath{{Path: "a/b"}, {Path: "a"}, {Path: "ab"}, {Path: "a/b/"}},
@@ -139,8 +136,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "duplicates", reason: "the warning names the later duplicate, and an empty name gets a warning of its " +
-				"own",
+			name: "duplicates", reason: "the warning names the later duplicate, and an empty name gets a warning of its own",
 			spec: corev1.PodSpec{
 				HostAliases:      []corev1.HostAlias{{IP: "192.0.2.1"}, {IP: "192.0.2.1"}},
 				ImagePullSecrets: []corev1.LocalObjectReference{{Name: ""}, {Name: ""}},
@@ -153,8 +149,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "fractions of bytes", reason: "memory and ephemeral storage are counted in whole bytes, and CPUs in " +
-				"thousandths",
+			name: "fractions of bytes", reason: "memory and ephemeral storage are counted in whole bytes, and CPUs in thousandths",
 			spec: corev1.PodSpec{
 				Overhead: corev1.ResourceList{"cpu": resource.MustParse("1m"), "memory": resource.MustParse("1m")},
 				InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{

@@ -49,8 +49,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "ports are optional only for headless services and external names", reason: "only headless services " +
-				"and names can do without ports",
+			name: "ports are optional only for headless services and external names", reason: "only headless services and names can do without ports",
 			change: func(s *corev1.ServiceSpec) { s.Ports = nil },
 			want:   []string{"spec.ports: Required value"},
 		},
@@ -77,8 +76,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "addresses", reason: "an address is in canonical form, and an external address is not a loopback " +
-				"address",
+			name: "addresses", reason: "an address is in canonical form, and an external address is not a loopback address",
 			change: func(s *corev1.ServiceSpec) {
 				s.ClusterIP, s.ClusterIPs = "10.0.0.01", []string{"10.0.0.01"}
 				s.ExternalIPs = []string{"127.0.0.1"}
@@ -167,8 +165,7 @@ func TestServiceUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "an update accepts an unchanged address that a newer validation rule refuses", reason: "an address " +
-				"from before a rule stays",
+			name: "an update accepts an unchanged address that a newer validation rule refuses", reason: "an address from before a rule stays",
 			from: func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 			to:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 		},

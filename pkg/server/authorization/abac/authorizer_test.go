@@ -76,14 +76,14 @@ func TestAuthorizer(t *testing.T) {
 	}{
 		{"v0 namespace", resource(who("old"), "create", "a", "apps", "deployments"), authorizer.DecisionAllow, "v0: no resource is every resource, of every group"},
 		{"v0 other namespace", resource(who("old"), "create", "b", "apps", "deployments"), authorizer.DecisionNoOpinion, "the namespace is given"},
-		{"v0 everybody", resource(who("x"), "list", "b", "", "events"), authorizer.DecisionAllow, "* is everybody who is authenticated"},
-		{"v0 unauthenticated", resource(&user.DefaultInfo{Name: "x"}, "list", "b", "", "events"), authorizer.DecisionNoOpinion, "* is nobody else"},
+		{"v0 everybody", resource(who("x"), "list", "b", "", "events"), authorizer.DecisionAllow, "* stands for all authenticated users"},
+		{"v0 unauthenticated", resource(&user.DefaultInfo{Name: "x"}, "list", "b", "", "events"), authorizer.DecisionNoOpinion, "* doesn't stand for unauthenticated users"},
 		{"readonly", resource(who("x"), "create", "b", "", "events"), authorizer.DecisionNoOpinion, "readonly is get, list and watch"},
 		{"v1beta1", resource(who("ann"), "delete", "b", "", "pods"), authorizer.DecisionAllow, "without readonly all verbs are allowed"},
 		{"v1beta1 group", resource(who("ann"), "delete", "b", "metrics.k8s.io", "pods"), authorizer.DecisionNoOpinion, "v1beta1: the group counts"},
 		{"path", authorizer.AttributesRecord{User: who("x", "ops"), Verb: "get", Path: "/healthz"}, authorizer.DecisionAllow, "* at the end is any rest"},
 		{"other path", authorizer.AttributesRecord{User: who("x", "ops"), Verb: "get", Path: "/metrics"}, authorizer.DecisionNoOpinion, "no policy has it"},
-		{"nobody's policy", resource(who("x"), "get", "b", "", "pods"), authorizer.DecisionNoOpinion, "v1beta1: a policy without a subject is for nobody"},
+		{"policy without a subject", resource(who("x"), "get", "b", "", "pods"), authorizer.DecisionNoOpinion, "v1beta1: a policy without a subject applies to no user"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -95,7 +95,7 @@ func TestAuthorizer(t *testing.T) {
 			`RBAC: clusterroles.rbac.authorization.k8s.io "gone" not found`,
 			"it is told why a binding does nothing",
 		},
-		{"nobody", ask(named("eve"), "a"), authorizer.DecisionNoOpinion, "", "no binding is no reason"},
+		{"no binding", ask(named("eve"), "a"), authorizer.DecisionNoOpinion, "", "a missing binding gives no reason"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +145,7 @@ func TestEscalationChecker(t *testing.T) {
 		{
 			"aggregation", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "to-new"), nil,
 			`clusterroles.rbac.authorization.k8s.io "new" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
-			"nobody knows what will be aggregated",
+			"the aggregated rules can change later",
 		},
 		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets), collected, "", "owners and finalizers give nothing away"},
 		{"binding of what is held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the role's rules are held"},
@@ -158,7 +158,7 @@ func TestEscalationChecker(t *testing.T) {
 		{"bind", user.DefaultInfo{Name: "bob"}, roleBinding("a", "new", "ClusterRole", "secret-reader"), nil, "", "the verb is for this role"},
 		{
 			"no such role", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "gone"), nil,
-			`clusterroles.rbac.authorization.k8s.io "gone" not found`, "nobody knows what would be granted",
+			`clusterroles.rbac.authorization.k8s.io "gone" not found`, "the rules of a missing role are unknown",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 func TestRead(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, reason, text, refusal string }{
-		{name: "good", reason: "it is what the plugin takes", text: `{apiVersion: example.com/v1, kind: Configuration, size: 1}`},
-		{name: "version", reason: "there is one version", text: `{apiVersion: example.com/v2, kind: Configuration}`, refusal: `version "example.com/v2"`},
-		{name: "kind", reason: "it is another plugin's", text: `{apiVersion: example.com/v1, kind: Other}`, refusal: `no kind "Other"`},
+		{name: "good", reason: "the file has the kind and version of the plugin", text: `{apiVersion: example.com/v1, kind: Configuration, size: 1}`},
+		{name: "version", reason: "the configuration has only one version", text: `{apiVersion: example.com/v2, kind: Configuration}`, refusal: `version "example.com/v2"`},
+		{name: "kind", reason: "the kind belongs to another plugin", text: `{apiVersion: example.com/v1, kind: Other}`, refusal: `no kind "Other"`},
 		{name: "field", reason: "a misspelt field would do nothing", text: `{apiVersion: example.com/v1, kind: Configuration, sise: 1}`, refusal: `unknown field "sise"`},
-		{name: "text", reason: "it isn't YAML", text: `{`, refusal: "yaml"},
+		{name: "text", reason: "the file isn't YAML", text: `{`, refusal: "yaml"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -29,27 +29,27 @@ func TestMerge(t *testing.T) {
 		name, reason        string
 		first, second, want []corev1.Toleration
 	}{
-		{name: "same", reason: "one is enough", first: []corev1.Toleration{key}, second: []corev1.Toleration{key}, want: []corev1.Toleration{key}},
+		{name: "same", reason: "one of two equal tolerations is enough", first: []corev1.Toleration{key}, second: []corev1.Toleration{key}, want: []corev1.Toleration{key}},
 		{name: "covered later", reason: "any value includes this value", first: []corev1.Toleration{value}, second: []corev1.Toleration{key}, want: []corev1.Toleration{key}},
 		{name: "covered before", reason: "every taint includes this one", first: []corev1.Toleration{all}, second: []corev1.Toleration{key}, want: []corev1.Toleration{all}},
 		{name: "longer", reason: "a longer toleration covers a shorter one", first: []corev1.Toleration{short}, second: []corev1.Toleration{long}, want: []corev1.Toleration{long}},
 		{name: "longer first", reason: "a longer toleration covers a shorter one", first: []corev1.Toleration{long}, second: []corev1.Toleration{short}, want: []corev1.Toleration{long}},
 		{name: "as long", reason: "the first stays", first: []corev1.Toleration{short}, second: []corev1.Toleration{short}, want: []corev1.Toleration{short}},
-		{name: "for ever", reason: "that is longest", first: []corev1.Toleration{short}, second: []corev1.Toleration{forever}, want: []corev1.Toleration{forever}},
-		{name: "for ever first", reason: "that is longest", first: []corev1.Toleration{forever}, second: []corev1.Toleration{short}, want: []corev1.Toleration{forever}},
-		{name: "any effect", reason: "that includes this one", first: []corev1.Toleration{key}, second: []corev1.Toleration{short}, want: []corev1.Toleration{key}},
+		{name: "for ever", reason: "a toleration without seconds lasts longest", first: []corev1.Toleration{short}, second: []corev1.Toleration{forever}, want: []corev1.Toleration{forever}},
+		{name: "for ever first", reason: "a toleration without seconds lasts longest", first: []corev1.Toleration{forever}, second: []corev1.Toleration{short}, want: []corev1.Toleration{forever}},
+		{name: "any effect", reason: "a toleration of any effect includes one effect", first: []corev1.Toleration{key}, second: []corev1.Toleration{short}, want: []corev1.Toleration{key}},
 		{name: "other effect", reason: "both say something", first: []corev1.Toleration{schedule}, second: []corev1.Toleration{forever}, want: []corev1.Toleration{schedule, forever}},
-		{name: "seconds of another effect", reason: "they mean nothing there", first: []corev1.Toleration{pointless}, second: []corev1.Toleration{schedule}, want: []corev1.Toleration{schedule}},
+		{name: "seconds of another effect", reason: "the seconds only count for the effect NoExecute", first: []corev1.Toleration{pointless}, second: []corev1.Toleration{schedule}, want: []corev1.Toleration{schedule}},
 		{name: "other value", reason: "both say something", first: []corev1.Toleration{value}, second: []corev1.Toleration{other}, want: []corev1.Toleration{value, other}},
 		{name: "value by default", reason: "equality is what no operator means", first: []corev1.Toleration{implied}, second: []corev1.Toleration{value}, want: []corev1.Toleration{implied}},
 		{name: "value of an effect", reason: "any effect includes this one", first: []corev1.Toleration{value}, second: []corev1.Toleration{ofEffect}, want: []corev1.Toleration{value}},
-		{name: "any value", reason: "this value doesn't include it", first: []corev1.Toleration{value}, second: []corev1.Toleration{keyOfEffect}, want: []corev1.Toleration{value, keyOfEffect}},
+		{name: "any value", reason: "a toleration of one value doesn't include any value", first: []corev1.Toleration{value}, second: []corev1.Toleration{keyOfEffect}, want: []corev1.Toleration{value, keyOfEffect}},
 		{name: "no key", reason: "without an operator that says so, no key isn't every key", first: []corev1.Toleration{{Operator: equal, Value: "v"}}, second: []corev1.Toleration{value}, want: []corev1.Toleration{{Operator: equal, Value: "v"}, value}},
 		{name: "comparison", reason: "greater isn't equal", first: []corev1.Toleration{greater}, second: []corev1.Toleration{value}, want: []corev1.Toleration{greater, value}},
-		{name: "seconds of another effect first", reason: "they mean nothing there", first: []corev1.Toleration{schedule}, second: []corev1.Toleration{pointless}, want: []corev1.Toleration{pointless}},
+		{name: "seconds of another effect first", reason: "the seconds only count for the effect NoExecute", first: []corev1.Toleration{schedule}, second: []corev1.Toleration{pointless}, want: []corev1.Toleration{pointless}},
 		{name: "value for as long", reason: "any value includes this value", first: []corev1.Toleration{short}, second: []corev1.Toleration{shortValue}, want: []corev1.Toleration{short}},
 		{name: "value for longer", reason: "a longer toleration covers a shorter one", first: []corev1.Toleration{longValue}, second: []corev1.Toleration{shortValue}, want: []corev1.Toleration{longValue}},
-		{name: "same comparison", reason: "one is enough", first: []corev1.Toleration{greater}, second: []corev1.Toleration{greater}, want: []corev1.Toleration{greater}},
+		{name: "same comparison", reason: "one of two equal tolerations is enough", first: []corev1.Toleration{greater}, second: []corev1.Toleration{greater}, want: []corev1.Toleration{greater}},
 		{name: "same again", reason: "the first stays where it is", first: []corev1.Toleration{key, {Key: "l", Operator: exists}}, second: []corev1.Toleration{key}, want: []corev1.Toleration{key, {Key: "l", Operator: exists}}},
 		{name: "different", reason: "both say something", first: []corev1.Toleration{value}, second: []corev1.Toleration{{Key: "l", Operator: exists}}, want: []corev1.Toleration{value, {Key: "l", Operator: exists}}},
 	}
@@ -73,9 +73,9 @@ func TestAllowed(t *testing.T) {
 		want          bool
 	}{
 		{name: "no list", reason: "all are allowed", list: []corev1.Toleration{key, other}, want: true},
-		{name: "nothing tolerated", reason: "there is nothing to refuse", allowed: []corev1.Toleration{key}, want: true},
-		{name: "covered", reason: "one of the list covers each", list: []corev1.Toleration{key, other}, allowed: []corev1.Toleration{other, key}, want: true},
-		{name: "not covered", reason: "one isn't of the list", list: []corev1.Toleration{key, other}, allowed: []corev1.Toleration{key}},
+		{name: "nothing tolerated", reason: "a pod without tolerations needs no permission", allowed: []corev1.Toleration{key}, want: true},
+		{name: "covered", reason: "the list has a toleration that covers each of the pod's", list: []corev1.Toleration{key, other}, allowed: []corev1.Toleration{other, key}, want: true},
+		{name: "not covered", reason: "the list covers only one of the pod's tolerations", list: []corev1.Toleration{key, other}, allowed: []corev1.Toleration{key}},
 	}
 	for _, test := range tests {
 		if got := Allowed(test.list, test.allowed); got != test.want {
