@@ -175,7 +175,8 @@ func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, 
 		return server.Asking(err)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return server.Asking(fmt.Errorf("the answer isn't a trace: the server isn't miniapi, or another version: %w", err))
+		return server.Asking(fmt.Errorf("the response isn't a trace: the server isn't miniapi, or is another version: "+
+			"%w", err))
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (o *whyOptions) check(args []string) error {
 		given bool
 	}{{"-f", o.file != ""}, {"--operation", o.operation != ""}, {"--subresource", o.subresource != ""}, {"--as", o.as != ""}} {
 		if flag.given && !o.dryRun {
-			errs = append(errs, fmt.Errorf("%s needs --dry-run: the request that was made has its own", flag.name))
+			errs = append(errs, fmt.Errorf("%s needs --dry-run: a recorded request has a value of its own", flag.name))
 		}
 	}
 	if len(o.groups) > 0 && o.as == "" {

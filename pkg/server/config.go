@@ -163,7 +163,7 @@ func (c *Config) applyServerRun(context.Context) error {
 		return decisions.IsFollowing(req) || longRunning(req, info)
 	}
 	if c.generic.FlowControl == nil {
-		// The tracked counts are for flow control.
+		// The library counts stored objects for flow control alone.
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
 	c.generic.BuildHandlerChainFunc = handlerChain(c)

@@ -93,9 +93,9 @@ func timeless(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	}
 	object.SetManagedFields(managers)
 	switch object.GetName() {
-	case "extension-apiserver-authentication": // has the server's own authorities
+	case "extension-apiserver-authentication": // this ConfigMap contains the authorities of one server
 		unstructured.RemoveNestedField(object.Object, "data")
-	case "kubernetes": // has the server's own port
+	case "kubernetes": // this Service contains the port of one server
 		unstructured.RemoveNestedField(object.Object, "spec", "ports")
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")

@@ -186,7 +186,7 @@ func TestConnectionsToSeveralEndpoints(t *testing.T) {
 		for _, calls := range backends {
 			calls.Store(0)
 		}
-		const calls = 40 // so many that every endpoint gets calls
+		const calls = 40 // enough calls to reach every endpoint
 		for range calls {
 			ok(t, createThing(t, srv))
 		}

@@ -15,8 +15,8 @@ type Target struct {
 	Attributes admission.Attributes
 }
 
-// Interceptor sees the call of a webhook before the call is made. The result replaces the transport of the call, or is
-// nil to keep the transport.
+// Interceptor is called before each call of a webhook. It returns the transport of the call, given the one that the
+// call has, or nil to leave the call alone.
 type Interceptor func(ctx context.Context, target Target) func(http.RoundTripper) http.RoundTripper
 
 type (

@@ -36,7 +36,7 @@ type Config struct {
 	Events    *events.Recorder
 }
 
-// Collector deletes objects whose owners are gone. It is told of all objects by Handler.
+// Collector deletes objects whose owners are gone. Its Handler must get the events of all objects.
 type Collector struct {
 	requests
 	events *events.Recorder

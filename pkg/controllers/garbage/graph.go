@@ -35,7 +35,7 @@ type graph struct {
 	// remove, orphan and retry are called with objects whose deletion is to be considered, whose dependents are to be
 	// orphaned, and that are to be considered later.
 	remove, orphan, retry func(types.UID)
-	// misplaced is told of a dependent whose owner is in another namespace.
+	// misplaced is called with a dependent whose owner is in another namespace.
 	misplaced func(dependent identity, owner metav1.OwnerReference)
 	absent    *lru.Cache // of identities
 

@@ -202,7 +202,7 @@ func (c *Controller) update(ctx context.Context, namespace *corev1.Namespace, ch
 			return nil, err
 		}
 		if namespace.UID != uid {
-			return nil, fmt.Errorf("namespace %s is another one than before: its UID was %s and is %s", namespace.Name, uid, namespace.UID)
+			return nil, fmt.Errorf("namespace %s was replaced by another one of this name: its UID was %s and is %s", namespace.Name, uid, namespace.UID)
 		}
 	}
 }

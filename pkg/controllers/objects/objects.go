@@ -43,7 +43,7 @@ func New(kind schema.GroupVersionKind, o metav1.Object) Object {
 	}
 }
 
-// Handler is told of objects. Its methods are called one at a time, and must return soon.
+// Handler gets the events of objects. Its methods are called one at a time, and must return soon.
 type Handler interface {
 	// Stored is called with each object that is stored, and again after each change of it.
 	Stored(Object)

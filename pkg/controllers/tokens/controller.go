@@ -42,7 +42,8 @@ type key struct {
 	uid             types.UID
 }
 
-// Controller looks after the tokens. It is told of all Secrets and service accounts by its methods.
+// Controller fills Secrets with tokens of service accounts, and deletes the Secrets of deleted accounts. Its
+// methods must get the events of all Secrets and service accounts.
 type Controller struct {
 	Config
 	secrets, accounts *work.Queue[key]

@@ -30,10 +30,10 @@ const FieldManager = "miniapi"
 type Applier struct {
 	// Config is a client configuration of the server.
 	Config *rest.Config
-	// SkipUnknown, if there is one, is told of each object of a kind that nothing serves, which is passed over then.
-	// Without it, such an object is an error, which meta.IsNoMatchError knows.
+	// SkipUnknown, if set, is called with each object of a kind that the server doesn't serve. The object is then
+	// skipped. Without it, such an object is an error, which meta.IsNoMatchError recognizes.
 	SkipUnknown func(Object)
-	// Warn, if there is one, is told what the server warns of an object.
+	// Warn, if set, is called with each warning of the server about an object.
 	Warn func(object Object, text string)
 }
 
@@ -67,7 +67,7 @@ type application struct {
 	Applier
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
-	// warned are the objects of which warnings are told at the end, if they still hold.
+	// warned are the objects whose warnings are reported at the end, if they still apply.
 	warned []warned
 }
 

@@ -23,8 +23,8 @@ type fileState struct {
 	size     int64
 }
 
-// reload reads the files if they have changed. Files that don't belong together yet, while they are being replaced, leave
-// the certificate as it is.
+// reload reads the files if they have changed. While the files are being replaced, certificate and key may not
+// match: then the certificate stays unchanged.
 func (c *clientCertificate) reload() (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

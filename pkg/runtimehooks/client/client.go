@@ -27,7 +27,7 @@ type Options struct {
 	Connector Connector
 	// NamespaceLabels returns the labels of a namespace. It is needed for ExtensionConfigs with a namespaceSelector.
 	NamespaceLabels func(ctx context.Context, namespace string) (map[string]string, error)
-	// Observe, if it is set, is told of each call that was made, also of those to Discovery. Many goroutines may call it.
+	// Observe, if set, is called after each call, including those of Discovery. Many goroutines may call it.
 	Observe func(Outcome)
 }
 

@@ -27,7 +27,7 @@ const warningCode = 299
 type Options struct {
 	// Catalog has the hooks of all handlers.
 	Catalog *catalog.Catalog
-	// Observe, if it is set, is told of each request for a handler when it is answered. Many goroutines may call it.
+	// Observe, if set, is called after each answer of a handler. Many goroutines may call it.
 	Observe func(Served)
 }
 

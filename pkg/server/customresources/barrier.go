@@ -72,7 +72,7 @@ func newBarrier(following context.Context) *barrier {
 	}
 }
 
-// serve is told what the informer has shown to the library's handler.
+// serve handles an event that the library's handler has seen.
 func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if deleted {
@@ -83,7 +83,7 @@ func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted b
 	})
 }
 
-// observe is told what the informer has shown to every handler.
+// observe handles an event that every handler has seen.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if !deleted {

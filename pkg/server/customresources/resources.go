@@ -64,7 +64,7 @@ func (r *Resources) Settled(next http.Handler) http.Handler {
 	})
 }
 
-// Observe is told of each event of the informer of definitions, after all handlers of the informer.
+// Observe must be called with each event of the informer of definitions, after all handlers of the informer.
 func (r *Resources) Observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	r.barrier.observe(crd, deleted)
 }

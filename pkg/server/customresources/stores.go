@@ -81,8 +81,8 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	return made, end
 }
 
-// changed is told what the informer has seen, after the library's handler of custom resources. The library destroys the
-// stores of a definition that is gone, or that has another spec or other names.
+// changed handles an event of the informer, after the library's handler of custom resources. The library destroys
+// the stores of a definition that is gone, or that has another spec or other names.
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

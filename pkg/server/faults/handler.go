@@ -12,7 +12,7 @@ import (
 // off is the value of Header in a request that meets no faults.
 const off = "off"
 
-// Without wraps the transport of a client whose requests meet no faults.
+// Without returns a transport that exempts the requests of a client from faults.
 func Without(rt http.RoundTripper) http.RoundTripper { return without{rt} }
 
 type without struct{ http.RoundTripper }

@@ -23,7 +23,7 @@ type Config struct {
 	Revision func(context.Context) (uint64, error)
 	// Abort resets the connection of a request.
 	Abort func(*http.Request)
-	// Observe, if there is one, is told of each fault that is injected, with the context of the request or of the call.
+	// Observe, if set, is called with each injected fault, with the context of the request or of the call.
 	Observe func(context.Context, Event)
 	// Stopping ends when the server begins to stop: no latency keeps it.
 	Stopping context.Context

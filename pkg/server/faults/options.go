@@ -19,7 +19,7 @@ type Options struct {
 	File string
 	// Seed decides which requests meet faults with a share, and the latencies.
 	Seed uint64
-	// Observe, if there is one, is told of each fault that is injected.
+	// Observe, if set, is called with each injected fault.
 	Observe func(context.Context, Event)
 }
 

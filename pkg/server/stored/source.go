@@ -34,7 +34,7 @@ type Source struct {
 	handler objects.Handler
 	synced  func()
 	ctx     context.Context
-	ended   chan struct{} // closed when the handler is told of nothing more
+	ended   chan struct{} // closed when the handler gets no more events
 
 	watch *storage.StreamWatch // used by the working goroutine
 	// reached is the revision up to which the handler has been told of everything.
@@ -109,7 +109,7 @@ func (s *Source) stop() {
 	close(s.ended)
 }
 
-// Wait returns when the handler is told of nothing more, soon after the end of Follow's context.
+// Wait returns when the handler gets no more events, soon after the end of Follow's context.
 func (s *Source) Wait() {
 	s.mu.Lock()
 	followed := s.handler != nil

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// told is what a handler was told.
+// told has the events that a handler got.
 type told struct {
 	mu  sync.Mutex
 	all []string

@@ -141,7 +141,7 @@ func (i *Informer) follow(ctx context.Context) (err error) {
 func (i *Informer) list(ctx context.Context) error {
 	feed := i.feed()
 	if feed == nil {
-		return errors.New("nothing is stored of it")
+		return errors.New("the server stores no objects of this resource")
 	}
 	objects, revision, err := feed.List(ctx)
 	if err != nil {

@@ -193,8 +193,8 @@ func (h *host) take(reply wire.Reply) {
 // errStopped is the error of calls of a server that has been stopped.
 var errStopped = errors.New("the server has been stopped")
 
-// call makes a request and returns the reply. When the context ends, the process is told, and the reply comes soon. When
-// stopped is closed, nothing listens for the reply any more.
+// call makes a request and returns the reply. When the context ends, call cancels the request in the process, and
+// the reply comes soon. When stopped is closed, nothing listens for the reply any more.
 func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request) (wire.Reply, error) {
 	answered := make(chan wire.Reply, 1)
 	h.mu.Lock()

@@ -79,7 +79,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program on the PATH counts only if it is of the exact version. Otherwise the reason and the remedy are told.
+// A program on the PATH counts only if it is of the exact version. Otherwise the error has the reason and the
+// remedy.
 func TestOnPath(t *testing.T) {
 	source, folder := t.TempDir(), t.TempDir()
 	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")

@@ -179,7 +179,7 @@ func validateTimes(token *claims, now time.Time) error {
 	return nil
 }
 
-// boundObject is an object with which a token ends.
+// boundObject is an object that a token is bound to: the token ends with the object.
 type boundObject struct {
 	name string
 	ref  *reference

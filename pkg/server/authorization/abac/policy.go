@@ -87,7 +87,8 @@ func parse(line []byte) (policy, error) {
 		}
 		return v0.fromV0(), nil
 	case header.APIVersion != groupVersion || header.Kind != kind:
-		return policy{}, fmt.Errorf("%q of %q is not a %q of %q", header.Kind, header.APIVersion, kind, groupVersion)
+		return policy{}, fmt.Errorf("the line has kind %q and apiVersion %q, and must have kind %q and apiVersion "+
+			"%q", header.Kind, header.APIVersion, kind, groupVersion)
 	}
 	return header.Spec.forEveryone(), nil
 }
