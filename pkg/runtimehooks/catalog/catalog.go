@@ -36,6 +36,8 @@ func New() *Catalog {
 type Descriptor struct {
 	GroupVersionHook
 	Metadata
+	// Func is the function that was registered.
+	Func Hook
 	// Request and Response name the types. The kind is the name of the Go type.
 	Request, Response schema.GroupVersionKind
 
@@ -104,6 +106,7 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 	d := &Descriptor{
 		GroupVersionHook: gvh,
 		Metadata:         definition.metadata,
+		Func:             definition.hook,
 		Request:          gv.WithKind(definition.request.Name()),
 		Response:         gv.WithKind(definition.response.Name()),
 		request:          definition.request,
@@ -133,6 +136,26 @@ func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
 		return nil, fmt.Errorf("the catalog has no hook for function %s", function)
 	}
 	return c.hooks[gvh], nil
+}
+
+// Find returns a hook by GROUP/VERSION/HOOK, or the newest version of the one hook that has a name.
+func (c *Catalog) Find(name string) (*Descriptor, error) {
+	var found *Descriptor
+	for _, d := range c.Hooks() {
+		switch {
+		case d.String() == name:
+			return d, nil
+		case d.Hook != name || found != nil && found.Group == d.Group:
+		case found != nil:
+			return nil, fmt.Errorf("groups %s and %s have a hook %q: name it as GROUP/VERSION/HOOK", found.Group, d.Group, name)
+		default:
+			found = d
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("the catalog has no hook %q", name)
+	}
+	return found, nil
 }
 
 // Hooks returns all hooks by group, then name, then version, the newest first.

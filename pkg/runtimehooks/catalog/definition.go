@@ -27,6 +27,7 @@ type Metadata struct {
 
 // Definition is a hook that Register adds to a catalog.
 type Definition struct {
+	hook              Hook
 	name, function    string
 	metadata          Metadata
 	request, response reflect.Type // structs
@@ -41,7 +42,7 @@ func Define(hook Hook, metadata Metadata) Definition {
 		return Definition{name: fmt.Sprintf("%T", hook), err: err}
 	}
 	name := strings.TrimSuffix(function[strings.LastIndexByte(function, '.')+1:], "-fm") // the suffix of a method's value
-	d := Definition{name: name, function: function, metadata: metadata}
+	d := Definition{hook: hook, name: name, function: function, metadata: metadata}
 	t := reflect.TypeOf(hook)
 	if t.NumIn() != 2 || t.NumOut() != 0 || t.IsVariadic() {
 		d.err = fmt.Errorf("function has type %s, not func(*Request, *Response)", t)

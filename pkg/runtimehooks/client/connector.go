@@ -56,7 +56,7 @@ const connections = 256
 // HTTPSConnector reaches extensions by HTTPS, with HTTP/2 if they speak it.
 type HTTPSConnector struct {
 	options     ConnectorOptions
-	certificate *clientCertificate // nil if there is none
+	certificate *Certificate // nil if there is none
 
 	mu      sync.Mutex
 	clients *lru.Cache // of *http.Client by clientKey
@@ -75,8 +75,8 @@ func NewHTTPSConnector(options ConnectorOptions) (*HTTPSConnector, error) {
 	c := &HTTPSConnector{options: options}
 	c.clients = lru.NewWithEvictionFunc(connections, func(_ lru.Key, client any) { client.(*http.Client).CloseIdleConnections() })
 	if options.CertFile != "" {
-		c.certificate = &clientCertificate{certFile: options.CertFile, keyFile: options.KeyFile}
-		if _, err := c.certificate.reload(); err != nil {
+		var err error
+		if c.certificate, err = NewCertificate(options.CertFile, options.KeyFile); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *HTTPSConnector) Connect(config runtimev1.ClientConfig) (Connection, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.certificate != nil {
-		changed, err := c.certificate.reload()
+		changed, err := c.certificate.Reload()
 		if err != nil {
 			return Connection{}, err
 		}

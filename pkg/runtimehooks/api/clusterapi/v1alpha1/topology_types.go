@@ -208,9 +208,24 @@ type ClusterClassVariable struct {
 	// +required
 	Required *bool `json:"required,omitempty"`
 
+	// deprecatedV1Beta1Metadata is metadata for tools, which x-metadata in the schema replaces.
+	// +optional
+	DeprecatedV1Beta1Metadata ClusterClassVariableMetadata `json:"deprecatedV1Beta1Metadata,omitempty,omitzero"`
+
 	// schema is the schema of the variable's value.
 	// +required
 	Schema VariableSchema `json:"schema,omitempty,omitzero"`
+}
+
+// ClusterClassVariableMetadata is metadata of a variable.
+type ClusterClassVariableMetadata struct {
+	// labels are labels of the variable.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations are annotations of the variable.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // VariableSchema is the schema of a variable's value.

@@ -41,6 +41,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.CanUpdateMachineSetRequestObjects":    schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetRequestObjects(ref),
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.CanUpdateMachineSetResponse":          schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetResponse(ref),
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.ClusterClassVariable":                 schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariable(ref),
+		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.ClusterClassVariableMetadata":         schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariableMetadata(ref),
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.DiscoverVariablesRequest":             schema_runtimehooks_api_clusterapi_v1alpha1_DiscoverVariablesRequest(ref),
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.DiscoverVariablesResponse":            schema_runtimehooks_api_clusterapi_v1alpha1_DiscoverVariablesResponse(ref),
 		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.GeneratePatchesRequest":               schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequest(ref),
@@ -1519,6 +1520,13 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariable(ref common
 							Format:      "",
 						},
 					},
+					"deprecatedV1Beta1Metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deprecatedV1Beta1Metadata is metadata for tools, which x-metadata in the schema replaces.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.ClusterClassVariableMetadata"),
+						},
+					},
 					"schema": {
 						SchemaProps: spec.SchemaProps{
 							Description: "schema is the schema of the variable's value.",
@@ -1531,7 +1539,50 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariable(ref common
 			},
 		},
 		Dependencies: []string{
-			"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.VariableSchema"},
+			"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.ClusterClassVariableMetadata", "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.VariableSchema"},
+	}
+}
+
+func schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariableMetadata(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterClassVariableMetadata is metadata of a variable.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"labels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labels are labels of the variable.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"annotations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "annotations are annotations of the variable.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
 	}
 }
 

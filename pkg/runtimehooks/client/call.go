@@ -1,0 +1,169 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+)
+
+// Call is a call of a hook by its name, with JSON for the types: for callers that don't know the hook when they are built,
+// such as a command line.
+type Call struct {
+	// Hook is the name of a hook, whose newest version counts, or GROUP/VERSION/HOOK.
+	Hook string `json:"hook"`
+	// Handler is the name of the one handler to call, HANDLER.CONFIG. If it is "", all are called.
+	Handler string `json:"handler,omitempty"`
+	// Object is the request, if its kind is that of the hook's requests. Otherwise it is the object for which the hook is
+	// called, such as a Cluster, and the request has it in the field of the kind's name.
+	Object json.RawMessage `json:"object,omitempty"`
+	// Fields are further fields of the request.
+	Fields map[string]json.RawMessage `json:"fields,omitempty"`
+	// Settings are the settings of the request.
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// Result is what a call came to.
+type Result struct {
+	// Hook is the version that was called.
+	Hook string `json:"hook"`
+	// Answers are those of the handlers, in the order of the calls.
+	Answers []Answer `json:"answers"`
+	// Response is what came of them, unless there is an error.
+	Response json.RawMessage `json:"response,omitempty"`
+	// Error is why the call has failed.
+	Error string `json:"error,omitempty"`
+}
+
+// Answer is what a handler answered.
+type Answer struct {
+	Handler  string        `json:"handler"`
+	Duration time.Duration `json:"duration"`
+	// Response is the handler's, unless there is an error.
+	Response json.RawMessage `json:"response,omitempty"`
+	// Error is why the call of the handler has failed, and Ignored the error that its failure policy ignored.
+	Error   string `json:"error,omitempty"`
+	Ignored string `json:"ignored,omitempty"`
+	// Warnings are those of the handler.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Do makes a call. An error means that nothing was called: the call is wrong, or the registry isn't ready. Errors of
+// handlers are in the result.
+func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
+	d, err := c.options.Catalog.Find(call.Hook)
+	if err != nil {
+		return nil, err
+	}
+	request, object, err := requestOf(d, call)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.options.Registry.List(d.GroupHook()); err != nil {
+		return nil, err
+	}
+	result := &Result{Hook: d.String(), Answers: []Answer{}}
+	observe := WithObserver(func(o Outcome) { result.Answers = append(result.Answers, answerOf(o)) })
+	response := d.NewResponse().(hooksv1.ResponseObject)
+	if call.Handler == "" {
+		err = c.CallAll(ctx, d.Func, object, request, response, observe)
+	} else {
+		err = c.CallExtension(ctx, d.Func, object, call.Handler, request, response, observe)
+	}
+	if err != nil {
+		result.Error = err.Error()
+		return result, nil
+	}
+	result.Response, err = json.Marshal(response)
+	return result, err
+}
+
+func answerOf(o Outcome) Answer {
+	answer := Answer{Handler: o.Handler, Duration: o.Duration, Warnings: o.Warnings}
+	if o.Ignored != nil {
+		answer.Ignored = o.Ignored.Error()
+	}
+	if o.Err != nil {
+		answer.Error = o.Err.Error()
+		return answer
+	}
+	answer.Response, _ = json.Marshal(o.Response) // it was decoded from JSON
+	return answer
+}
+
+// requestOf makes the request of a call, and finds the object for which the hook is called.
+func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.Object, error) {
+	request, is := d.NewRequest().(hooksv1.RequestObject)
+	if !is {
+		return nil, nil, fmt.Errorf("hook %s isn't called for objects", d)
+	}
+	fields := maps.Clone(call.Fields)
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	object := call.Object
+	if len(object) > 0 {
+		var typed metav1.TypeMeta
+		if err := json.Unmarshal(object, &typed); err != nil {
+			return nil, nil, fmt.Errorf("the object is no object of an API: %w", err)
+		}
+		switch {
+		case typed.Kind == d.Request.Kind:
+			if err := json.Unmarshal(object, request); err != nil {
+				return nil, nil, fmt.Errorf("the object is no %s: %w", d.Request.Kind, err)
+			}
+			object = firstObject(object)
+		case typed.Kind == "":
+			return nil, nil, fmt.Errorf("the object has no kind: it is a %s, or the object for which the hook is called", d.Request.Kind)
+		default:
+			fields[strings.ToLower(typed.Kind[:1])+typed.Kind[1:]] = object
+		}
+	}
+	if len(fields) > 0 {
+		data, err := json.Marshal(fields)
+		if err != nil {
+			return nil, nil, err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(request); err != nil {
+			return nil, nil, fmt.Errorf("a %s doesn't take the fields %s: %w", d.Request.Kind, strings.Join(slices.Sorted(maps.Keys(fields)), ", "), err)
+		}
+	}
+	if call.Settings != nil {
+		request.SetSettings(call.Settings)
+	}
+	return request, metadataOf(object), nil
+}
+
+// firstObject returns the first field of a request, by name, that is an object with metadata.
+func firstObject(request json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(request, &fields) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if meta := metadataOf(fields[name]); meta.Name != "" {
+			return fields[name]
+		}
+	}
+	return nil
+}
+
+// metadataOf returns the metadata of an object. It is empty for what is no object.
+func metadataOf(object json.RawMessage) *metav1.ObjectMeta {
+	var partial metav1.PartialObjectMetadata
+	if len(object) == 0 || json.Unmarshal(object, &partial) != nil {
+		return &metav1.ObjectMeta{}
+	}
+	return &metav1.ObjectMeta{Namespace: partial.Namespace, Name: partial.Name}
+}

@@ -1,0 +1,135 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+)
+
+// listTimeout bounds the first list of a Secret.
+const listTimeout = 10 * time.Second
+
+// injectCA makes the caBundle of an ExtensionConfig that of the Secret which an annotation names, and stores it.
+func (c *Controller) injectCA(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, error) {
+	reference, wanted := config.Annotations[runtimev1.InjectCAFromSecretAnnotation]
+	if !wanted {
+		c.secrets.forget(config.Name)
+		return config, nil
+	}
+	namespace, name, ok := strings.Cut(reference, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		c.secrets.forget(config.Name)
+		return config, fmt.Errorf("annotation %s is %q, which is not of the form NAMESPACE/NAME", runtimev1.InjectCAFromSecretAnnotation, reference)
+	}
+	if err := c.secrets.follow(ctx, config.Name, types.NamespacedName{Namespace: namespace, Name: name}); err != nil {
+		return config, err
+	}
+	secret, err := c.options.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return config, fmt.Errorf("annotation %s: %w", runtimev1.InjectCAFromSecretAnnotation, err)
+	}
+	ca := secret.Data[corev1.ServiceAccountRootCAKey]
+	if len(ca) == 0 {
+		return config, fmt.Errorf("annotation %s: Secret %s has no %s", runtimev1.InjectCAFromSecretAnnotation, reference, corev1.ServiceAccountRootCAKey)
+	}
+	if bytes.Equal(ca, config.Spec.ClientConfig.CABundle) {
+		return config, nil
+	}
+	stored, err := c.patch(ctx, config.Name, map[string]any{
+		"metadata": map[string]any{"resourceVersion": config.ResourceVersion},
+		"spec":     map[string]any{"clientConfig": map[string]any{"caBundle": ca}},
+	})
+	if err != nil {
+		return config, err
+	}
+	return stored, nil
+}
+
+// secrets follows the Secrets that ExtensionConfigs name: one each.
+type secrets struct {
+	client  kubernetes.Interface
+	changed func(config string)
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	followed map[string]followed // by ExtensionConfig
+}
+
+type followed struct {
+	secret types.NamespacedName
+	stop   context.CancelFunc
+}
+
+// newSecrets returns secrets that call changed with the name of an ExtensionConfig when its Secret changes, appears or
+// disappears.
+func newSecrets(client kubernetes.Interface, changed func(string)) *secrets {
+	return &secrets{client: client, changed: changed, followed: map[string]followed{}}
+}
+
+// follow follows the Secret of an ExtensionConfig, and no other, until ctx ends. It returns when each later change is
+// seen.
+func (s *secrets) follow(ctx context.Context, config string, secret types.NamespacedName) error {
+	s.mu.Lock()
+	known := s.followed[config].secret == secret
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	informer := coreinformers.NewFilteredSecretInformer(s.client, secret.Namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, secret.Name).String()
+	})
+	changed := func(any) { s.changed(config) }
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if !initial { // the caller reads what there is
+				changed(obj)
+			}
+		},
+		UpdateFunc: func(_, is any) { changed(is) },
+		DeleteFunc: changed,
+	}); err != nil {
+		return err
+	}
+	following, stop := context.WithCancel(ctx)
+	s.running.Go(func() { informer.RunWithContext(following) })
+	limited, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("the Secrets of namespace %q can't be listed", secret.Namespace))
+	defer cancel()
+	select {
+	case <-informer.HasSyncedChecker().Done():
+	case <-limited.Done():
+		stop()
+		return context.Cause(limited)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(config)
+	s.followed[config] = followed{secret, stop}
+	return nil
+}
+
+// forget ends what follow began.
+func (s *secrets) forget(config string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(config)
+}
+
+func (s *secrets) forgetLocked(config string) {
+	if f, ok := s.followed[config]; ok {
+		f.stop()
+		delete(s.followed, config)
+	}
+}
