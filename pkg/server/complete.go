@@ -99,7 +99,8 @@ func validate(o *Options) []error {
 	return slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
 		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Controllers.Validate(),
-		o.Decisions.Validate(), o.Faults.Validate(), validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
+		o.Decisions.Validate(), o.Faults.Validate(), o.RuntimeHooks.Validate(),
+		validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
 	)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
+	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/stored"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
@@ -53,6 +54,7 @@ type Config struct {
 	// bootstrapped is the health check of the bootstrap objects.
 	bootstrapped health.Bootstrapped
 	flowSchemas  *flowcontrol.Conditions // nil if there are none
+	runtimeHooks *runtimehooks.Hooks     // nil unless --runtime-hooks asks for them
 	// stored tells the controllers of all objects; nil if they are told by informers.
 	stored *stored.Source
 }
@@ -121,6 +123,9 @@ func (c *Config) Close(ctx context.Context) error {
 	c.reloads.Wait()
 	if c.flowSchemas != nil {
 		c.flowSchemas.Wait()
+	}
+	if c.runtimeHooks != nil {
+		c.runtimeHooks.Wait()
 	}
 	_ = c.seeding.Wait() // the error is the reason for the end of the server
 	if c.apis.customResources != nil {

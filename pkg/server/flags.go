@@ -19,6 +19,7 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Admission.AddOwnFlags(fss.FlagSet(OwnFlags))
 	o.Decisions.AddFlags(fss.FlagSet(OwnFlags))
 	o.Faults.AddFlags(fss.FlagSet(OwnFlags))
+	o.RuntimeHooks.AddFlags(fss.FlagSet(OwnFlags))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("generic"))
 	o.Etcd.AddFlags(fss.FlagSet("etcd"))
 	o.Serving.AddFlags(fss.FlagSet("secure serving"))

@@ -22,6 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/process"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
+	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
 // Options are the settings of a server that flags can change. They have kube-apiserver's names if miniapi has the
@@ -71,6 +72,8 @@ type Options struct {
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
 	EnableAggregatorRouting bool
+	// RuntimeHooks are hooks that extensions implement, and that the server calls for clients. By default there are none.
+	RuntimeHooks *runtimehooks.Options
 	// Kubelet configures the connection to kubelets.
 	Kubelet KubeletOptions
 	// WrapHandler, if there is one, wraps the handler of requests that are authenticated and authorized.
@@ -129,6 +132,7 @@ func NewOptions() *Options {
 		AllowPrivileged:        true,
 		EndpointReconcilerType: "lease",
 		Peers:                  peers.NewOptions(),
+		RuntimeHooks:           runtimehooks.NewOptions(),
 
 		RejectForwardingRedirects: true,
 		Kubelet: KubeletOptions{

@@ -94,6 +94,9 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	installOwnPaths(c, s.main)
+	if err := buildRuntimeHooks(c, s.main); err != nil {
+		return err
+	}
 	if err := buildControllers(c); err != nil {
 		return err
 	}

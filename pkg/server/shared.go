@@ -7,6 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/process"
+	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
@@ -29,10 +30,14 @@ var shared = struct {
 	// milliseconds and more for each 100 kB of it: it is decoded, validated and encoded, and its expressions are compiled.
 	// Servers read what they share, and have their own UIDs and times.
 	definitions *customresources.Prepared
+	// hookMetrics tells the metrics of the process of calls of runtime hooks. The first server that has hooks registers
+	// them.
+	hookMetrics func() func(runtimehooks.Outcome)
 }{
 	process: process.New(),
 	schemas: sync.OnceValue(func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
 	copies:  &seed.Copies{},
 
 	definitions: &customresources.Prepared{},
+	hookMetrics: sync.OnceValue(runtimehooks.NewMetrics),
 }

@@ -110,6 +110,9 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := startControllers(ctx, s.config); err != nil {
 		return err
 	}
+	if err := startRuntimeHooks(ctx, s.config); err != nil {
+		return err
+	}
 	return s.config.beginFaults(ctx)
 }
 

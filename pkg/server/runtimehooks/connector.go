@@ -1,0 +1,116 @@
+package runtimehooks
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+)
+
+// connector reaches extensions as webhooks of admission are reached: by the library's manager of their clients, with the
+// server's resolver of services and trust in certificates.
+type connector struct {
+	config      Config
+	certificate *client.Certificate // nil if extensions are shown none
+
+	mu      sync.Mutex
+	manager *utilwebhook.ClientManager
+}
+
+var _ client.Connector = &connector{}
+
+func newConnector(config Config) (*connector, error) {
+	c := &connector{config: config}
+	if config.Options.CertFile != "" {
+		var err error
+		if c.certificate, err = client.NewCertificate(config.Options.CertFile, config.Options.KeyFile); err != nil {
+			return nil, fmt.Errorf("--runtime-extension-client-cert-file: %w", err)
+		}
+	}
+	return c, c.newManager()
+}
+
+// newManager forgets all clients, which keep the certificate with which they were made.
+func (c *connector) newManager() error {
+	manager, err := utilwebhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
+	if err != nil {
+		return err
+	}
+	authentication, err := utilwebhook.NewDefaultAuthenticationInfoResolver("")
+	if err != nil {
+		return err
+	}
+	manager.SetAuthenticationInfoResolver(authentication)
+	manager.SetAuthenticationInfoResolverWrapper(c.authenticating)
+	manager.SetServiceResolver(c.config.Services)
+	c.manager = &manager
+	return nil
+}
+
+// authenticating shows extensions the client certificate, if there is one.
+func (c *connector) authenticating(delegate utilwebhook.AuthenticationInfoResolver) utilwebhook.AuthenticationInfoResolver {
+	if c.certificate == nil {
+		return c.config.WebhookAuth(delegate)
+	}
+	show := func(config *rest.Config, err error) (*rest.Config, error) {
+		if err != nil {
+			return nil, err
+		}
+		config = rest.CopyConfig(config)
+		config.CertData, config.KeyData = c.certificate.PEM()
+		return config, nil
+	}
+	return c.config.WebhookAuth(&utilwebhook.AuthenticationInfoResolverDelegator{
+		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) { return show(delegate.ClientConfigFor(hostPort)) },
+		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
+			return show(delegate.ClientConfigForService(name, namespace, port))
+		},
+	})
+}
+
+// Connect implements client.Connector.
+func (c *connector) Connect(config runtimev1.ClientConfig) (client.Connection, error) {
+	if _, err := client.BaseURL(config); err != nil {
+		return client.Connection{}, err
+	}
+	webhook := utilwebhook.ClientConfig{Name: "ExtensionConfig", URL: config.URL, CABundle: config.CABundle}
+	if s := config.Service; s.IsSet() {
+		webhook.Service = &utilwebhook.ClientConfigService{
+			Namespace: s.Namespace, Name: s.Name, Path: s.Path, Port: ptr.Deref(s.Port, runtimev1.DefaultServicePort),
+		}
+	}
+	manager, err := c.current()
+	if err != nil {
+		return client.Connection{}, err
+	}
+	reached, err := manager.HookClient(webhook)
+	if err != nil {
+		return client.Connection{}, err
+	}
+	return client.Connection{URL: reached.Post().URL(), HTTP: client.NoRedirects(&http.Client{Transport: reached.Client.Transport})}, nil
+}
+
+// current returns the manager of clients that show the certificate as it is now.
+func (c *connector) current() (*utilwebhook.ClientManager, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.certificate != nil {
+		changed, err := c.certificate.Reload()
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			if err := c.newManager(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c.manager, nil
+}

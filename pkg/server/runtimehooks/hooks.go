@@ -1,0 +1,144 @@
+package runtimehooks
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/definition"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/metrics"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+)
+
+// fieldManager is the manager of the definition's fields. A definition of another manager stays as it is.
+const fieldManager = "miniapi-runtime-hooks"
+
+// Config is what the hooks of a server need.
+type Config struct {
+	Options *Options
+	// Dynamic and Kubernetes are clients of the server itself.
+	Dynamic    dynamic.Interface
+	Kubernetes kubernetes.Interface
+	// Services and WebhookAuth reach extensions as they reach webhooks.
+	Services    utilwebhook.ServiceResolver
+	WebhookAuth utilwebhook.AuthenticationInfoResolverWrapper
+	// Observe is told of each call: see NewMetrics.
+	Observe func(client.Outcome)
+}
+
+// Outcome is what a call of a handler came to.
+type Outcome = client.Outcome
+
+// Hooks are the hooks of a server.
+type Hooks struct {
+	config     Config
+	catalog    *catalog.Catalog
+	registry   *registry.Registry
+	client     *client.Client
+	controller *discovery.Controller
+	running    sync.WaitGroup
+}
+
+// NewMetrics registers metrics of calls at the registry of the process, and returns how they are told of a call.
+func NewMetrics() func(client.Outcome) {
+	calls := metrics.NewCalls()
+	legacyregistry.MustRegister(calls.Metrics()...)
+	return calls.Observe
+}
+
+// New returns hooks that Start starts.
+func New(config Config) (*Hooks, error) {
+	h := &Hooks{config: config, catalog: catalog.New(), registry: registry.New()}
+	for _, add := range config.Options.AddToCatalog {
+		if err := add(h.catalog); err != nil {
+			return nil, fmt.Errorf("catalog of runtime hooks: %w", err)
+		}
+	}
+	connector, err := newConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	h.client, err = client.New(client.Options{
+		Catalog: h.catalog, Registry: h.registry, Connector: connector, NamespaceLabels: h.namespaceLabels, Observe: config.Observe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.controller, err = discovery.New(discovery.Options{
+		Catalog: h.catalog, Client: h.client, Registry: h.registry,
+		Dynamic: config.Dynamic, Kubernetes: config.Kubernetes, Period: config.Options.Period,
+	})
+	return h, err
+}
+
+// namespaceLabels reads the labels of a namespace from the server, so that a change counts for the next call.
+func (h *Hooks) namespaceLabels(ctx context.Context, name string) (map[string]string, error) {
+	namespace, err := h.config.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return namespace.Labels, nil
+}
+
+// Handlers returns the server's own handlers, by path.
+func (h *Hooks) Handlers() map[string]http.Handler {
+	return map[string]http.Handler{
+		conversionPath: http.HandlerFunc(convert),
+		CallPath:       http.HandlerFunc(h.serveCall),
+	}
+}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Start defines ExtensionConfig, and discovers extensions until discovering ends. It returns when requests for
+// ExtensionConfigs are served.
+func (h *Hooks) Start(ctx, discovering context.Context) error {
+	if err := h.define(ctx); err != nil {
+		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)
+	}
+	h.running.Go(func() {
+		if err := h.controller.Run(discovering); err != nil && discovering.Err() == nil {
+			klog.ErrorS(err, "extensions aren't discovered any more")
+		}
+	})
+	return nil
+}
+
+// Wait returns when the discovery has ended.
+func (h *Hooks) Wait() { h.running.Wait() }
+
+// define applies the definition, unless there is one of another origin, such as Cluster API's.
+func (h *Hooks) define(ctx context.Context) error {
+	own, err := definition.Converted(map[string]any{
+		"service": map[string]any{"namespace": metav1.NamespaceDefault, "name": "kubernetes", "path": conversionPath},
+	})
+	if err != nil {
+		return err
+	}
+	client := h.config.Dynamic.Resource(definitions)
+	stored, err := client.Get(ctx, definition.Name, metav1.GetOptions{})
+	if err == nil {
+		for _, fields := range stored.GetManagedFields() {
+			if fields.Operation == metav1.ManagedFieldsOperationUpdate && fields.Subresource == "" || fields.Operation == metav1.ManagedFieldsOperationApply && fields.Manager != fieldManager {
+				return nil
+			}
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, err = client.Apply(ctx, definition.Name, own, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	return err
+}

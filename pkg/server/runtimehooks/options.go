@@ -1,0 +1,53 @@
+package runtimehooks
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
+)
+
+// Options say whether a server has hooks, and which.
+type Options struct {
+	// Enabled serves ExtensionConfigs and calls hooks.
+	Enabled bool
+	// Period is the time until a discovered extension is asked again.
+	Period time.Duration
+	// CertFile and KeyFile have a client certificate that extensions are shown.
+	CertFile, KeyFile string
+	// AddToCatalog adds hooks. The default is those of Cluster API.
+	AddToCatalog []func(*catalog.Catalog) error
+}
+
+// NewOptions returns options without hooks.
+func NewOptions() *Options {
+	return &Options{Period: discovery.DefaultPeriod, AddToCatalog: []func(*catalog.Catalog) error{clusterapi.AddToCatalog}}
+}
+
+// AddFlags adds the flags, none of which kube-apiserver has.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "runtime-hooks", o.Enabled, "Serve ExtensionConfigs (runtime.cluster.x-k8s.io), discover their extensions, and call runtime hooks.")
+	fs.DurationVar(&o.Period, "runtime-hooks-period", o.Period, "The time until an extension that was discovered is asked for its handlers again.")
+	fs.StringVar(&o.CertFile, "runtime-extension-client-cert-file", o.CertFile, "The `file` with the client certificate that extensions are shown. Each call uses the file as it is then.")
+	fs.StringVar(&o.KeyFile, "runtime-extension-client-key-file", o.KeyFile, "The `file` with the key of --runtime-extension-client-cert-file.")
+}
+
+// Validate returns the errors of the options. Each error names its flag.
+func (o *Options) Validate() []error {
+	var errs []error
+	if o.Period <= 0 {
+		errs = append(errs, fmt.Errorf("--runtime-hooks-period %s: must be more than 0", o.Period))
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		errs = append(errs, errors.New("--runtime-extension-client-cert-file and --runtime-extension-client-key-file: both are required, or neither"))
+	}
+	if !o.Enabled && o.CertFile != "" {
+		errs = append(errs, errors.New("--runtime-extension-client-cert-file: no extension is called without --runtime-hooks"))
+	}
+	return errs
+}
