@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/hooks"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	hookclient "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+)
+
+func newHooksCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hooks",
+		Short: "List and call runtime hooks, as Cluster API does",
+		Long: `List and call runtime hooks: the extensions of the server that a kubeconfig names, which is
+"miniapi serve --runtime-hooks" or a Cluster API management cluster.`,
+		Args: cli.UsageArgs(cli.KnownSubcommand),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newHooksListCommand(), newHooksCallCommand(), newHooksOpenAPICommand())
+	return cmd
+}
+
+func newHooksListCommand() *cobra.Command {
+	var source kubeconfig.Source
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the handlers of extensions, in the order in which they are called",
+		Example: `  miniapi hooks list
+  miniapi hooks list --kubeconfig management.kubeconfig`,
+		Args: cli.UsageArgs(cli.FlagsAlone),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := source.ClientConfig()
+			if err != nil {
+				return err
+			}
+			configs, err := hooks.Configs(cmd.Context(), config)
+			if err != nil {
+				return err
+			}
+			return hooks.PrintHandlers(cmd.OutOrStdout(), configs)
+		},
+	}
+	source.AddFlag(cmd.Flags())
+	return cmd
+}
+
+// hooksCallOptions are the flags of "miniapi hooks call".
+type hooksCallOptions struct {
+	kubeconfig kubeconfig.Source
+	file       string
+	handler    string
+	fields     []string
+	settings   map[string]string
+	output     string
+	services   admission.ServiceAddresses
+}
+
+func newHooksCallCommand() *cobra.Command {
+	o := &hooksCallOptions{services: admission.ServiceAddresses{}}
+	cmd := &cobra.Command{
+		Use:   "call HOOK -f FILE [flags]",
+		Short: "Call a hook for an object, and print what each extension answers",
+		Long: `Call all handlers of a hook for an object, as Cluster API does, and print what each of them
+answers and what comes of it. The file has the object, such as a Cluster, or the whole request.
+The exit code is 1 if a handler fails.
+
+The command calls the extensions from this machine. The address of a service whose endpoints
+can't be reached from here, such as a port-forward, is given by --webhook-service.`,
+		Example: `  miniapi hooks call BeforeClusterCreate -f cluster.yaml
+  miniapi hooks call BeforeClusterUpgrade -f cluster.yaml --field toKubernetesVersion=v1.37.2
+  miniapi hooks call GeneratePatches -f request.yaml --handler patches.my-extension -o json`,
+		Args: cli.UsageArgs(oneHook),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	o.kubeconfig.AddFlag(flags)
+	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object or the request, in YAML or JSON; - is the standard input.")
+	flags.StringVar(&o.handler, "handler", "", "Call this handler alone, `HANDLER.EXTENSIONCONFIG`.")
+	flags.StringArrayVar(&o.fields, "field", nil, "A further field of the request, `name=value`. A value that is no JSON is a string. May be repeated.")
+	flags.StringToStringVar(&o.settings, "setting", nil, "A setting of the request, `key=value`. May be repeated.")
+	flags.StringVarP(&o.output, "output", "o", "", "Print everything that was answered, as `json`.")
+	flags.Var(o.services, "webhook-service", "Call the extensions of a service at an address: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. May be repeated.")
+	return cmd
+}
+
+// oneHook refuses anything but the name of a hook.
+func oneHook(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes the name of one hook, as in %[1]s BeforeClusterCreate", cmd.CommandPath())
+	}
+	return nil
+}
+
+func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, out io.Writer) error {
+	if o.output != "" && o.output != "json" {
+		return cli.UsageError{Err: fmt.Errorf("--output %q: must be json", o.output)}
+	}
+	call, err := o.call(hook, in)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	config, err := o.kubeconfig.ClientConfig()
+	if err != nil {
+		return err
+	}
+	configs, err := hooks.Configs(ctx, config)
+	if err != nil {
+		return err
+	}
+	caller, stop, err := hooks.NewClient(ctx, config, configs, o.services)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	result, err := caller.Do(ctx, call)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	if o.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(result)
+	} else {
+		err = hooks.PrintResult(out, result)
+	}
+	if err == nil && result.Error != "" {
+		err = errors.New(result.Error)
+	}
+	return err
+}
+
+// call returns the call that the flags describe.
+func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, error) {
+	call := hookclient.Call{Hook: hook, Handler: o.handler, Settings: o.settings, Fields: map[string]json.RawMessage{}}
+	for _, field := range o.fields {
+		name, value, ok := strings.Cut(field, "=")
+		if !ok {
+			return call, fmt.Errorf("--field %q: must be of the form name=value", field)
+		}
+		if !json.Valid([]byte(value)) {
+			quoted, err := json.Marshal(value)
+			if err != nil {
+				return call, err
+			}
+			value = string(quoted)
+		}
+		call.Fields[name] = json.RawMessage(value)
+	}
+	if o.file == "" {
+		return call, errors.New("--filename must name a file with the object or the request: -f FILE")
+	}
+	data, err := readFile(o.file, in)
+	if err == nil {
+		call.Object, err = yaml.YAMLToJSON(data)
+	}
+	if err != nil {
+		return call, fmt.Errorf("--filename %s: %w", o.file, err)
+	}
+	return call, nil
+}
+
+func readFile(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(name)
+}
+
+func newHooksOpenAPICommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "openapi [flags]",
+		Short: "Print the OpenAPI document of all hooks",
+		Long:  "Print the OpenAPI 3.0 document of all hooks: what an extension serves. It needs no server.",
+		Args:  cli.UsageArgs(cli.FlagsAlone),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := openAPIText(format)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "The format, `json or yaml`.")
+	return cmd
+}
+
+// openAPIText returns the document in a format.
+func openAPIText(format string) ([]byte, error) {
+	if format != "json" && format != "yaml" {
+		return nil, cli.UsageError{Err: fmt.Errorf("--output %q: must be json or yaml", format)}
+	}
+	c, err := hooks.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	document, err := c.OpenAPI(spec.Info{InfoProps: spec.InfoProps{
+		Title: "Runtime hooks", Version: server.Version().GitVersion,
+		Description: "What an extension serves: Discovery, and the hooks of its handlers.",
+	}})
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err != nil || format == "json" {
+		return append(text, '\n'), err
+	}
+	return yaml.JSONToYAML(text)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	hookclient "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
+)
+
+// quotaExtension is an extension whose handler names the version of an upgrade, and fails for the version "no".
+func quotaExtension(t *testing.T) *httptest.Server {
+	t.Helper()
+	c := catalog.New()
+	if err := clusterapi.AddToCatalog(c); err != nil {
+		t.Fatal(err)
+	}
+	e, err := extension.New(extension.Options{Catalog: c},
+		extension.Of(clusterapi.BeforeClusterUpgrade, "quota", func(_ context.Context, request *clusterapi.BeforeClusterUpgradeRequest, response *clusterapi.BeforeClusterUpgradeResponse) {
+			response.Status, response.RetryAfterSeconds = hooksv1.ResponseStatusSuccess, 30
+			response.Message = "waiting for quota for " + request.ToKubernetesVersion + " in " + request.Settings["region"]
+			if request.ToKubernetesVersion == "no" {
+				response.Status, response.Message = hooksv1.ResponseStatusFailure, "there is no such version"
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(e)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// "miniapi hooks" lists and calls the extensions of a server.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	p, _ := serve(t, "--runtime-hooks")
+	kubeconfig := "--kubeconfig=" + p.kubeconfig(t)
+	server := quotaExtension(t)
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := dynamic.NewForConfigOrDie(config).Resource(runtimev1.Resource())
+	for name, ca := range map[string][]byte{
+		"works":  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		"broken": []byte("no certificate"),
+	} {
+		object := &unstructured.Unstructured{}
+		spec := runtimev1.ExtensionConfigSpec{ClientConfig: runtimev1.ClientConfig{URL: server.URL, CABundle: ca}}
+		data, err := json.Marshal(map[string]any{"spec": spec})
+		if err == nil {
+			err = json.Unmarshal(data, &object.Object)
+		}
+		object.SetAPIVersion(runtimev1.GroupVersion().String())
+		object.SetKind("ExtensionConfig")
+		object.SetName(name)
+		if err == nil {
+			_, err = configs.Create(t.Context(), object, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var list string
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		list = runMiniapi(t, "hooks", "list", kubeconfig)
+		return strings.Contains(list, "quota.works") && strings.Contains(list, "ExtensionConfig broken isn't discovered"), nil
+	}); err != nil {
+		t.Fatalf("%v: %s", err, list)
+	}
+	if want := "hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeClusterUpgrade   quota.works   10s       Fail\n"; !strings.Contains(list, want) {
+		t.Errorf("the list lacks %q: %s", want, list)
+	}
+
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(file, []byte("{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {namespace: default, name: c}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call := []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig, "-f", file, "--setting=region=eu"}
+	out := runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2")...)
+	for _, want := range []string{"quota.works", "hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeClusterUpgrade: Success, blocks, retry after 30 s, waiting for quota for v1.37.2 in eu\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q: %s", want, out)
+		}
+	}
+	var result hookclient.Result
+	if err := json.Unmarshal([]byte(runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2", "-o=json", "--handler=quota.works")...)), &result); err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Answers) != 1 || result.Answers[0].Handler != "quota.works" || len(result.Response) == 0 {
+		t.Errorf("the result is %+v", result)
+	}
+	for _, test := range []struct {
+		name, reason string
+		args         []string
+		code         int
+		out, err     string
+	}{
+		{"failure", "a script sees that the hook failed", append(call, "--field=toKubernetesVersion=no"), 1, "failed: handler", "there is no such version"},
+		{"no file", "there is nothing to call it for", []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig}, 2, "", "-f FILE"},
+		{"no hook", "there is nothing to call", []string{"hooks", "call", kubeconfig}, 2, "", "takes the name of one hook"},
+		{"unknown hook", "the name is wrong", []string{"hooks", "call", "BeforeLunch", kubeconfig, "-f", file}, 2, "", `no hook "BeforeLunch"`},
+		{"unknown field", "the name is wrong", append(call, "--field=version=1"), 2, "", "doesn't take the fields cluster, version"},
+		{"field without value", "the form is wrong", append(call, "--field=version"), 2, "", "name=value"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := start(t, "miniapi", test.args...).exit(t)
+			if code != test.code || !strings.Contains(stdout, test.out) || !strings.Contains(stderr, test.err) {
+				t.Errorf("exit code %d, output %q, error %q (%s)", code, stdout, stderr, test.reason)
+			}
+		})
+	}
+}
+
+func TestHooksNeedAServerThatHasThem(t *testing.T) {
+	t.Parallel()
+	p, _ := serve(t)
+	code, _, stderr := start(t, "miniapi", "hooks", "list", "--kubeconfig="+p.kubeconfig(t)).exit(t)
+	if code != 1 || !strings.Contains(stderr, "start it with --runtime-hooks") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// "miniapi hooks openapi" needs no server.
+func TestHooksOpenAPI(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		OpenAPI string
+		Paths   map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(runMiniapi(t, "hooks", "openapi")), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.OpenAPI != "3.0.0" || len(document.Paths) != 17 || document.Paths["/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery"] == nil {
+		t.Errorf("the document is %s with %d paths", document.OpenAPI, len(document.Paths))
+	}
+	if err := json.Unmarshal([]byte(runMiniapi(t, "hooks", "openapi", "-o=json")), &document); err != nil {
+		t.Error(err)
+	}
+	if code, _, stderr := start(t, "miniapi", "hooks", "openapi", "-o=xml").exit(t); code != 2 || !strings.Contains(stderr, "must be json or yaml") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,126 @@
+// Package hooks reads the extensions of a server that a kubeconfig names, and shows what they answer.
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1alpha1"
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+)
+
+// Catalog returns the hooks that the commands know: those of Cluster API.
+func Catalog() (*catalog.Catalog, error) {
+	c := catalog.New()
+	return c, clusterapi.AddToCatalog(c)
+}
+
+// Configs reads the ExtensionConfigs of a server, by name. A server with an older Cluster API has v1alpha1 alone.
+func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionConfig, error) {
+	all, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	convert := func(object *unstructured.Unstructured) (*runtimev1.ExtensionConfig, error) {
+		extension := &runtimev1.ExtensionConfig{}
+		return extension, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, extension)
+	}
+	list, err := all.Resource(runtimev1.Resource()).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		list, err = all.Resource(v1alpha1.GroupVersion().WithResource(runtimev1.Resource().Resource)).List(ctx, metav1.ListOptions{})
+		convert = func(object *unstructured.Unstructured) (*runtimev1.ExtensionConfig, error) {
+			older := &v1alpha1.ExtensionConfig{}
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, older)
+			return v1alpha1.ToV1Beta2(older), err
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s has no ExtensionConfigs: start it with --runtime-hooks, or name the kubeconfig of a Cluster API management cluster", config.Host)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the ExtensionConfigs of %s: %w", config.Host, err)
+	}
+	configs := make([]runtimev1.ExtensionConfig, 0, len(list.Items))
+	for i := range list.Items {
+		extension, err := convert(&list.Items[i])
+		if err != nil {
+			return nil, fmt.Errorf("ExtensionConfig %q: %w", list.Items[i].GetName(), err)
+		}
+		configs = append(configs, *extension)
+	}
+	slices.SortFunc(configs, func(a, b runtimev1.ExtensionConfig) int { return strings.Compare(a.Name, b.Name) })
+	return configs, nil
+}
+
+// NewClient returns a client that calls the handlers that ExtensionConfigs have in their statuses. Services are resolved as
+// for webhooks: by the given addresses, or else by the server's endpoints, which must be reachable from here. stop releases
+// what the client holds.
+func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses admission.ServiceAddresses) (_ *client.Client, stop func(), err error) {
+	c, err := Catalog()
+	if err != nil {
+		return nil, nil, err
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	handlers := registry.New()
+	if err := handlers.WarmUp(configs); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	factory := informers.NewSharedInformerFactory(typed, 0)
+	services := admission.NewServiceResolver(addresses, typed, factory)
+	if slices.ContainsFunc(configs, func(c runtimev1.ExtensionConfig) bool { return c.Spec.ClientConfig.Service.IsSet() }) {
+		factory.StartWithContext(ctx)
+		for informer, synced := range factory.WaitForCacheSync(ctx.Done()) {
+			if !synced {
+				err = errors.Join(err, fmt.Errorf("reading %s: %w", informer, context.Cause(ctx)))
+			}
+		}
+		if err != nil {
+			cancel()
+			return nil, nil, err
+		}
+	}
+	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{Services: services})
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	stop = func() {
+		connector.Close()
+		cancel()
+		factory.Shutdown()
+	}
+	labels := func(ctx context.Context, name string) (map[string]string, error) {
+		namespace, err := typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return namespace.Labels, nil
+	}
+	made, err := client.New(client.Options{Catalog: c, Registry: handlers, Connector: connector, NamespaceLabels: labels})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return made, stop, nil
+}
