@@ -1,0 +1,206 @@
+package checker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+)
+
+// Checks are all checks, in the order in which they run.
+func Checks() []Check {
+	return []Check{
+		{"discovery", "callers know handlers by discovery alone", checkDiscovery},
+		{"discovery is deterministic", "callers ask again from time to time, and expect the same handlers", checkSameDiscovery},
+		{"unknown fields", "a newer caller may send fields that the extension doesn't know", everyHandler(checkUnknownFields)},
+		{"protocol", "an answer has a status that callers know", everyHandler(checkAnswer)},
+		{"idempotence", "callers call all handlers again after an error, or if one of them blocks", everyHandler(checkIdempotence)},
+		{"determinism", "the same request gets the same answer", everyHandler(checkDeterminism)},
+		{"latency", "the answer comes within half of the timeout that the handler asks for", everyHandler(checkLatency)},
+		{"bad input", "a body that is no request is refused, and doesn't end the extension", everyHandler(checkBadInput)},
+		{"wrong method", "hooks are called by POST alone", everyHandler(checkMethod)},
+		{"unknown handler", "a caller with old knowledge must see that a handler is gone", checkUnknownHandler},
+	}
+}
+
+// everyHandler makes a check of one for each handler of the extension.
+func everyHandler(check func(context.Context, *session, handler) error) func(context.Context, *session) error {
+	return func(ctx context.Context, s *session) error {
+		var errs []error
+		for _, h := range s.config.Status.Handlers {
+			registration, err := s.registry.Get(h.Name)
+			if err == nil {
+				err = check(ctx, s, handler{registration, s.target.Catalog.Hook(registration.Hook)})
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("handler %q of hook %s/%s: %w", h.Name, h.RequestHook.APIVersion, h.RequestHook.Hook, err))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+func checkDiscovery(ctx context.Context, s *session) error {
+	handlers, err := s.client.Discover(ctx, s.config)
+	if err != nil {
+		return err
+	}
+	s.config.Status.Handlers = handlers
+	return s.registry.Add(s.config)
+}
+
+func checkSameDiscovery(ctx context.Context, s *session) error {
+	again, err := s.client.Discover(ctx, s.config)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(again, s.config.Status.Handlers) {
+		return fmt.Errorf("the handlers are %+v at first, and %+v then", s.config.Status.Handlers, again)
+	}
+	return nil
+}
+
+func checkAnswer(ctx context.Context, s *session, h handler) error {
+	_, _, err := s.call(ctx, h)
+	return err
+}
+
+// checkIdempotence calls twice. The second call must not fail if the first one has succeeded.
+func checkIdempotence(ctx context.Context, s *session, h handler) error {
+	first, _, err := s.call(ctx, h)
+	if err != nil {
+		return err
+	}
+	second, _, err := s.call(ctx, h)
+	if err != nil {
+		return err
+	}
+	if first.GetStatus() == hooksv1.ResponseStatusSuccess && second.GetStatus() != hooksv1.ResponseStatusSuccess {
+		return fmt.Errorf("the first call succeeds, and the second one fails: %s", second.GetMessage())
+	}
+	return nil
+}
+
+// checkDeterminism compares the answers of two calls. Those of blocking hooks may differ in when they stop to block.
+func checkDeterminism(ctx context.Context, s *session, h handler) error {
+	first, _, err := s.call(ctx, h)
+	if err != nil {
+		return err
+	}
+	second, _, err := s.call(ctx, h)
+	if err != nil {
+		return err
+	}
+	if _, blocking := first.(hooksv1.RetryResponseObject); blocking {
+		return nil
+	}
+	was, is := encode(first), encode(second)
+	if !bytes.Equal(was, is) {
+		return fmt.Errorf("the answer is %s at first, and %s then", was, is)
+	}
+	return nil
+}
+
+func encode(response hooksv1.ResponseObject) []byte {
+	data, _ := json.Marshal(response) // it was decoded from JSON
+	return data
+}
+
+func checkLatency(ctx context.Context, s *session, h handler) error {
+	_, took, err := s.call(ctx, h)
+	if err != nil {
+		return err
+	}
+	if took > h.Timeout/2 {
+		return fmt.Errorf("the answer takes %s, and the timeout is %s", took, h.Timeout)
+	}
+	return nil
+}
+
+// checkUnknownFields sends a request with a field that no version has.
+func checkUnknownFields(ctx context.Context, s *session, h handler) error {
+	request := s.request(h).DeepCopyObject()
+	request.GetObjectKind().SetGroupVersionKind(h.descriptor.Request)
+	data, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	fields["aFieldOfTheFuture"] = "x"
+	if data, err = json.Marshal(fields); err != nil {
+		return err
+	}
+	code, body, err := s.send(ctx, http.MethodPost, h.Hook.Path(h.Handler), data, h.Timeout)
+	if err != nil {
+		return err
+	}
+	var common hooksv1.CommonResponse
+	if err := json.Unmarshal(body, &common); err != nil || code != http.StatusOK {
+		return fmt.Errorf("answered with HTTP status %d: %q", code, body)
+	}
+	return nil
+}
+
+// checkBadInput sends bodies that are no requests, and then calls the handler.
+func checkBadInput(ctx context.Context, s *session, h handler) error {
+	for _, body := range []string{"", "<", `"text"`, `{"settings": "none"}`} {
+		code, answer, err := s.send(ctx, http.MethodPost, h.Hook.Path(h.Handler), []byte(body), h.Timeout)
+		if err != nil {
+			return fmt.Errorf("body %q: %w", body, err)
+		}
+		var common hooksv1.CommonResponse
+		_ = json.Unmarshal(answer, &common) // it may be a text
+		if code == http.StatusOK && common.Status != hooksv1.ResponseStatusFailure {
+			return fmt.Errorf("body %q is answered with the status %q", body, common.Status)
+		}
+	}
+	if _, _, err := s.call(ctx, h); err != nil {
+		return fmt.Errorf("after bad input: %w", err)
+	}
+	return nil
+}
+
+func checkMethod(ctx context.Context, s *session, h handler) error {
+	code, body, err := s.send(ctx, http.MethodGet, h.Hook.Path(h.Handler), nil, h.Timeout)
+	if err != nil {
+		return err
+	}
+	var answer hooksv1.CommonResponse
+	_ = json.Unmarshal(body, &answer) // it may be a text
+	if code == http.StatusOK && answer.Status != hooksv1.ResponseStatusFailure {
+		return fmt.Errorf("a GET is answered with HTTP status 200: %q", body)
+	}
+	return nil
+}
+
+func checkUnknownHandler(ctx context.Context, s *session) error {
+	d, err := s.target.Catalog.Describe(hooksv1.Discovery)
+	if err != nil {
+		return err
+	}
+	target := d.Path("") + "/a-handler-that-is-not-there"
+	if len(s.config.Status.Handlers) > 0 {
+		registration, err := s.registry.Get(s.config.Status.Handlers[0].Name)
+		if err != nil {
+			return err
+		}
+		target = registration.Hook.Path("a-handler-that-is-not-there")
+	}
+	code, _, err := s.send(ctx, http.MethodPost, target, []byte("{}"), 10*time.Second)
+	if err != nil {
+		return err
+	}
+	if code == http.StatusOK {
+		return fmt.Errorf("%s is answered with HTTP status 200", target)
+	}
+	return nil
+}
