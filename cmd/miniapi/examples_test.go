@@ -66,3 +66,36 @@ func (p *process) listening(t *testing.T) string {
 		return ""
 	}
 }
+
+// The example of a runtime extension runs as its comment says: by the service in its ExtensionConfig, with a certificate of
+// "miniapi cert" and no caBundle.
+func TestRuntimeExtensionExample(t *testing.T) {
+	t.Parallel()
+	example, err := filepath.Abs("../../examples/runtime-extension")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "runtime-extension")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, example).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	data, certs := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "certs")
+	runMiniapi(t, "cert", "quota-system/quota-extension", "--dir="+certs, "--data-dir="+data)
+	address := startCommand(t, exec.Command(program, "--port=0", "--certs="+certs)).listening(t)
+	p, _ := serve(t, "--runtime-hooks", "--data-dir="+data, "--apply="+filepath.Join(example, "config"),
+		"--webhook-service=quota-system/quota-extension="+address)
+	kubeconfig := "--kubeconfig=" + p.kubeconfig(t)
+	awaitOutput(t, "quota.quota", "hooks", "list", kubeconfig)
+	call := func(hook string, args ...string) []string {
+		return append([]string{"hooks", "call", hook, "-f", filepath.Join(example, "cluster.yaml"), kubeconfig}, args...)
+	}
+	if out := runMiniapi(t, call("BeforeClusterCreate")...); !strings.Contains(out, "BeforeClusterCreate: Success") {
+		t.Errorf("a cluster within the quota: %s", out)
+	}
+	if code, out, _ := start(t, "miniapi", call("BeforeClusterCreate", "--setting=maxWorkers=2")...).exit(t); code != 1 || !strings.Contains(out, "cluster small has 3 workers, and 2 are allowed") {
+		t.Errorf("a cluster over the quota: exit code %d: %s", code, out)
+	}
+	if out := runMiniapi(t, call("BeforeClusterDelete")...); !strings.Contains(out, "blocks, retry after 30 s, cluster small has no backup yet") {
+		t.Errorf("a cluster without a backup: %s", out)
+	}
+}

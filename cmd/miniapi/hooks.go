@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
@@ -78,8 +80,9 @@ func newHooksCallCommand() *cobra.Command {
 answers and what comes of it. The file has the object, such as a Cluster, or the whole request.
 The exit code is 1 if a handler fails.
 
-The command calls the extensions from this machine. The address of a service whose endpoints
-can't be reached from here, such as a port-forward, is given by --webhook-service.`,
+A miniapi server makes the call. For another server, the command calls the extensions from this
+machine. --webhook-service gives the address of a service, such as a port-forward, and has the
+command make the call.`,
 		Example: `  miniapi hooks call BeforeClusterCreate -f cluster.yaml
   miniapi hooks call BeforeClusterUpgrade -f cluster.yaml --field toKubernetesVersion=v1.37.2
   miniapi hooks call GeneratePatches -f request.yaml --handler patches.my-extension -o json`,
@@ -119,18 +122,9 @@ func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	configs, err := hooks.Configs(ctx, config)
+	result, err := o.result(ctx, config, call)
 	if err != nil {
 		return err
-	}
-	caller, stop, err := hooks.NewClient(ctx, config, configs, o.services)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	result, err := caller.Do(ctx, call)
-	if err != nil {
-		return cli.UsageError{Err: err}
 	}
 	if o.output == "json" {
 		encoder := json.NewEncoder(out)
@@ -143,6 +137,33 @@ func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, o
 		err = errors.New(result.Error)
 	}
 	return err
+}
+
+// result has the server make the call, or makes it.
+func (o *hooksCallOptions) result(ctx context.Context, config *rest.Config, call hookclient.Call) (*hookclient.Result, error) {
+	if len(o.services) == 0 {
+		result, served, err := hooks.CallByServer(ctx, config, call)
+		if apierrors.IsBadRequest(err) {
+			return nil, cli.UsageError{Err: err}
+		}
+		if served {
+			return result, err
+		}
+	}
+	configs, err := hooks.Configs(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	caller, stop, err := hooks.NewClient(ctx, config, configs, o.services)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	result, err := caller.Do(ctx, call)
+	if err != nil {
+		return nil, cli.UsageError{Err: err}
+	}
+	return result, nil
 }
 
 // call returns the call that the flags describe.

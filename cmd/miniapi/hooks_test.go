@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -80,13 +81,8 @@ func TestHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var list string
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		list = runMiniapi(t, "hooks", "list", kubeconfig)
-		return strings.Contains(list, "quota.works") && strings.Contains(list, "ExtensionConfig broken isn't discovered"), nil
-	}); err != nil {
-		t.Fatalf("%v: %s", err, list)
-	}
+	awaitOutput(t, "quota.works", "hooks", "list", kubeconfig)
+	list := awaitOutput(t, "ExtensionConfig broken isn't discovered", "hooks", "list", kubeconfig)
 	if want := "hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeClusterUpgrade   quota.works   10s       Fail\n"; !strings.Contains(list, want) {
 		t.Errorf("the list lacks %q: %s", want, list)
 	}
@@ -96,8 +92,13 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig, "-f", file, "--setting=region=eu"}
-	out := runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2")...)
-	for _, want := range []string{"quota.works", "hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeClusterUpgrade: Success, blocks, retry after 30 s, waiting for quota for v1.37.2 in eu\n"} {
+	// A broken ExtensionConfig keeps none of the others from being called after the start of the server.
+	out := awaitOutput(t, "waiting for quota", append(call, "--field=toKubernetesVersion=v1.37.2")...)
+	here := runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2", "--webhook-service=none/none=127.0.0.1:1")...)
+	if withoutTimes(out) != withoutTimes(here) {
+		t.Errorf("the server's call prints %q, and the command's own %q", out, here)
+	}
+	for _, want := range []string{"quota.works", "hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeClusterUpgrade: Success, blocks, retry after 30 s, waiting for quota for v1.37.2 in eu"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q: %s", want, out)
 		}
@@ -129,6 +130,25 @@ func TestHooks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awaitOutput runs the program until its output has a text.
+func awaitOutput(t *testing.T, text string, args ...string) (stdout string) {
+	t.Helper()
+	var last string
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, deadline, true, func(context.Context) (bool, error) {
+		var code int
+		code, stdout, last = start(t, "miniapi", args...).exit(t)
+		return code == 0 && strings.Contains(stdout, text), nil
+	}); err != nil {
+		t.Fatalf("%v: the output of miniapi %q lacks %q: %s%s", err, args, text, stdout, last)
+	}
+	return stdout
+}
+
+// withoutTimes removes how long calls took.
+func withoutTimes(output string) string {
+	return regexp.MustCompile(`\s+[\d.]+(µs|ms|s)\s+`).ReplaceAllString(output, " ")
 }
 
 func TestHooksNeedAServerThatHasThem(t *testing.T) {

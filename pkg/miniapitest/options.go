@@ -29,6 +29,8 @@ type options struct {
 
 	handlers map[string]http.Handler
 	services []engine.Place // of WithWebhookService
+	// extensions are those of WithRuntimeExtension.
+	extensions []extension
 	// reachTimeout bounds the time until a webhook listens.
 	reachTimeout time.Duration
 

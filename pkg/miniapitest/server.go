@@ -19,7 +19,8 @@ type Server struct {
 	server   engine.Server
 	webhooks *webhookServer
 	config   *rest.Config
-	folder   *folder   // of KubeconfigFile; nil before prepare
+	folder   *folder // of KubeconfigFile; nil before prepare
+	hooks    *Hooks
 	started  *Snapshot // for Reset; nil with an external etcd
 
 	log      *serverLog
@@ -158,6 +159,9 @@ func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Obje
 		return err
 	}
 	if err := s.install(ctx, o, early); err != nil {
+		return err
+	}
+	if err := s.registerExtensions(ctx, o.extensions); err != nil {
 		return err
 	}
 	if !s.server.Info().Snapshots {

@@ -116,13 +116,13 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 		if err := json.Unmarshal(object, &typed); err != nil {
 			return nil, nil, fmt.Errorf("the object is no object of an API: %w", err)
 		}
-		switch {
-		case typed.Kind == d.Request.Kind:
+		switch typed.Kind {
+		case d.Request.Kind:
 			if err := json.Unmarshal(object, request); err != nil {
 				return nil, nil, fmt.Errorf("the object is no %s: %w", d.Request.Kind, err)
 			}
 			object = firstObject(object)
-		case typed.Kind == "":
+		case "":
 			return nil, nil, fmt.Errorf("the object has no kind: it is a %s, or the object for which the hook is called", d.Request.Kind)
 		default:
 			fields[strings.ToLower(typed.Kind[:1])+typed.Kind[1:]] = object

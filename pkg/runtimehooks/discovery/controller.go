@@ -184,11 +184,20 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, config); err != nil {
 		return fmt.Errorf("ExtensionConfig %q: %w", name, err)
 	}
-	config, err = c.discover(ctx, config)
-	if err != nil {
+	config, status, err := c.discover(ctx, config)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil { // a reader of the status may call the handlers at once
+		discovered := config.DeepCopy()
+		discovered.Status = *status
+		err = c.register(discovered)
+	}
+	stored, writeErr := c.writeStatus(ctx, config, status)
+	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	return c.register(config)
+	return c.register(stored) // as it is stored, by which responses are cached
 }
 
 // register makes the handlers of an ExtensionConfig callable.

@@ -3,7 +3,6 @@ package discovery
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -21,14 +20,14 @@ import (
 // maxMessage bounds the message of a condition, which the definition bounds by 32768.
 const maxMessage = 4096
 
-// discover asks the extension of an ExtensionConfig for its handlers, unless it is paused, and writes the status. The
-// result is the ExtensionConfig as it is stored then. An error of the extension is in the status too.
-func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, error) {
+// discover asks the extension of an ExtensionConfig for its handlers, unless it is paused. It returns the ExtensionConfig,
+// with its caBundle, and the status that it should have. An error of the extension is in the status too.
+func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, *runtimev1.ExtensionConfigStatus, error) {
 	_, paused := config.Annotations[runtimev1.PausedAnnotation]
 	status := config.Status.DeepCopy()
 	setPaused(status, config.Generation, paused)
 	if paused {
-		return c.writeStatus(ctx, config, status)
+		return config, status, nil
 	}
 	config, err := c.injectCA(ctx, config)
 	if err == nil {
@@ -38,12 +37,9 @@ func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionCo
 			setDeprecated(status, config.Generation, c.deprecated(handlers))
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
+	setPaused(status, config.Generation, false) // the caBundle may be of a new generation
 	setDiscovered(status, config.Generation, err)
-	written, writeErr := c.writeStatus(ctx, config, status)
-	return written, errors.Join(err, writeErr)
+	return config, status, err
 }
 
 func setPaused(status *runtimev1.ExtensionConfigStatus, generation int64, paused bool) {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
@@ -19,22 +22,31 @@ const CallPath = "/miniapi/v1/runtimehooks/call"
 func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "hooks are called by POST", http.StatusMethodNotAllowed)
+		refuse(w, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "hooks are called by POST", 0, true))
 		return
 	}
 	var call client.Call
 	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, client.MaxBodyBytes)).Decode(&call); err != nil {
-		http.Error(w, fmt.Sprintf("the body is no call: %v", err), http.StatusBadRequest)
+		refuse(w, apierrors.NewBadRequest(fmt.Sprintf("the body is no call: %v", err)))
 		return
 	}
 	result, err := h.client.Do(req.Context(), call)
 	switch {
 	case errors.Is(err, registry.ErrNotReady):
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		refuse(w, apierrors.NewServiceUnavailable(err.Error()))
 	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		refuse(w, apierrors.NewBadRequest(err.Error()))
 	default:
 		writeJSON(w, result)
 	}
+}
+
+// refuse answers with a Status, which clients of the API know.
+func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
+	status := err.Status()
+	status.APIVersion, status.Kind = "v1", "Status"
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status) // the client may be gone
 }

@@ -3,6 +3,7 @@ package hooks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
 // Catalog returns the hooks that the commands know: those of Cluster API.
@@ -67,6 +69,28 @@ func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionCon
 	}
 	slices.SortFunc(configs, func(a, b runtimev1.ExtensionConfig) int { return strings.Compare(a.Name, b.Name) })
 	return configs, nil
+}
+
+// CallByServer has the server make a call. served is false if the server isn't miniapi with hooks.
+func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_ *client.Result, served bool, err error) {
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, false, err
+	}
+	body, err := json.Marshal(call)
+	if err != nil {
+		return nil, false, err
+	}
+	answer := typed.Discovery().RESTClient().Post().AbsPath(runtimehooks.CallPath).Body(body).Do(ctx)
+	if err := answer.Error(); err != nil { // unlike the error of Raw, with the message of the server
+		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
+	}
+	data, err := answer.Raw()
+	if err != nil {
+		return nil, true, err
+	}
+	result := &client.Result{}
+	return result, true, json.Unmarshal(data, result)
 }
 
 // NewClient returns a client that calls the handlers that ExtensionConfigs have in their statuses. Services are resolved as
