@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -160,21 +161,30 @@ func TestHooksNeedAServerThatHasThem(t *testing.T) {
 	}
 }
 
-// "miniapi hooks openapi" needs no server.
+// "miniapi hooks openapi" prints one document in two formats. It needs no server.
 func TestHooksOpenAPI(t *testing.T) {
 	t.Parallel()
-	var document struct {
+	var documents [2]struct {
 		OpenAPI string
 		Paths   map[string]any
 	}
-	if err := yaml.Unmarshal([]byte(runMiniapi(t, "hooks", "openapi")), &document); err != nil {
-		t.Fatal(err)
+	for i, format := range []string{"yaml", "json"} {
+		text, err := openAPIText(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, &documents[i]); err != nil {
+			t.Fatal(err)
+		}
+		if json.Valid(text) != (format == "json") {
+			t.Errorf("the document isn't %s: %s", format, text[:100])
+		}
 	}
-	if document.OpenAPI != "3.0.0" || len(document.Paths) != 17 || document.Paths["/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery"] == nil {
-		t.Errorf("the document is %s with %d paths", document.OpenAPI, len(document.Paths))
+	if d := documents[0]; d.OpenAPI != "3.0.0" || len(d.Paths) != 17 || d.Paths["/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery"] == nil {
+		t.Errorf("the document is %s with %d paths", d.OpenAPI, len(d.Paths))
 	}
-	if err := json.Unmarshal([]byte(runMiniapi(t, "hooks", "openapi", "-o=json")), &document); err != nil {
-		t.Error(err)
+	if diff := cmp.Diff(documents[0], documents[1]); diff != "" {
+		t.Errorf("the formats differ (-yaml +json): %s", diff)
 	}
 	if code, _, stderr := start(t, "miniapi", "hooks", "openapi", "-o=xml").exit(t); code != 2 || !strings.Contains(stderr, "must be json or yaml") {
 		t.Errorf("exit code %d: %s", code, stderr)

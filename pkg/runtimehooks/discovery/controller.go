@@ -60,7 +60,12 @@ type Controller struct {
 	configs cache.SharedIndexInformer
 	secrets *secrets
 
+	// synced is closed when the ExtensionConfigs that there are have been listed.
+	synced chan struct{}
+
 	mu sync.Mutex
+	// initial are the names of those, which the registry must have before it is ready.
+	initial []string
 	// warming has the ExtensionConfigs that have been discovered before the registry is ready. It is nil afterwards.
 	warming map[string]*runtimev1.ExtensionConfig
 }
@@ -87,6 +92,7 @@ func New(options Options) (*Controller, error) {
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](options.FirstBackoff, options.LastBackoff)),
 		configs: dynamicinformer.NewFilteredDynamicInformer(options.Dynamic, runtimev1.Resource(), "", 0, cache.Indexers{}, nil).Informer(),
+		synced:  make(chan struct{}),
 		warming: map[string]*runtimev1.ExtensionConfig{},
 	}
 	c.secrets = newSecrets(options.Kubernetes, c.queue.Add)
@@ -136,9 +142,13 @@ func (c *Controller) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("listing ExtensionConfigs: %w", context.Cause(ctx))
 	}
+	c.mu.Lock()
+	c.initial = c.configs.GetStore().ListKeys()
+	c.mu.Unlock()
 	if err := c.warmUp(); err != nil { // there may be none
 		return err
 	}
+	close(c.synced)
 	for range workers {
 		running.Go(func() {
 			for c.next(ctx) {
@@ -148,6 +158,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
+
+// Synced is closed when Run has listed the ExtensionConfigs that there are. The registry isn't ready before all of these
+// are discovered. It doesn't wait for later ones.
+func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // next handles an ExtensionConfig of the queue. It returns false when the queue is shut down.
 func (c *Controller) next(ctx context.Context) bool {
@@ -214,22 +228,25 @@ func (c *Controller) register(config *runtimev1.ExtensionConfig) error {
 	return c.options.Registry.Add(config)
 }
 
-// warmUp makes the registry ready if all ExtensionConfigs that there are have been discovered.
+// warmUp makes the registry ready if all ExtensionConfigs that there were at the start, and still are, have been
+// discovered.
 func (c *Controller) warmUp() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.warming == nil {
 		return nil
 	}
-	names := c.configs.GetStore().ListKeys()
-	for _, name := range names {
-		if c.warming[name] == nil {
-			return nil
+	store := c.configs.GetStore()
+	for _, name := range c.initial {
+		if _, exists, err := store.GetByKey(name); err != nil || exists && c.warming[name] == nil {
+			return err
 		}
 	}
-	all := make([]runtimev1.ExtensionConfig, 0, len(names))
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		all = append(all, *c.warming[name])
+	var all []runtimev1.ExtensionConfig
+	for _, name := range slices.Sorted(maps.Keys(c.warming)) {
+		if _, exists, err := store.GetByKey(name); err == nil && exists {
+			all = append(all, *c.warming[name])
+		}
 	}
 	if err := c.options.Registry.WarmUp(all); err != nil {
 		return err

@@ -4,7 +4,7 @@
 // An ExtensionConfig is discovered when it appears, when its spec or its annotations change, when the Secret of its
 // caBundle does, and again after a period. After an error, discovery is tried again, with exponential backoff. The
 // handlers of the last answer that was valid stay registered meanwhile. The registry becomes ready when all
-// ExtensionConfigs that there are have been discovered, and not before: until then, no hook is called.
+// ExtensionConfigs that there are at the start have been discovered, and not before: until then, no hook is called.
 //
 // The controller works against any API server that has the definition of ExtensionConfig. Run one for an API server: two
 // would write the same statuses. Package client discovers one extension without an API server.

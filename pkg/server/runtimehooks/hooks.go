@@ -104,7 +104,7 @@ func (h *Hooks) Handlers() map[string]http.Handler {
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // Start defines ExtensionConfig, and discovers extensions until discovering ends. It returns when requests for
-// ExtensionConfigs are served.
+// ExtensionConfigs are served, and the stored ones are listed: hooks wait for these, and not for later ones.
 func (h *Hooks) Start(ctx, discovering context.Context) error {
 	if err := h.define(ctx); err != nil {
 		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)
@@ -114,7 +114,12 @@ func (h *Hooks) Start(ctx, discovering context.Context) error {
 			klog.ErrorS(err, "extensions aren't discovered any more")
 		}
 	})
-	return nil
+	select {
+	case <-h.controller.Synced():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("--runtime-hooks: listing ExtensionConfigs: %w", context.Cause(ctx))
+	}
 }
 
 // Wait returns when the discovery has ended.
