@@ -186,6 +186,10 @@ func TestHooksOpenAPI(t *testing.T) {
 	if diff := cmp.Diff(documents[0], documents[1]); diff != "" {
 		t.Errorf("the formats differ (-yaml +json): %s", diff)
 	}
+	printed := runMiniapi(t, "hooks", "openapi")
+	if want, err := openAPIText("yaml"); err != nil || printed != strings.TrimSuffix(string(want), "\n") {
+		t.Errorf("%v: the command prints %d bytes, not %d", err, len(printed), len(want))
+	}
 	if code, _, stderr := start(t, "miniapi", "hooks", "openapi", "-o=xml").exit(t); code != 2 || !strings.Contains(stderr, "must be json or yaml") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

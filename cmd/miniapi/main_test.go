@@ -88,7 +88,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	go p.wait(stdout)
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
-		<-p.done
+		p.rest()
 	})
 	return p
 }
@@ -103,6 +103,16 @@ func (p *process) wait(stdout io.Reader) {
 	close(p.done)
 }
 
+// rest waits for the end, and returns the lines of stdout that nothing has read.
+func (p *process) rest() []string {
+	var lines []string
+	for line := range p.lines {
+		lines = append(lines, line)
+	}
+	<-p.done
+	return lines
+}
+
 func (p *process) signal(t *testing.T, s os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
@@ -113,18 +123,18 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 // exit waits for the end. It returns the exit code, the unread part of stdout, and stderr.
 func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 	t.Helper()
+	// Nothing else reads the lines, and the program doesn't end while one of them waits for a reader.
+	ended := make(chan []string, 1)
+	go func() { ended <- p.rest() }()
 	select {
-	case <-p.done:
+	case lines := <-ended:
+		return p.cmd.ProcessState.ExitCode(), strings.Join(lines, "\n"), p.stderr.String()
 	case <-time.After(deadline):
 		p.signal(t, syscall.SIGQUIT)
-		<-p.done
+		<-ended
 		t.Fatalf("%s still runs:\n%s", p.cmd, p.stderr.String())
+		return 0, "", ""
 	}
-	var lines []string
-	for line := range p.lines {
-		lines = append(lines, line)
-	}
-	return p.cmd.ProcessState.ExitCode(), strings.Join(lines, "\n"), p.stderr.String()
 }
 
 var readyLine = regexp.MustCompile(`^miniapi is ready on (https://\S+): export KUBECONFIG=(\S+)$`)
