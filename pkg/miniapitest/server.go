@@ -181,7 +181,7 @@ func (s *Server) stopAll() error {
 	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close returns the error
 	stopped := s.server.Stop()
 	calls.Stop()
-	err := errors.Join(stopped, s.webhooks.close())
+	err := errors.Join(stopped, s.webhooks.close(), s.webhooks.recording.failed())
 	if s.folder != nil {
 		err = errors.Join(err, s.folder.remove())
 	}

@@ -99,6 +99,7 @@ type webhookServer struct {
 
 	log       *serverLog
 	authority engine.Authority // set by serve
+	recording recording
 
 	mu           sync.Mutex
 	handlers     map[string]http.Handler
@@ -241,6 +242,6 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// A handler gets only requests that it is configured for.
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		call(handler, s.log, w, r)
+		call(s.recording.handler(handler), s.log, w, r)
 	}
 }

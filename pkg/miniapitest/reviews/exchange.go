@@ -1,0 +1,50 @@
+package reviews
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+)
+
+// Exchange is a request to a webhook, and its response.
+type Exchange struct {
+	// Webhook is the webhook, as CONFIGURATION/NAME, or "" if the recorder knew the path alone.
+	Webhook string `json:"webhook,omitempty"`
+	// Path is the path of the webhook's URL, or "" if it isn't known.
+	Path string `json:"path,omitempty"`
+	// Request is the AdmissionReview that the webhook was sent.
+	Request json.RawMessage `json:"request"`
+	// Response is the AdmissionReview that the webhook answered. In a normalised Exchange, the patch is a JSON array
+	// instead of its base64. It is empty if there was no AdmissionReview.
+	Response json.RawMessage `json:"response,omitempty"`
+	// Failure says what the webhook answered instead of an AdmissionReview: the status and the body.
+	Failure string `json:"failure,omitempty"`
+}
+
+// trees returns the decoded request and response.
+func (e Exchange) trees() (request, response any, err error) {
+	if request, err = tree.Decode(e.Request); err != nil {
+		return nil, nil, fmt.Errorf("request: %w", err)
+	}
+	if tree.At(request, "request") == nil {
+		return nil, nil, fmt.Errorf("request: must be an AdmissionReview with a request, got kind %q", tree.Text(request, "kind"))
+	}
+	if response, err = tree.Decode(e.Response); err != nil {
+		return nil, nil, fmt.Errorf("response: %w", err)
+	}
+	return request, response, nil
+}
+
+// Answered returns the exchange with the response of a webhook, an HTTP status and a body.
+func (e Exchange) Answered(code int, body []byte) Exchange {
+	e.Response, e.Failure = nil, ""
+	if code == http.StatusOK && json.Valid(body) {
+		e.Response = body
+		return e
+	}
+	e.Failure = strings.TrimSpace(fmt.Sprintf("%d %s: %s", code, http.StatusText(code), body))
+	return e
+}

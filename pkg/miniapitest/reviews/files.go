@@ -1,0 +1,174 @@
+package reviews
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+)
+
+// Writer writes exchanges into a folder, a file each. It is safe for concurrent use.
+//
+// The file is named by the webhook, the operation and the object: my-configuration/pods.example.com/
+// create-pods-default-web.json. Other exchanges of that name get a number. The same exchange again, as a retry makes it,
+// gets no file. Files of an earlier recording are replaced, and files that aren't written again stay.
+type Writer struct {
+	dir string
+
+	mu sync.Mutex
+	// written has the contents of the files of each name.
+	written map[string][][]byte
+}
+
+// NewWriter returns a writer for a folder, which is made if there is none.
+func NewWriter(dir string) (*Writer, error) {
+	if dir == "" {
+		return nil, errors.New("the folder for reviews has no name")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("folder for reviews: %w", err)
+	}
+	return &Writer{dir: dir, written: map[string][][]byte{}}, nil
+}
+
+// Write normalises an exchange and writes its file. It returns the path, or "" for an exchange that was written before.
+func (w *Writer) Write(e Exchange) (path string, err error) {
+	if e, err = e.Normalise(); err != nil {
+		return "", err
+	}
+	name, err := e.name()
+	if err != nil {
+		return "", err
+	}
+	content, err := tree.Encode(e)
+	if err != nil {
+		return "", err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, other := range w.written[name] {
+		if bytes.Equal(other, content) {
+			return "", nil
+		}
+	}
+	path = filepath.Join(w.dir, filepath.FromSlash(name))
+	if others := len(w.written[name]); others > 0 {
+		path += fmt.Sprintf("-%d", others+1)
+	}
+	path += ending
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return "", err
+	}
+	w.written[name] = append(w.written[name], content)
+	return path, nil
+}
+
+// ending is that of files with exchanges.
+const ending = ".json"
+
+// unfit are the characters that names of files don't have.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// name returns the path of the exchange's file in the folder, with slashes and without its ending.
+func (e Exchange) name() (string, error) {
+	request, _, err := e.trees()
+	if err != nil {
+		return "", err
+	}
+	review := tree.At(request, "request")
+	object := tree.Text(review, "name")
+	for _, path := range [][]string{{"object", "metadata", "name"}, {"object", "metadata", "generateName"}, {"oldObject", "metadata", "name"}} {
+		if object == "" {
+			object = tree.Text(review, path...)
+		}
+	}
+	var parts []string
+	for _, part := range []string{strings.ToLower(tree.Text(review, "operation")), tree.Text(review, "resource", "resource"), tree.Text(review, "subResource"), tree.Text(review, "namespace"), object} {
+		if part = unfit.ReplaceAllString(part, "_"); part != "" {
+			parts = append(parts, strings.Trim(part, "."))
+		}
+	}
+	file := strings.Join(parts, "-")
+	if file == "" {
+		file = "review"
+	}
+	return e.folder() + "/" + file, nil
+}
+
+// folder returns the path of the webhook's folder, with slashes.
+func (e Exchange) folder() string {
+	var parts []string
+	webhook := e.Webhook
+	if webhook == "" {
+		webhook = e.Path
+	}
+	for _, part := range strings.Split(webhook, "/") {
+		if part = strings.Trim(unfit.ReplaceAllString(part, "_"), "."); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return "webhook"
+	}
+	return strings.Join(parts, "/")
+}
+
+// File is a file with an exchange.
+type File struct {
+	// Path is the path of the file, and Name its path in the folder, with slashes.
+	Path, Name string
+	Exchange
+}
+
+// Read returns the files of a folder and of those below it, in the order of their names.
+func Read(dir string) ([]File, error) {
+	var files []File
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ending {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		file := File{Path: path, Name: filepath.ToSlash(name)}
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&file.Exchange); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if _, _, err := file.trees(); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		files = append(files, file)
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("folder %s: has no files with the ending %s", dir, ending)
+	}
+	return files, err
+}
+
+// Rewrite writes another exchange into the file.
+func (f File) Rewrite(e Exchange) error {
+	content, err := tree.Encode(e)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.Path, content, 0o644)
+}

@@ -1,0 +1,131 @@
+// Package lines compares texts by lines, as diff -u does. It is small because the fixture may import no library of
+// diffs. Don't use it for texts of many thousand lines that differ everywhere: these become one replaced block.
+package lines
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	// context is the number of equal lines around a difference.
+	context = 3
+	// maxCells bounds the table by which lines are matched: 4 million cells are 16 MB.
+	maxCells = 4 << 20
+)
+
+// Diff returns the difference between two texts, or "" if they are the same. A line of the first text alone begins with
+// a minus, one of the second alone with a plus, and a group of differences with the numbers of its first lines.
+func Diff(before, after string) string {
+	if before == after {
+		return ""
+	}
+	all := compare(split(before), split(after))
+	var out strings.Builder
+	numbers := [2]int{1, 1} // of the next lines in both texts
+	shown := false
+	for i, l := range all {
+		switch near := isNear(all, i); {
+		case near && !shown:
+			fmt.Fprintf(&out, "@@ -%d +%d @@\n", numbers[0], numbers[1])
+			fallthrough
+		case near:
+			fmt.Fprintf(&out, "%c%s\n", l.mark, l.text)
+			shown = true
+		default:
+			shown = false
+		}
+		if l.mark != added {
+			numbers[0]++
+		}
+		if l.mark != removed {
+			numbers[1]++
+		}
+	}
+	return out.String()
+}
+
+func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+
+// Marks of lines.
+const (
+	same    = ' '
+	removed = '-'
+	added   = '+'
+)
+
+type line struct {
+	mark byte
+	text string
+}
+
+// isNear tells whether a line differs, or is close to one that does.
+func isNear(all []line, i int) bool {
+	for n := i - context; n <= i+context; n++ {
+		if n >= 0 && n < len(all) && all[n].mark != same {
+			return true
+		}
+	}
+	return false
+}
+
+// compare returns the lines of both texts in order.
+func compare(before, after []string) []line {
+	head := 0
+	for head < len(before) && head < len(after) && before[head] == after[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(before)-head && tail < len(after)-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
+		tail++
+	}
+	all := marked(nil, same, before[:head])
+	all = match(all, before[head:len(before)-tail], after[head:len(after)-tail])
+	return marked(all, same, before[len(before)-tail:])
+}
+
+// match adds the lines of two texts: those of a longest common subsequence once, and the others marked.
+func match(all []line, before, after []string) []line {
+	if len(before)*len(after) > maxCells {
+		return marked(marked(all, removed, before), added, after)
+	}
+	// common has the length of the longest common subsequence of what begins at two lines.
+	common := make([][]int32, len(before)+1)
+	for i := range common {
+		common[i] = make([]int32, len(after)+1)
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		for j := len(after) - 1; j >= 0; j-- {
+			switch {
+			case before[i] == after[j]:
+				common[i][j] = common[i+1][j+1] + 1
+			case common[i+1][j] >= common[i][j+1]:
+				common[i][j] = common[i+1][j]
+			default:
+				common[i][j] = common[i][j+1]
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(before) && j < len(after) {
+		switch {
+		case before[i] == after[j]:
+			all = append(all, line{same, before[i]})
+			i, j = i+1, j+1
+		case common[i+1][j] >= common[i][j+1]:
+			all = append(all, line{removed, before[i]})
+			i++
+		default:
+			all = append(all, line{added, after[j]})
+			j++
+		}
+	}
+	return marked(marked(all, removed, before[i:]), added, after[j:])
+}
+
+func marked(all []line, mark byte, texts []string) []line {
+	for _, text := range texts {
+		all = append(all, line{mark, text})
+	}
+	return all
+}

@@ -1,0 +1,44 @@
+// Package tree has JSON as maps, slices and scalars.
+package tree
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Decode returns JSON as maps, slices and scalars. Numbers keep their digits.
+func Decode(data []byte) (any, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var value any
+	err := decoder.Decode(&value)
+	return value, err
+}
+
+// Encode returns the JSON of a value for a file.
+func Encode(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	return out.Bytes(), err
+}
+
+// At returns the value at a path of keys, or nil.
+func At(value any, keys ...string) any {
+	for _, key := range keys {
+		fields, _ := value.(map[string]any)
+		value = fields[key]
+	}
+	return value
+}
+
+// Text returns the text at a path of keys, or "".
+func Text(value any, keys ...string) string {
+	s, _ := At(value, keys...).(string)
+	return s
+}

@@ -1,0 +1,221 @@
+package reviews
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+)
+
+const (
+	// normalTime stands for the times at which a server does something.
+	normalTime = "2000-01-01T00:00:00Z"
+	// normalUID, with a number, stands for UUIDs in the order in which they are met.
+	normalUID = "00000000-0000-4000-8000-%012d"
+	// normalIPv4, normalIPv6 and normalPort, with a number, stand for addresses and ports of Services.
+	normalIPv4, normalIPv6, normalPort = "10.0.0.%d", "fd00::%x", "3%04d"
+	// normalVersion, a number, stands for resource versions.
+	normalVersion = "%d"
+	// normalSuffix stands for the random end of a name.
+	normalSuffix = "xxxxx"
+)
+
+// Normalise returns the exchange as it is kept in a file. Two recordings of the same requests are the same:
+//   - UUIDs, resource versions, cluster IPs and node ports are numbered in the order in which they are met;
+//   - times in metadata, and times of conditions and starts in status, are the same moment;
+//   - metadata.managedFields and the id of the user's credential are left out;
+//   - the random end of names that a server makes is the same;
+//   - the patch is decoded, and fields of the response that are null are left out.
+func (e Exchange) Normalise() (Exchange, error) {
+	request, response, err := e.trees()
+	if err != nil {
+		return Exchange{}, err
+	}
+	if err := decodePatch(response); err != nil {
+		return Exchange{}, err
+	}
+	n := normaliser{met: map[string]map[string]string{}, names: map[string]string{}}
+	n.collectNames(request)
+	request = n.value(request, "", "")
+	response = withoutNulls(n.value(response, "", ""))
+	if e.Request, err = tree.Encode(request); err != nil {
+		return Exchange{}, err
+	}
+	if response == nil {
+		e.Response = nil
+		return e, nil
+	}
+	e.Response, err = tree.Encode(response)
+	return e, err
+}
+
+// decodePatch replaces the base64 of a response's patch by the patch.
+func decodePatch(response any) error {
+	answer, _ := tree.At(response, "response").(map[string]any)
+	coded, ok := answer["patch"].(string)
+	if !ok {
+		return nil
+	}
+	plain, err := base64.StdEncoding.DecodeString(coded)
+	if err != nil {
+		return fmt.Errorf("response.response.patch: must be in base64: %w", err)
+	}
+	if patch, err := tree.Decode(plain); err == nil {
+		answer["patch"] = patch
+	} else {
+		answer["patch"] = string(plain) // a replay shows what isn't JSON
+	}
+	return nil
+}
+
+// withoutNulls removes the fields of an object that are null: encoders differ in these.
+func withoutNulls(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			if key == "patch" {
+				continue // null is a value there
+			}
+			if field == nil {
+				delete(v, key)
+				continue
+			}
+			v[key] = withoutNulls(field)
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNulls(v[i])
+		}
+	}
+	return value
+}
+
+// normaliser replaces what differs from run to run.
+type normaliser struct {
+	// met has, by format, what stands for the texts that were met.
+	met map[string]map[string]string
+	// names has what stands for names that a server has made.
+	names map[string]string
+}
+
+var (
+	uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	// volume is the volume of a service account's token.
+	volume = regexp.MustCompile(`^kube-api-access-[a-z0-9]{5}$`)
+	moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+)
+
+// credential is the key of a user's extra fields that differs with each certificate and token.
+const credential = "authentication.kubernetes.io/credential-id"
+
+// collectNames finds names that a server has made from metadata.generateName.
+func (n *normaliser) collectNames(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		name, prefix := tree.Text(v, "metadata", "name"), tree.Text(v, "metadata", "generateName")
+		if prefix != "" && strings.HasPrefix(name, prefix) && name != prefix {
+			n.names[name] = prefix + normalSuffix
+		}
+		for _, field := range v {
+			n.collectNames(field)
+		}
+	case []any:
+		for _, element := range v {
+			n.collectNames(element)
+		}
+	}
+}
+
+// value returns a value of a key, within an object that is the value of parent.
+func (n *normaliser) value(value any, key, parent string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if key == "metadata" {
+			delete(v, "managedFields")
+		}
+		if key == "extra" {
+			delete(v, credential)
+		}
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		sort.Strings(keys)
+		inside := key
+		if parent == "status" {
+			inside = parent // however deep
+		}
+		for _, k := range keys {
+			v[k] = n.value(v[k], k, inside)
+		}
+	case []any:
+		for i := range v {
+			v[i] = n.value(v[i], key, parent)
+		}
+	case json.Number:
+		if (key == "nodePort" || key == "healthCheckNodePort") && v != "0" {
+			return json.Number(n.numbered(v.String(), normalPort))
+		}
+	case string:
+		return n.text(v, key, parent)
+	}
+	return value
+}
+
+func (n *normaliser) text(s, key, parent string) string {
+	switch name, generated := n.names[s]; {
+	case generated:
+		return name
+	case uuid.MatchString(s):
+		return n.numbered(s, normalUID)
+	case key == "resourceVersion" && s != "":
+		return n.numbered(s, normalVersion)
+	case key == "clusterIP" || key == "clusterIPs":
+		return n.address(s)
+	case volume.MatchString(s):
+		return "kube-api-access-" + normalSuffix
+	case isServerTime(key, parent) && moment.MatchString(s):
+		return normalTime
+	}
+	return s
+}
+
+// isServerTime tells whether a field is a time that the server or a controller sets.
+func isServerTime(key, parent string) bool {
+	switch parent {
+	case "metadata":
+		return key == "creationTimestamp" || key == "deletionTimestamp"
+	case "status", "conditions":
+		return strings.HasSuffix(key, "Time") || strings.HasSuffix(key, "At")
+	}
+	return false
+}
+
+// address returns what stands for a cluster IP.
+func (n *normaliser) address(s string) string {
+	switch ip := net.ParseIP(s); {
+	case ip == nil: // None, or empty
+		return s
+	case ip.To4() == nil:
+		return n.numbered(s, normalIPv6)
+	}
+	return n.numbered(s, normalIPv4)
+}
+
+// numbered returns what stands for a text: its number among those of the format that were met.
+func (n *normaliser) numbered(s, format string) string {
+	met := n.met[format]
+	if met == nil {
+		met = map[string]string{}
+		n.met[format] = met
+	}
+	if met[s] == "" {
+		met[s] = fmt.Sprintf(format, len(met)+1)
+	}
+	return met[s]
+}

@@ -1,0 +1,52 @@
+package reviews
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"net/http"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+)
+
+// Recorder returns a handler that passes requests on to next, and writes each AdmissionReview and its response. It calls
+// failed, if there is one, with errors of writing.
+func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			http.Error(rw, err.Error(), http.StatusBadRequest)
+			return
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		copied := &copying{ResponseWriter: rw}
+		next.ServeHTTP(copied, req)
+		if review, err := tree.Decode(body); err != nil || tree.At(review, "request") == nil || tree.Text(review, "kind") != "AdmissionReview" {
+			return // a webhook of another sort
+		}
+		e := Exchange{Path: req.URL.Path, Request: body}.Answered(cmp.Or(copied.code, http.StatusOK), copied.body.Bytes())
+		if _, err := w.Write(e); err != nil && failed != nil {
+			failed(err)
+		}
+	})
+}
+
+// copying keeps a copy of the response.
+type copying struct {
+	http.ResponseWriter
+	code int
+	body bytes.Buffer
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *copying) WriteHeader(code int) {
+	c.code = cmp.Or(c.code, code)
+	c.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (c *copying) Write(p []byte) (int, error) {
+	c.code = cmp.Or(c.code, http.StatusOK)
+	c.body.Write(p)
+	return c.ResponseWriter.Write(p)
+}

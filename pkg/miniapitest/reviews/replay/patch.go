@@ -1,0 +1,195 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+)
+
+// apply returns a copy of an object with a JSON patch (RFC 6902).
+func apply(object, patch any) (any, error) {
+	operations, ok := patch.([]any)
+	if !ok {
+		return nil, errors.New("the patch isn't a JSON array")
+	}
+	result := cloned(object)
+	for i, operation := range operations {
+		var err error
+		if result, err = operate(result, operation); err != nil {
+			return nil, fmt.Errorf("operation %d: %w", i+1, err)
+		}
+	}
+	return result, nil
+}
+
+// operate applies an operation to an object.
+func operate(object, operation any) (any, error) {
+	path, from := tree.Text(operation, "path"), tree.Text(operation, "from")
+	value := cloned(tree.At(operation, "value"))
+	switch op := tree.Text(operation, "op"); op {
+	case "add":
+		return edit(object, path, func(place) (any, edition, error) { return value, insert, nil })
+	case "replace":
+		return edit(object, path, func(p place) (any, edition, error) { return value, set, p.mustExist() })
+	case "remove":
+		return edit(object, path, func(p place) (any, edition, error) { return nil, remove, p.mustExist() })
+	case "test":
+		return edit(object, path, func(p place) (any, edition, error) {
+			if !equal(p.value, value) {
+				return nil, keep, fmt.Errorf("test of path %s: the object has another value", path)
+			}
+			return nil, keep, p.mustExist()
+		})
+	case "copy", "move":
+		var moved any
+		result, err := edit(object, from, func(p place) (any, edition, error) {
+			moved = cloned(p.value)
+			if op == "move" {
+				return nil, remove, p.mustExist()
+			}
+			return nil, keep, p.mustExist()
+		})
+		if err != nil {
+			return nil, err
+		}
+		return edit(result, path, func(place) (any, edition, error) { return moved, insert, nil })
+	default:
+		return nil, fmt.Errorf("op %q: must be add, replace, remove, test, copy or move", op)
+	}
+}
+
+// place is the value at the end of a path.
+type place struct {
+	path   string
+	value  any
+	exists bool
+}
+
+func (p place) mustExist() error {
+	if !p.exists {
+		return fmt.Errorf("path %s: the object has no such value", p.path)
+	}
+	return nil
+}
+
+// edition is what becomes of a place.
+type edition int
+
+const (
+	keep edition = iota
+	set
+	insert
+	remove
+)
+
+// edit changes the place at the end of a path, and returns the object.
+func edit(object any, path string, change func(place) (any, edition, error)) (any, error) {
+	if path == "" {
+		value, how, err := change(place{"\"\"", object, true})
+		if how == keep {
+			value = object
+		}
+		return value, err
+	}
+	if !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("path %q: must begin with /", path)
+	}
+	key, rest, more := strings.Cut(path[1:], "/")
+	key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+	switch parent := object.(type) {
+	case map[string]any:
+		return editMember(parent, key, path, rest, more, change)
+	case []any:
+		return editElement(parent, key, path, rest, more, change)
+	}
+	return nil, fmt.Errorf("path %s: the value above it is neither an object nor an array", path)
+}
+
+func editMember(parent map[string]any, key, path, rest string, more bool, change func(place) (any, edition, error)) (any, error) {
+	value, exists := parent[key]
+	if more {
+		if !exists {
+			return nil, fmt.Errorf("path %s: the object has no %q", path, key)
+		}
+		changed, err := edit(value, "/"+rest, change)
+		parent[key] = changed
+		return parent, err
+	}
+	changed, how, err := change(place{path, value, exists})
+	switch {
+	case err != nil:
+	case how == remove:
+		delete(parent, key)
+	case how != keep:
+		parent[key] = changed
+	}
+	return parent, err
+}
+
+func editElement(parent []any, key, path, rest string, more bool, change func(place) (any, edition, error)) (any, error) {
+	index, err := strconv.Atoi(key)
+	if key == "-" {
+		index, err = len(parent), nil
+	}
+	if err != nil || index < 0 || index > len(parent) {
+		return nil, fmt.Errorf("path %s: %q isn't an index into %d elements", path, key, len(parent))
+	}
+	p := place{path: path, exists: index < len(parent)}
+	if p.exists {
+		p.value = parent[index]
+	}
+	if more {
+		if err := p.mustExist(); err != nil {
+			return nil, err
+		}
+		changed, err := edit(p.value, "/"+rest, change)
+		parent[index] = changed
+		return parent, err
+	}
+	changed, how, err := change(p)
+	switch {
+	case err != nil || how == keep:
+		return parent, err
+	case how == remove:
+		return append(parent[:index], parent[index+1:]...), nil
+	case how == set:
+		parent[index] = changed
+		return parent, nil
+	}
+	return append(parent[:index], append([]any{changed}, parent[index:]...)...), nil
+}
+
+func cloned(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		clone := make(map[string]any, len(v))
+		for key, field := range v {
+			clone[key] = cloned(field)
+		}
+		return clone
+	case []any:
+		clone := make([]any, len(v))
+		for i := range v {
+			clone[i] = cloned(v[i])
+		}
+		return clone
+	}
+	return value
+}
+
+// equal compares values. Numbers are equal if they have the same value.
+func equal(a, b any) bool {
+	x, xok := a.(json.Number)
+	y, yok := b.(json.Number)
+	if xok && yok {
+		f, ferr := x.Float64()
+		g, gerr := y.Float64()
+		return ferr == nil && gerr == nil && f == g
+	}
+	return reflect.DeepEqual(a, b)
+}

@@ -1,0 +1,189 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
+)
+
+// TB is what Handler needs of a testing.TB.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+}
+
+// Option is an option of Handler.
+type Option func(*options)
+
+type options struct{ update bool }
+
+// Update writes the handler's responses into the files, instead of comparing them. It is for a flag of the test:
+//
+//	var update = flag.Bool("update", false, "write the responses into the golden files")
+//	...
+//	replay.Handler(t, "testdata/reviews", handler, replay.Update(*update))
+func Update(update bool) Option { return func(o *options) { o.update = update } }
+
+// Handler sends the requests of a folder's files to a handler, one after the other. The test fails for each response that
+// isn't that of the file, with the difference. Patches are the same if they make the same object.
+//
+// The handler gets each request at the path of the recording. A handler of one webhook ignores the path, and an
+// http.ServeMux with all of them finds the one.
+func Handler(t TB, dir string, handler http.Handler, opts ...Option) {
+	t.Helper()
+	o := options{}
+	for _, option := range opts {
+		option(&o)
+	}
+	results, err := Run(context.Background(), dir, ToHandler(handler), o.update)
+	if err != nil {
+		t.Errorf("replaying reviews: %v", err)
+	}
+	for _, r := range results {
+		switch {
+		case r.Updated:
+			t.Logf("%s is updated", r.File.Path)
+		case r.Diff != "":
+			t.Errorf("%s (-recorded +got):\n%s", r.File.Path, r.Diff)
+		}
+	}
+}
+
+// Target sends a request to a webhook.
+type Target func(ctx context.Context, path string, review []byte) (code int, body []byte, err error)
+
+// ToHandler returns the target of a handler in this process.
+func ToHandler(handler http.Handler) Target {
+	return func(ctx context.Context, path string, review []byte) (int, []byte, error) {
+		if handler == nil {
+			return 0, nil, errors.New("the handler is nil")
+		}
+		req, err := newRequest(ctx, "https://webhook.invalid/"+strings.TrimPrefix(path, "/"), review)
+		if err != nil {
+			return 0, nil, err
+		}
+		req.RequestURI = req.URL.RequestURI()
+		w := &response{header: http.Header{}}
+		handler.ServeHTTP(w, req)
+		if w.code == 0 {
+			w.code = http.StatusOK
+		}
+		return w.code, w.body.Bytes(), nil
+	}
+}
+
+// ToURL returns the target of a webhook at a URL. If the URL has no path, each request goes to the path of its
+// recording.
+func ToURL(client *http.Client, base string) (Target, error) {
+	parsed, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return nil, fmt.Errorf("%q: must be a URL as https://localhost:9443/mutate", base)
+	}
+	return func(ctx context.Context, path string, review []byte) (int, []byte, error) {
+		to := *parsed
+		if strings.Trim(to.Path, "/") == "" {
+			to.Path = "/" + strings.TrimPrefix(path, "/")
+		}
+		req, err := newRequest(ctx, to.String(), review)
+		if err != nil {
+			return 0, nil, err
+		}
+		answer, err := client.Do(req)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		return answer.StatusCode, body, err
+	}, nil
+}
+
+func newRequest(ctx context.Context, to string, review []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(review))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	return req, nil
+}
+
+// response is the response of a handler in this process.
+type response struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (r *response) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *response) WriteHeader(code int) {
+	if r.code == 0 {
+		r.code = code
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (r *response) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}
+
+// Result is what became of a file.
+type Result struct {
+	File reviews.File
+	// Diff is the difference between the recorded and the new response, or "".
+	Diff string
+	// Updated says that the file has the new response now.
+	Updated bool
+}
+
+// Run replays the files of a folder. With update, it writes new responses into the files. The error is about files, or a
+// webhook that can't be reached.
+func Run(ctx context.Context, dir string, target Target, update bool) ([]Result, error) {
+	files, err := reviews.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, 0, len(files))
+	for _, file := range files {
+		got, err := send(ctx, file.Exchange, target)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", file.Path, err)
+		}
+		result := Result{File: file}
+		if result.Diff, err = Diff(file.Exchange, got); err != nil {
+			return results, fmt.Errorf("%s: %w", file.Path, err)
+		}
+		if update && result.Diff != "" {
+			if err := file.Rewrite(got); err != nil {
+				return results, err
+			}
+			result.Updated = true
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// send sends the request to a target, and returns it with the new response, normalised.
+func send(ctx context.Context, e reviews.Exchange, target Target) (reviews.Exchange, error) {
+	code, body, err := target(ctx, e.Path, e.Request)
+	if err != nil {
+		return reviews.Exchange{}, err
+	}
+	return e.Answered(code, body).Normalise()
+}

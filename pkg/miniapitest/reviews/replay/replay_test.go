@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+)
+
+// review returns the request of a review.
+func review(uid string) []byte {
+	return []byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + uid + `","operation":"CREATE","name":"web",
+		"resource":{"group":"","version":"v1","resource":"pods"},"object":{"metadata":{"name":"web"}}}}`)
+}
+
+// handler is a webhook that adds a label, and counts its calls.
+func handler(patch string, calls *int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		*calls++
+		var asked struct {
+			APIVersion, Kind string
+			Request          struct{ UID string }
+		}
+		if err := json.NewDecoder(req.Body).Decode(&asked); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if patch == "" {
+			http.Error(w, "broken", http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": asked.APIVersion, "kind": asked.Kind, "response": map[string]any{
+			"uid": asked.Request.UID, "allowed": true, "patchType": "JSONPatch", "patch": []byte(patch),
+		}})
+	})
+}
+
+// record records a review from a handler.
+func record(t *testing.T, dir string, handler http.Handler) {
+	t.Helper()
+	writer, err := reviews.NewWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder := reviews.Recorder(writer, handler, func(err error) { t.Error(err) })
+	code, body, err := ToHandler(recorder)(context.Background(), "/mutate", review("11111111-1111-4111-8111-111111111111"))
+	if err != nil || code != http.StatusOK && code != http.StatusInternalServerError {
+		t.Fatalf("%d, %s, %v", code, body, err)
+	}
+}
+
+// failures is a TB that keeps the texts of errors and logs.
+type failures struct {
+	testing.TB
+	errors, logs []string
+}
+
+func (f *failures) Helper() {}
+func (f *failures) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
+}
+func (f *failures) Logf(format string, args ...any) {
+	f.logs = append(f.logs, fmt.Sprintf(format, args...))
+}
+
+const twoLabels = `[{"op":"add","path":"/metadata/labels","value":{}},{"op":"add","path":"/metadata/labels/a","value":"1"}]`
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	for _, test := range []struct {
+		name, reason, patch string
+		// want is a part of the difference; there is none without it.
+		want string
+	}{
+		{"same", "the handler is the recorded one", twoLabels, ""},
+		{"another patch to the same object", "patches from maps have no order", `[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, ""},
+		{"another object", "the difference is in the object", `[{"op":"add","path":"/metadata/labels","value":{"a":"2"}}]`, "-        \"a\": \"1\"\n+        \"a\": \"2\""},
+		{"impossible patch", "the server would refuse it", `[{"op":"remove","path":"/none"}]`, "the patch can't be applied: operation 1"},
+		{"failure", "the status and the body are shown", "", "500 Internal Server Error: broken"},
+	} {
+		dir := t.TempDir()
+		record(t, dir, handler(twoLabels, &calls))
+		failed := &failures{TB: t}
+		Handler(failed, dir, handler(test.patch, &calls))
+		if got := strings.Join(failed.errors, "\n"); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %s: want a difference with %q, got:\n%s", test.name, test.reason, test.want, got)
+		}
+		// After an update, there is no difference.
+		Handler(failed, dir, handler(test.patch, &calls), Update(true))
+		if updated := len(failed.logs) == 1; updated != (test.want != "") {
+			t.Errorf("%s: want an update with a difference alone, got %q", test.name, failed.logs)
+		}
+		failed.errors = nil
+		Handler(failed, dir, handler(test.patch, &calls))
+		if len(failed.errors) > 0 {
+			t.Errorf("%s: after the update: %s", test.name, failed.errors)
+		}
+	}
+}
+
+// A response with the uid of another review isn't the recorded one.
+func TestReplayFindsWrongUID(t *testing.T) {
+	t.Parallel()
+	dir, calls := t.TempDir(), 0
+	record(t, dir, handler(twoLabels, &calls))
+	failed := &failures{TB: t}
+	Handler(failed, dir, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"response":{"uid":"99999999-1111-4111-8111-111111111111","allowed":true}}`))
+	}))
+	if len(failed.errors) != 1 || !strings.Contains(failed.errors[0], `"uid"`) {
+		t.Errorf("want a difference of the uid, got %q", failed.errors)
+	}
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	const object = `{"a":1,"list":[1,2,3],"x/y":{"~":true}}`
+	for _, test := range []struct{ name, patch, want, wantErr string }{
+		{"add a member", `[{"op":"add","path":"/b","value":{"c":null}}]`, `{"a":1,"b":{"c":null},"list":[1,2,3],"x/y":{"~":true}}`, ""},
+		{"add replaces a member", `[{"op":"add","path":"/a","value":2}]`, `{"a":2,"list":[1,2,3],"x/y":{"~":true}}`, ""},
+		{"insert an element", `[{"op":"add","path":"/list/1","value":9}]`, `{"a":1,"list":[1,9,2,3],"x/y":{"~":true}}`, ""},
+		{"append", `[{"op":"add","path":"/list/-","value":4}]`, `{"a":1,"list":[1,2,3,4],"x/y":{"~":true}}`, ""},
+		{"remove", `[{"op":"remove","path":"/list/0"},{"op":"remove","path":"/a"}]`, `{"list":[2,3],"x/y":{"~":true}}`, ""},
+		{"escaped path", `[{"op":"replace","path":"/x~1y/~0","value":false}]`, `{"a":1,"list":[1,2,3],"x/y":{"~":false}}`, ""},
+		{"copy and move", `[{"op":"copy","from":"/a","path":"/b"},{"op":"move","from":"/list","path":"/c"}]`, `{"a":1,"b":1,"c":[1,2,3],"x/y":{"~":true}}`, ""},
+		{"test", `[{"op":"test","path":"/a","value":1.0},{"op":"remove","path":"/x~1y"}]`, `{"a":1,"list":[1,2,3]}`, ""},
+		{"whole object", `[{"op":"replace","path":"","value":{"z":1}}]`, `{"z":1}`, ""},
+		{"failed test", `[{"op":"test","path":"/a","value":2}]`, "", "operation 1: test of path /a: the object has another value"},
+		{"remove nothing", `[{"op":"remove","path":"/b"}]`, "", "path /b: the object has no such value"},
+		{"replace nothing", `[{"op":"replace","path":"/list/3","value":1}]`, "", "the object has no such value"},
+		{"no parent", `[{"op":"add","path":"/b/c","value":1}]`, "", `the object has no "b"`},
+		{"below a number", `[{"op":"add","path":"/a/c","value":1}]`, "", "neither an object nor an array"},
+		{"index beyond the end", `[{"op":"add","path":"/list/7","value":1}]`, "", "isn't an index into 3 elements"},
+		{"unknown", `[{"op":"merge","path":"/a"}]`, "", `op "merge": must be add`},
+		{"no array", `{"op":"add"}`, "", "the patch isn't a JSON array"},
+	} {
+		before, _ := tree.Decode([]byte(object))
+		patch, _ := tree.Decode([]byte(test.patch))
+		got, err := apply(before, patch)
+		if test.wantErr != "" {
+			if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("%s: want an error with %q, got %v", test.name, test.wantErr, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		after, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(after) != test.want {
+			t.Errorf("%s: want %s, got %s", test.name, test.want, after)
+		}
+		if unchanged, _ := json.Marshal(before); string(unchanged) != object {
+			t.Errorf("%s: the object has changed to %s", test.name, unchanged)
+		}
+	}
+}

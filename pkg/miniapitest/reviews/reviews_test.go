@@ -1,0 +1,234 @@
+package reviews
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/lines"
+)
+
+// review returns an AdmissionReview for the creation of a pod, as another run has it for another number.
+func review(run int) []byte {
+	id := fmt.Sprintf("%08d-1111-4111-8111-111111111111", run)
+	owner := fmt.Sprintf("%08d-2222-4222-8222-222222222222", run)
+	return []byte(fmt.Sprintf(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{
+		"uid":%q,"operation":"UPDATE","name":"web-a%[3]dbcd","namespace":"default",
+		"resource":{"group":"","version":"v1","resource":"pods"},"subResource":"status",
+		"userInfo":{"username":"ann","extra":{"authentication.kubernetes.io/credential-id":["X509SHA256=%[3]d"],"example.com/kept":["1"]}},
+		"object":{"apiVersion":"v1","kind":"Pod","metadata":{
+			"generateName":"web-","name":"web-a%[3]dbcd","uid":%[2]q,"resourceVersion":"1%[3]d","generation":12345678901234567,
+			"creationTimestamp":"2026-01-0%[3]dT00:00:00Z","managedFields":[{"manager":"m%[3]d"}],
+			"annotations":{"since":"2026-01-01T00:00:00Z","owner":%[2]q}},
+			"spec":{"clusterIP":"10.0.%[3]d.7","clusterIPs":["10.0.%[3]d.7","None","fd00::%[3]d"],"ports":[{"nodePort":3100%[3]d},{"nodePort":0}],"volumes":[{"name":"kube-api-access-a%[3]dbcd"}],"startTime":"2026-01-01T00:00:00Z"},
+			"status":{"startTime":"2026-01-0%[3]dT00:00:00.123Z","conditions":[{"lastTransitionTime":"2026-01-0%[3]dT00:00:00+02:00"}]}},
+		"oldObject":{"metadata":{"name":"web-a%[3]dbcd","resourceVersion":"2%[3]d"}}}}`, id, owner, run))
+}
+
+func normalised(t *testing.T, e Exchange) Exchange {
+	t.Helper()
+	n, err := e.Normalise()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// text returns an exchange as lines.
+func text(e Exchange) string {
+	return e.Path + "\n" + string(e.Request) + string(e.Response) + e.Failure
+}
+
+// Recordings of two runs are the same, keep what a webhook decides by, and stay as they are when they are normalised
+// again.
+func TestNormalise(t *testing.T) {
+	t.Parallel()
+	answer := func(run int) []byte {
+		return []byte(fmt.Sprintf(`{"kind":"AdmissionReview","response":{"uid":"%08d-1111-4111-8111-111111111111","allowed":true,"status":null,
+			"patchType":"JSONPatch","patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6bnVsbH1d"}}`, run))
+	}
+	first := normalised(t, Exchange{Path: "/a", Request: review(1), Response: answer(1)})
+	second := normalised(t, Exchange{Path: "/a", Request: review(2), Response: answer(2)})
+	if diff := lines.Diff(text(first), text(second)); diff != "" {
+		t.Errorf("another run (-first +second):\n%s", diff)
+	}
+	if diff := lines.Diff(text(first), text(normalised(t, first))); diff != "" {
+		t.Errorf("normalised twice (-once +twice):\n%s", diff)
+	}
+	const want = `{
+  "apiVersion": "admission.k8s.io/v1",
+  "kind": "AdmissionReview",
+  "request": {
+    "name": "web-xxxxx",
+    "namespace": "default",
+    "object": {
+      "apiVersion": "v1",
+      "kind": "Pod",
+      "metadata": {
+        "annotations": {
+          "owner": "00000000-0000-4000-8000-000000000001",
+          "since": "2026-01-01T00:00:00Z"
+        },
+        "creationTimestamp": "2000-01-01T00:00:00Z",
+        "generateName": "web-",
+        "generation": 12345678901234567,
+        "name": "web-xxxxx",
+        "resourceVersion": "1",
+        "uid": "00000000-0000-4000-8000-000000000001"
+      },
+      "spec": {
+        "clusterIP": "10.0.0.1",
+        "clusterIPs": [
+          "10.0.0.1",
+          "None",
+          "fd00::1"
+        ],
+        "ports": [
+          {
+            "nodePort": 30001
+          },
+          {
+            "nodePort": 0
+          }
+        ],
+        "startTime": "2026-01-01T00:00:00Z",
+        "volumes": [
+          {
+            "name": "kube-api-access-xxxxx"
+          }
+        ]
+      },
+      "status": {
+        "conditions": [
+          {
+            "lastTransitionTime": "2000-01-01T00:00:00Z"
+          }
+        ],
+        "startTime": "2000-01-01T00:00:00Z"
+      }
+    },
+    "oldObject": {
+      "metadata": {
+        "name": "web-xxxxx",
+        "resourceVersion": "2"
+      }
+    },
+    "operation": "UPDATE",
+    "resource": {
+      "group": "",
+      "resource": "pods",
+      "version": "v1"
+    },
+    "subResource": "status",
+    "uid": "00000000-0000-4000-8000-000000000002",
+    "userInfo": {
+      "extra": {
+        "example.com/kept": [
+          "1"
+        ]
+      },
+      "username": "ann"
+    }
+  }
+}
+`
+	if diff := lines.Diff(want, string(first.Request)); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	const wantResponse = `{"kind":"AdmissionReview","response":{"allowed":true,"patch":[{"op":"add","path":"/a","value":null}],"patchType":"JSONPatch","uid":"00000000-0000-4000-8000-000000000002"}}`
+	var compact any
+	if err := json.Unmarshal(first.Response, &compact); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(compact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := lines.Diff(wantResponse, string(got)); diff != "" {
+		t.Errorf("response (-want +got):\n%s", diff)
+	}
+}
+
+// recordRuns records the reviews of some runs from a handler.
+func recordRuns(t *testing.T, dir string, runs ...int) {
+	t.Helper()
+	writer, err := NewWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"response":{"allowed":true}}`))
+	})
+	recorder := Recorder(writer, allow, func(err error) { t.Error(err) })
+	for _, run := range runs {
+		recorder.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mutate", bytes.NewReader(review(run))))
+	}
+}
+
+// Files are named by webhook, operation and object, and a retry makes no second file.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new")
+	recordRuns(t, dir, 1, 2)
+	writer, err := NewWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := `{"kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","resource":{"resource":"roles"},"object":{"metadata":{"name":"system:../odd"}}}}`
+	for _, e := range []Exchange{
+		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "404 Not Found: "},
+		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "500 Internal Server Error: "},
+		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "404 Not Found: "},
+		{Path: "/../..", Request: []byte(odd)},
+	} {
+		if _, err := writer.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, file := range files {
+		got = append(got, file.Name)
+	}
+	want := []string{
+		"mutate/update-pods-status-default-web-xxxxx.json",
+		"my-config/pods.example.com/create-roles-system_.._odd-2.json",
+		"my-config/pods.example.com/create-roles-system_.._odd.json",
+		"webhook/create-roles-system_.._odd.json",
+	}
+	if diff := lines.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadFailures(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, content, want string }{
+		{"empty folder", "", "has no files with the ending .json"},
+		{"no JSON", "{", "a.json: unexpected EOF"},
+		{"unknown field", `{"requests":{}}`, `unknown field "requests"`},
+		{"no review", `{"request":{"kind":"Pod"}}`, `must be an AdmissionReview with a request, got kind "Pod"`},
+	} {
+		dir := t.TempDir()
+		if test.content != "" {
+			if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: want an error with %q, got %v", test.name, test.want, err)
+		}
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a folder that isn't there was read")
+	}
+}
