@@ -138,11 +138,26 @@ func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
 
 // stream prints requests as they come, until the context ends or the server stops.
 func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, request *rest.Request, out io.Writer) error {
+	return followed(ctx, server, request, func() {}, func(event decisions.Event) error {
+		if event.Missed > 0 {
+			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
+		}
+		if event.Request == nil {
+			return nil
+		}
+		return o.showOne(out, event.Request)
+	})
+}
+
+// followed calls begun when the server follows, and each with the events of the stream, until the context ends or the
+// server stops.
+func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Request, begun func(), each func(decisions.Event) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {
 		return explained(server, err)
 	}
 	defer body.Close()
+	begun()
 	decoder := json.NewDecoder(bufio.NewReader(body))
 	for {
 		var event decisions.Event
@@ -153,13 +168,8 @@ func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, re
 		default:
 			return server.Asking(err)
 		}
-		if event.Missed > 0 {
-			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
-		}
-		if event.Request != nil {
-			if err := o.showOne(out, event.Request); err != nil {
-				return err
-			}
+		if err := each(event); err != nil {
+			return err
 		}
 	}
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// recordOptions are the flags of "miniapi record".
+type recordOptions struct {
+	kubeconfig kubeconfig.Source
+	object     string
+	namespace  string
+	user       string
+}
+
+func newRecordCommand() *cobra.Command {
+	o := &recordOptions{}
+	cmd := &cobra.Command{
+		Use:   "record DIR [flags]",
+		Short: "Record the reviews that a running server sends to webhooks",
+		Long: `Record the AdmissionReviews that a running server sends to webhooks, and the responses, until
+the command is interrupted. Each pair becomes a file, without what differs from run to run, so
+the folder can be kept in git. "miniapi replay" and the Go package reviews/replay send them again.
+Contents of Secrets are replaced.`,
+		Example: `  miniapi record testdata/reviews
+  miniapi record testdata/reviews --for pods`,
+		Args: cli.UsageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	o.kubeconfig.AddFlag(flags)
+	flags.StringVar(&o.object, "for", "", "Record requests for a `RESOURCE/NAME` alone, for a RESOURCE, or for a RESOURCE/NAMESPACE/NAME.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "Record requests in this namespace alone.")
+	flags.StringVar(&o.user, "user", "", "Record requests of this user alone.")
+	return cmd
+}
+
+func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writer) error {
+	object, err := parseObject(o.object, o.namespace)
+	if err != nil {
+		return cli.UsageError{Err: fmt.Errorf("--for %q: %w", o.object, err)}
+	}
+	server, err := o.kubeconfig.Server()
+	if err != nil {
+		return err
+	}
+	writer, err := reviews.NewWriter(dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := launch.UntilSignal(ctx)
+	defer cancel()
+	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user).Param("follow", "true")
+	begun := func() { fmt.Fprintf(out, "recording into %s until interrupted\n", cli.Quoted(dir)) }
+	return followed(ctx, server, request, begun, func(event decisions.Event) error {
+		if event.Missed > 0 {
+			fmt.Fprintf(errOut, "Warning: %d requests were forgotten before they could be recorded\n", event.Missed)
+		}
+		if event.Request == nil {
+			return nil
+		}
+		return record(writer, event.Request, out, errOut)
+	})
+}
+
+// record writes the reviews of a request.
+func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Writer) error {
+	if request.Stripped {
+		fmt.Fprintf(errOut, "Warning: %s is too large to be recorded\n", request.Subject())
+		return nil
+	}
+	for _, admission := range request.Admissions {
+		for _, step := range admission.Steps {
+			for _, webhook := range step.Webhooks {
+				if webhook.Call == nil {
+					continue
+				}
+				if len(webhook.Call.Request) == 0 || len(webhook.Call.Response) == 0 {
+					fmt.Fprintf(errOut, "Warning: webhook %s/%s gave no AdmissionReview for %s, so none is recorded\n", webhook.Name, webhook.Part, request.Subject())
+					continue
+				}
+				file, err := writer.Write(reviews.Exchange{
+					Webhook: webhook.Name + "/" + webhook.Part,
+					Path:    pathOf(webhook.Call.Address),
+					Request: webhook.Call.Request, Response: webhook.Call.Response,
+				})
+				if err != nil {
+					return fmt.Errorf("recording webhook %s/%s for %s: %w", webhook.Name, webhook.Part, request.Subject(), err)
+				}
+				if file != "" {
+					fmt.Fprintln(out, file)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pathOf returns the path of a webhook's address, which is a URL, or a service and a path behind a space.
+func pathOf(address string) string {
+	if service, ok := strings.CutPrefix(address, "service "); ok {
+		_, path, _ := strings.Cut(service, " ")
+		return path
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return parsed.Path
+}

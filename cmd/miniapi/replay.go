@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
+)
+
+// replayOptions are the flags of "miniapi replay".
+type replayOptions struct {
+	url    string
+	update bool
+	trust  trustOptions
+}
+
+func newReplayCommand() *cobra.Command {
+	o := &replayOptions{}
+	cmd := &cobra.Command{
+		Use:   "replay DIR --url URL [flags]",
+		Short: "Send recorded reviews to a webhook, and compare the responses",
+		Long: `Send the reviews of a folder that "miniapi record" has written to a webhook, and compare the
+responses with the recorded ones. The exit code is 1 if one is different. Patches are the same if
+they make the same object. No server is needed.`,
+		Example: `  miniapi replay testdata/reviews --url https://localhost:9443 --ca certs/ca.crt`,
+		Args:    cli.UsageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.url, "url", "", "The `URL` of the webhook. Without a path, each review goes to the path of its recording.")
+	flags.BoolVar(&o.update, "update", false, "Write the new responses into the files.")
+	o.trust.addFlags(flags)
+	return cmd
+}
+
+func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) error {
+	if o.url == "" {
+		return cli.UsageError{Err: errors.New("--url must name the webhook, as in https://localhost:9443/mutate")}
+	}
+	client, err := o.trust.client()
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	target, err := replay.ToURL(client, o.url)
+	if err != nil {
+		return cli.UsageError{Err: fmt.Errorf("--url %w", err)}
+	}
+	results, err := replay.Run(ctx, dir, target, o.update)
+	if err != nil {
+		return err
+	}
+	different := 0
+	for _, r := range results {
+		switch {
+		case r.Updated:
+			fmt.Fprintf(out, "%s: updated\n", r.File.Name)
+		case r.Diff != "":
+			different++
+			fmt.Fprintf(out, "%s: different (-recorded +got):\n%s", r.File.Name, r.Diff)
+		default:
+			fmt.Fprintf(out, "%s: same\n", r.File.Name)
+		}
+	}
+	if different > 0 {
+		return fmt.Errorf("%d of %d responses are different: --update writes them into the files", different, len(results))
+	}
+	return nil
+}
+
+// trustOptions say how the certificate of a webhook is verified.
+type trustOptions struct {
+	ca       string
+	insecure bool
+}
+
+func (o *trustOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.ca, "ca", "", "`File` with the authority of the webhook's certificate, in PEM. By default, the system's authorities.")
+	flags.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Accept any certificate of the webhook.")
+}
+
+// callTimeout bounds a call of a webhook: no server waits longer for one.
+const callTimeout = 30 * time.Second
+
+// client returns a client of the webhook.
+func (o *trustOptions) client() (*http.Client, error) {
+	config := &tls.Config{InsecureSkipVerify: o.insecure}
+	if o.ca != "" {
+		pem, err := os.ReadFile(o.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--ca %s: must have certificates in PEM", o.ca)
+		}
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}, Timeout: callTimeout}, nil
+}
