@@ -61,7 +61,7 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 	}
 	name := filepath.Join(dir, "kubectl")
 	if kubectl := findKubectl(dir); kubectl == "" {
-		fmt.Fprintln(errOut, "There is no kubectl on the PATH: tests that call it will fail.")
+		fmt.Fprintln(errOut, "There is no kubectl on the PATH: tests that call kubectl will fail.")
 		if err := removeDangling(name); err != nil {
 			return err
 		}

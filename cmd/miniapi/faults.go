@@ -78,7 +78,7 @@ func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults
 	answer := request.Do(ctx)
 	err := answer.Error() // unlike the error of Raw, with the message of the server
 	if apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == "NotFound" && !isFault(err) {
-		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: it isn't miniapi, or is an older version", o.kubeconfig.Name())
+		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version", o.kubeconfig.Name())
 	}
 	if err != nil {
 		return nil, err

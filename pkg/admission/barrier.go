@@ -85,7 +85,7 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 	for _, informer := range informers {
 		if err := informer.await(waiting, write); err != nil {
 			if ctx.Err() == nil && b.following.Err() == nil {
-				klog.FromContext(ctx).Error(err, "admission may still act on the state before this write: an informer has not observed it in time",
+				klog.FromContext(ctx).Error(err, "admission may still use the state before this write, because an informer has not observed the write in time",
 					"resource", resource, "object", klog.KObj(accessor), "resourceVersion", version, "timeout", b.timeout)
 			}
 			return

@@ -60,7 +60,7 @@ var changed = map[string][]string{
 	"MutatingAdmissionPolicy": nil,
 }
 
-// recordedChain records what the chain does with the objects of recorded requests.
+// recordedChain records the chain's changes of the objects of recorded requests.
 type recordedChain struct {
 	admission.Interface
 	explain Explain

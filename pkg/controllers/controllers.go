@@ -40,11 +40,11 @@ func Users() []string {
 	return names
 }
 
-// Environment is what controllers know of their server.
+// Environment is the server as controllers see it.
 type Environment struct {
 	// ConfigOf returns the client configuration of a user: the service account of a controller, or User.
 	ConfigOf func(user string) *rest.Config
-	// Discovery lists what is served, and Mapper knows it. The caller calls Set.ResourcesChanged after a change.
+	// Discovery lists the served resources, and Mapper maps their kinds. The caller calls Set.ResourcesChanged after a change.
 	Discovery discovery.DiscoveryInterface
 	Mapper    meta.RESTMapper
 	// Informers are shared with the rest of the server, which starts them.

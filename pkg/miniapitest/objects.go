@@ -117,7 +117,7 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	return explainUnknown(s.applier().Apply(ctx, objects))
 }
 
-// applier returns what applies objects to the server. Warnings of the server are in its log.
+// applier returns the function that applies objects to the server. Warnings of the server are in its log.
 func (s *Server) applier() manifests.Applier {
 	return manifests.Applier{Config: s.config, Warn: func(object manifests.Object, text string) {
 		s.log.note("warning: %s: %s %s: %s", object.Source, object.GetKind(), object.GetName(), text)
@@ -262,7 +262,7 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	if t := reflect.Indirect(reflect.ValueOf(object)).Type(); t.PkgPath() == definitionTypes {
 		return schema.GroupVersionKind{Group: manifests.DefinitionGroup, Version: "v1", Kind: t.Name()}, nil
 	}
-	return schema.GroupVersionKind{}, errors.New("set its apiVersion and kind: the type isn't one of k8s.io/api")
+	return schema.GroupVersionKind{}, errors.New("set apiVersion and kind of the object: its type isn't one of k8s.io/api")
 }
 
 // definitionTypes is the package of definitions. To import it costs what importing an API server costs, so a type is

@@ -20,7 +20,7 @@ func WithWebhook(path string, handler http.Handler) Option {
 			return err
 		}
 		if _, given := o.handlers[path]; given {
-			return fmt.Errorf("webhook %s: it has a handler already: give each path to one WithWebhook", path)
+			return fmt.Errorf("webhook %s: the path has a handler already: give each path to one WithWebhook", path)
 		}
 		o.handlers[path] = handler
 		return nil

@@ -105,7 +105,7 @@ func (s *served) elsewhere() func(controlled.Resource) bool {
 	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
 }
 
-// count counts what is stored here.
+// count counts the stored objects.
 func (c *Config) count(ctx context.Context, resource controlled.Resource, namespace string) (int64, bool) {
 	if elsewhere := c.apis.elsewhere(); elsewhere != nil && elsewhere(resource) {
 		return 0, false
@@ -130,7 +130,7 @@ func startControllers(ctx context.Context, c *Config) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	if err := set.Settle(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "the controllers haven't done yet what they do at the start, and go on with it")
+		klog.FromContext(ctx).Error(err, "the controllers have not finished the work of their start, and continue")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (c *Config) hold() (release func()) {
 		ctx, cancel := context.WithTimeout(c.following, settleTimeout)
 		defer cancel()
 		if err := releaseControllers(ctx); err != nil && c.following.Err() == nil {
-			klog.FromContext(ctx).Error(err, "the controllers may not know yet of everything that was restored")
+			klog.FromContext(ctx).Error(err, "the controllers may not know all restored objects yet")
 		}
 	}
 }

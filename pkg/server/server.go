@@ -82,7 +82,7 @@ func (s *Server) build() (err error) {
 	s.writer = seed.NewWriter(builtin.Table(), shared.schemas().TypeConverter(), groups)
 	c.seeding.Go(func() error {
 		if err := s.seed(c.life); err != nil {
-			return fmt.Errorf("creating what every cluster has: %w", err)
+			return fmt.Errorf("creating the objects of every cluster: %w", err)
 		}
 		return nil
 	})

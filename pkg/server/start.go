@@ -93,10 +93,10 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	ensuring, cancel := context.WithTimeout(ctx, ensureTimeout)
 	defer cancel()
 	if err := s.ensureObjects(ensuring); bootstrap.IsRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
-		klog.ErrorS(err, "what every cluster has isn't all there, and is tried again")
+		klog.ErrorS(err, "some objects of every cluster are missing, and their creation is tried again")
 		s.background.Go(func() { ensureObjectsLater(serving, s.config) })
 	} else if err != nil {
-		return fmt.Errorf("creating what every cluster has: %w", err)
+		return fmt.Errorf("creating the objects of every cluster: %w", err)
 	}
 	s.config.bootstrapped.Created()
 	if s.config.apis.peers != nil {

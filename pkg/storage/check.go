@@ -38,7 +38,7 @@ func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err erro
 		return 0, advised(fmt.Errorf("%s: missing or empty, although data was stored in it", cfg.MemberDir()))
 	}
 	if err := os.RemoveAll(cfg.MemberDir()); err != nil {
-		return 0, fmt.Errorf("removing what a first start has left: %w", err)
+		return 0, fmt.Errorf("removing the files of an unfinished first start: %w", err)
 	}
 	return 0, nil
 }

@@ -18,7 +18,7 @@ import (
 // databaseTimeout is the time that the check waits for another process that holds the database file.
 const databaseTimeout = time.Second
 
-// databaseContent is what checkDatabase finds in a database.
+// databaseContent is the result of checkDatabase.
 type databaseContent struct {
 	exists bool
 	// hasKeys is true if a key has been stored.

@@ -19,7 +19,7 @@ import (
 // recordBytes is more than any record of the log takes: a request has maxRequestBytes at most, and the log adds little.
 const recordBytes = 2 * maxRequestBytes
 
-// logContent is what checkLog finds in a write-ahead log, by the indices of raft's entries.
+// logContent is the result of checkLog: indices of raft's entries in a write-ahead log.
 type logContent struct {
 	// snapshot is the entry after which the log begins. last is the entry with which the log ends.
 	snapshot, last uint64

@@ -48,7 +48,7 @@ func (f *Feed) Decoding(decode func(key string, data []byte, revision int64) (ru
 	return &decoding
 }
 
-// Decode decodes what is stored at a revision, as the store does.
+// Decode decodes the value that is stored at a revision, as the store does.
 func (f *Feed) Decode(data []byte, revision int64) (runtime.Object, error) {
 	object := f.newFunc()
 	err := f.decoder.Decode(data, object, revision)

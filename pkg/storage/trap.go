@@ -53,7 +53,7 @@ func (t *trap) failure() error {
 	}
 }
 
-// failureOf returns what sprang the trap of the etcd in a folder, or nil.
+// failureOf returns the failure that the etcd in a folder reported, or nil.
 func (t *trap) failureOf(folder string) error {
 	if err := t.failure(); err != nil {
 		return fmt.Errorf("etcd in %q has failed: %w", folder, err)

@@ -45,7 +45,7 @@ func redactFields(fields [][]string, content any) any {
 	return content
 }
 
-// redactPath replaces what a path leads to.
+// redactPath replaces the value at a path.
 func redactPath(content any, path []string) any {
 	if len(path) == 0 {
 		return redactValues(content)

@@ -209,7 +209,7 @@ func sentence(a Answer, call *Call, request *Request) string {
 	return text + "."
 }
 
-// words says what came of a call.
+// words describes the result of a call.
 func (c *Call) words() string {
 	switch {
 	case c.Error == nil:

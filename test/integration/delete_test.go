@@ -139,7 +139,7 @@ func TestDeleteWithGracePeriod(t *testing.T) {
 }
 
 // Webhooks are called only for deletions that can happen.
-func TestDeleteIsReviewedWhenItCanHappen(t *testing.T) {
+func TestDeleteIsReviewedAfterItsChecks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	maps := srv.Client().CoreV1().ConfigMaps("default")

@@ -164,7 +164,7 @@ func TestFaultAfterTheWrite(t *testing.T) {
 	}
 }
 
-// A broken connection is what the client's transport makes of it.
+// A broken connection reaches the client as the error of its transport.
 func TestFaultBreaksTheConnection(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -259,7 +259,7 @@ func stateOf(t testing.TB, srv *miniapitest.Server, name string) faults.State {
 	return faults.State{}
 }
 
-// A stale list has what was stored earlier, and says so by its resource version. A get has what is stored now.
+// A stale list has the objects and the resource version of an earlier moment. A get has the current object.
 func TestFaultAnswersAStaleList(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -275,7 +275,7 @@ func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	}
 }
 
-// What is restored isn't collected by what was known before, whatever is restored first.
+// The collector deletes no restored object because of owners from before the restore, in any order of restored objects.
 func TestRestoredObjectsStay(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("*"))

@@ -12,7 +12,7 @@ import (
 
 // The health checks have the names by which kube-apiserver reports the creation of the initial objects. Clients wait
 // for these names.
-func TestHealthOfWhatEveryClusterHas(t *testing.T) {
+func TestHealthOfTheInitialObjects(t *testing.T) {
 	t.Parallel()
 	all := miniapitest.Start(t)
 	some := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) {

@@ -91,7 +91,7 @@ func TestObjectSelector(t *testing.T) {
 }
 
 // The objectSelector of a webhook is evaluated for the object of its review, with the labels of webhooks before it.
-func TestObjectSelectorSeesWhatIsSent(t *testing.T) {
+func TestObjectSelectorIsEvaluatedOnSentObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	recorder := install(t, srv,

@@ -99,7 +99,7 @@ func waitsFor(t *testing.T, client kubernetes.Interface, name string, want map[c
 
 // The conditions of a namespace that is being deleted say what it waits for, in kube-controller-manager's words, and it is
 // gone soon after that is gone.
-func TestDeletedNamespaceSaysWhatItWaitsFor(t *testing.T) {
+func TestConditionsOfADeletedNamespace(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"))
 	client := srv.Client()

@@ -63,7 +63,7 @@ func TestOpenAPISecurity(t *testing.T) {
 }
 
 // Every resource in discovery is in the specs: clients explain it and validate manifests by them.
-func TestOpenAPIDescribesWhatIsDiscovered(t *testing.T) {
+func TestOpenAPIDescribesDiscoveredResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	client := must(kubernetes.NewForConfig(srv.Config()))(t).Discovery()

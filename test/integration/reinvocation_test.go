@@ -200,7 +200,7 @@ func TestReinvocationUnchanged(t *testing.T) {
 
 // A webhook that the request didn't match at first isn't called, even if another webhook makes it match: only calls are
 // repeated.
-func TestReinvocationOfWhatMatches(t *testing.T) {
+func TestReinvocationOfMatchingWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	recorder := install(t, srv,

@@ -60,7 +60,7 @@ func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 }
 
 // An object that was patched in place is encoded again.
-func TestReviewsForgetWhatWasPatched(t *testing.T) {
+func TestPatchedObjectsAreEncodedAgain(t *testing.T) {
 	t.Parallel()
 	attributes := podAttributes(t)
 	invocation := invocationOf("v1", attributes)

@@ -28,7 +28,7 @@ const (
 	workers = 20
 )
 
-// Config is what a collector works with.
+// Config has the dependencies of a collector.
 type Config struct {
 	Runner    *work.Runner
 	Client    metadata.Interface

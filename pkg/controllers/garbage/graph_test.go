@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// recorded is a graph that records what it asks for.
+// recorded is a graph that records its requests.
 type recorded struct {
 	*graph
 	asked []string

@@ -54,7 +54,7 @@ func (i identity) isMeantBy(r metav1.OwnerReference) bool {
 		schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == i.groupVersionKind().GroupKind()
 }
 
-// compare orders what one object is said to be: by its kind first.
+// compare orders the identities that references give one object: by the kind first.
 func (i identity) compare(other identity) int {
 	return cmp.Or(
 		cmp.Compare(i.Kind, other.Kind), cmp.Compare(i.APIVersion, other.APIVersion),

@@ -26,21 +26,21 @@ const (
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
-// content is what is in a namespace, and what became of it.
+// content is the content of a namespace, and the result of its deletion.
 type content struct {
 	*Config
 	namespace string
 	deleted   time.Time // when the deletion of the namespace began
 
 	mu sync.Mutex
-	// estimate is how many seconds what is left takes, 0 if nothing is left.
+	// estimate is the time in seconds until the remaining content is gone, 0 if none remains.
 	estimate int64
 	// remaining counts objects by their resource, and finalizers the objects that have them.
 	remaining  map[schema.GroupVersionResource]int
 	finalizers map[string]int
 	// podsOnly says that the rest hasn't been looked at.
 	podsOnly bool
-	// undiscovered, invalid and undeleted are what has failed.
+	// undiscovered, invalid and undeleted are the failures.
 	undiscovered, invalid error
 	undeleted             []error
 }

@@ -38,7 +38,7 @@ const (
 	goneDelay = 20 * time.Millisecond
 )
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner    *work.Runner
 	Client    kubernetes.Interface
@@ -53,7 +53,7 @@ type Config struct {
 	Shared bool
 }
 
-// Controller deletes the content of namespaces. Handler tells it what is gone.
+// Controller deletes the content of namespaces. Handler reports deleted objects to the controller.
 type Controller struct {
 	Config
 	queue *work.Queue[string]

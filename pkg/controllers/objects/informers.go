@@ -133,7 +133,7 @@ func (i *Informers) start(r served.Resource) cache.InformerSynced {
 	return informer.HasSynced
 }
 
-// strip drops what no Object has.
+// strip drops the fields that Object lacks.
 func strip(obj any) (any, error) {
 	if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		o.ManagedFields, o.Labels, o.Annotations = nil, nil, nil

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Object is what is known of an object.
+// Object is the metadata of an object that controllers need.
 type Object struct {
 	// Kind is the kind of the object, in a version that the source chooses.
 	Kind            schema.GroupVersionKind
@@ -28,7 +28,7 @@ type Object struct {
 	Deleting, Orphan, Foreground bool
 }
 
-// New returns what is known of an object by its metadata.
+// New returns the Object for an object's metadata.
 func New(kind schema.GroupVersionKind, o metav1.Object) Object {
 	finalizers := o.GetFinalizers()
 	return Object{

@@ -37,7 +37,7 @@ const (
 	defaultLease = 40 * time.Second
 )
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
 	Client corev1client.CoreV1Interface

@@ -25,7 +25,7 @@ const (
 	defaultName = "default"
 )
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
 	Client corev1client.ServiceAccountsGetter

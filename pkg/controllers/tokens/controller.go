@@ -26,7 +26,7 @@ import (
 
 const name = "serviceaccount-token-controller"
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
 	Client corev1client.CoreV1Interface
@@ -136,7 +136,7 @@ func (c *Controller) fill(ctx context.Context, k key) (time.Duration, error) {
 	return 0, err
 }
 
-// complete adds to a Secret what it lacks.
+// complete adds the missing fields to a Secret.
 func (c *Controller) complete(account *corev1.ServiceAccount, secret *corev1.Secret) (changed bool, err error) {
 	data := map[string][]byte{}
 	if len(c.RootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], c.RootCA) {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Events are what an informer tells a controller.
+// Events are the changes that an informer passes to a controller.
 type Events struct {
 	Informer cache.SharedIndexInformer
 	// Changed is called with each object, and after each change of it. Deleted is called with objects that are gone.

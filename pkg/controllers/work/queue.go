@@ -161,7 +161,7 @@ func (q *Queue[K]) done(key K, again time.Duration, err error) {
 	}
 }
 
-// clear drops what is left when the work has ended.
+// clear drops the remaining keys when the work has ended.
 func (q *Queue[K]) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

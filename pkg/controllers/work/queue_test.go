@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// done records what a queue does.
+// done records the work of a queue.
 type done struct {
 	mu   sync.Mutex
 	keys []string

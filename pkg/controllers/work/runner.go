@@ -65,7 +65,7 @@ func (r *Runner) rest() {
 	}
 }
 
-// Drain returns when there is no work, but for what is delayed.
+// Drain returns when there is no work, except delayed work.
 func (r *Runner) Drain(ctx context.Context) error {
 	r.mu.Lock()
 	if r.workers == 0 {

@@ -13,7 +13,7 @@ type Engine interface {
 	Start(ctx context.Context, d Description, events Events) (Server, error)
 }
 
-// Events are what a server tells the fixture. Many goroutines call the functions.
+// Events are the functions by which a server reports to the fixture. Many goroutines call them.
 type Events struct {
 	// Log takes each line of the server's log, in order. The last call comes before the end of Stop or of a failed
 	// start.
@@ -58,7 +58,7 @@ type Server interface {
 // Snapshot is everything that a server stored at one moment. Each engine has its own type.
 type Snapshot any
 
-// Info is what the fixture must know of a running server.
+// Info describes a running server to the fixture.
 type Info struct {
 	// Host is the URL of the server, and CA the certificate that verifies it, in PEM.
 	Host string

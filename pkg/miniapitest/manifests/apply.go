@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// FieldManager owns what is applied.
+// FieldManager owns the applied fields.
 const FieldManager = "miniapi"
 
 // Applier applies manifests to a server.

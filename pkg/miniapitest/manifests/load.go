@@ -277,7 +277,7 @@ func Check(u *unstructured.Unstructured) error {
 	err := checkName(u)
 	switch u.GroupVersionKind().Group {
 	case authenticationv1.GroupName, authorizationv1.GroupName:
-		err = errors.New("it is answered and not stored, so it can't be applied: create it with a client")
+		err = errors.New("the kind is answered and not stored, so objects of it can't be applied: create the object with a client")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", u.GetKind(), err)
@@ -301,7 +301,7 @@ func checkName(u *unstructured.Unstructured) error {
 	case !isMap && u.Object["metadata"] != nil:
 		return errors.New("metadata must be a map, with a name")
 	case u.GetGenerateName() != "":
-		return errors.New("metadata.name must be set: what is applied needs one, and metadata.generateName is for what is created")
+		return errors.New("metadata.name must be set: server-side apply needs a name, and metadata.generateName works for creates alone")
 	}
 	return errors.New("metadata.name must be set")
 }

@@ -113,7 +113,7 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 		response:         definition.response,
 	}
 	if old := c.hooks[gvh]; old != nil && (old.request != d.request || old.response != d.response) {
-		return nil, fmt.Errorf("hook %s is there with request %s and response %s, and can't have %s and %s too",
+		return nil, fmt.Errorf("hook %s is already registered with request %s and response %s, and can't also have %s and %s",
 			gvh, old.request, old.response, d.request, d.response)
 	}
 	if old, ok := c.names[definition.function]; ok && old != gvh {

@@ -115,10 +115,10 @@ func TestRegister(t *testing.T) {
 		{name: "no function", reason: "the types come from a function", gv: groupV1, hook: 3, want: "not int"},
 		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "not the literal"},
 		{name: "result", reason: "a hook has a response instead", gv: groupV1, hook: TwoResults, want: "not func(*Request, *Response)"},
-		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "its request, catalog_test.requestV1, is no pointer"},
-		{name: "response is no object", reason: "responses are copied and named", gv: groupV1, hook: NoObject, want: "its response, *struct {}, is no pointer"},
+		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
+		{name: "response is no object", reason: "responses are copied and named", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
 		{name: "three parameters", reason: "there is a request and a response", gv: groupV1, hook: ThreeParameters, want: "not func(*Request, *Response)"},
-		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is there with request"},
+		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -58,7 +58,7 @@ func Define(hook Hook, metadata Metadata) Definition {
 // objectType returns the struct of a type that is a pointer to one and a runtime.Object.
 func objectType(what string, t reflect.Type) (reflect.Type, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || !t.Implements(reflect.TypeFor[runtime.Object]()) {
-		return nil, fmt.Errorf("its %s, %s, is no pointer to a struct that implements runtime.Object", what, t)
+		return nil, fmt.Errorf("the %s of the function, %s, must be a pointer to a struct that implements runtime.Object", what, t)
 	}
 	return t.Elem(), nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
-// Options are what a client needs.
+// Options have the dependencies and settings of a client.
 type Options struct {
 	// Catalog has the hooks that can be called.
 	Catalog *catalog.Catalog

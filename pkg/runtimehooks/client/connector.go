@@ -64,7 +64,7 @@ type HTTPSConnector struct {
 
 var _ Connector = &HTTPSConnector{}
 
-// clientKey is what connections depend on.
+// clientKey has the settings by which connections are shared.
 type clientKey struct{ host, caBundle string }
 
 // NewHTTPSConnector returns a connector. Close it to close its connections.

@@ -44,7 +44,7 @@ func (c *Client) Discover(ctx context.Context, config *runtimev1.ExtensionConfig
 	return handlers, nil
 }
 
-// handlersOf checks what an extension has answered, and completes it.
+// handlersOf checks the answer of an extension, and completes it.
 func handlersOf(c *catalog.Catalog, config string, answered []hooksv1.ExtensionHandler) ([]runtimev1.ExtensionHandler, error) {
 	var errs []error
 	seen := map[string]bool{}
@@ -54,7 +54,7 @@ func handlersOf(c *catalog.Catalog, config string, answered []hooksv1.ExtensionH
 			errs = append(errs, fmt.Errorf("handlers[%d], %q: %w", i, h.Name, err))
 		}
 		if seen[h.Name] {
-			errs = append(errs, fmt.Errorf("handlers[%d]: %q is there twice", i, h.Name))
+			errs = append(errs, fmt.Errorf("handlers[%d]: %q is given twice", i, h.Name))
 		}
 		seen[h.Name] = true
 		handlers = append(handlers, runtimev1.ExtensionHandler{

@@ -50,7 +50,7 @@ func TestDiscover(t *testing.T) {
 		name:   "name twice",
 		reason: "a name is unique",
 		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `},{"name":"a",` + hook + `}]}`,
-		err:    `"a" is there twice`,
+		err:    `"a" is given twice`,
 	}, {
 		name:   "unknown hook",
 		reason: "a hook that the caller doesn't know is never called",

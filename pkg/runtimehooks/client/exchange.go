@@ -24,10 +24,10 @@ import (
 // MaxBodyBytes bounds the bodies of requests and responses: 20 MiB, as in Cluster API.
 const MaxBodyBytes = 20 << 20
 
-// maxShownBytes bounds what an error shows of a body.
+// maxShownBytes bounds the part of a body that an error shows.
 const maxShownBytes = 512
 
-// Outcome is what a call of a handler came to.
+// Outcome is the result of a call of a handler.
 type Outcome struct {
 	// Handler is HANDLER.CONFIG. It is "" for Discovery.
 	Handler string
@@ -199,5 +199,5 @@ func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 	return nil
 }
 
-// assign copies what a pointer points at.
+// assign copies the value of a pointer.
 func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }

@@ -23,7 +23,7 @@ const MaxRequestBytes = 20 << 20
 // warningCode is the code of a Warning header that stays true (RFC 7234, section 5.5).
 const warningCode = 299
 
-// Options are what an extension needs.
+// Options have the dependencies and settings of an extension.
 type Options struct {
 	// Catalog has the hooks of all handlers.
 	Catalog *catalog.Catalog

@@ -51,7 +51,7 @@ func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
 	return h
 }
 
-// check returns what is wrong with a handler.
+// check returns the errors of a handler.
 func (h Handler) check(d *catalog.Descriptor) error {
 	var errs []error
 	switch {

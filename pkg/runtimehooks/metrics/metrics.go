@@ -47,7 +47,7 @@ func NewCalls() *Calls {
 	}
 }
 
-// Metrics returns what a registry registers.
+// Metrics returns the metrics for a registry.
 func (c *Calls) Metrics() []metrics.Registerable { return []metrics.Registerable{c.total, c.duration} }
 
 // Observe is client.Options.Observe.
@@ -86,7 +86,7 @@ func NewRequests() *Requests {
 	}
 }
 
-// Metrics returns what a registry registers.
+// Metrics returns the metrics for a registry.
 func (r *Requests) Metrics() []metrics.Registerable {
 	return []metrics.Registerable{r.total, r.latency}
 }

@@ -47,7 +47,7 @@ func (e *endpoint) renewedTransport(ctx context.Context) (http.RoundTripper, err
 		return t, nil
 	}
 	if made := e.made.Load(); made != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "requests go on with the certificate from before", "APIService", e.service.Name)
+		klog.FromContext(ctx).Error(err, "requests continue with the earlier certificate", "APIService", e.service.Name)
 		return *made, nil
 	}
 	return nil, err

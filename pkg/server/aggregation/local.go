@@ -182,7 +182,7 @@ func (l *local) write(ctx context.Context) {
 		}
 	}
 	if err := utilerrors.NewAggregate(errs); err != nil {
-		klog.FromContext(ctx).Error(err, "the APIServices of this server's own APIs aren't all as they should be")
+		klog.FromContext(ctx).Error(err, "some APIServices of this server's own APIs could not be restored")
 		return
 	}
 	l.keptAt.Store(changes)

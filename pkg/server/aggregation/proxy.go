@@ -40,7 +40,7 @@ func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 	asking, ok := request.UserFrom(req.Context())
 	if !ok {
-		responsewriters.InternalError(w, req, fmt.Errorf("APIService %s: it isn't known who asks", r.service.Name))
+		responsewriters.InternalError(w, req, fmt.Errorf("APIService %s: the request has no user", r.service.Name))
 		return
 	}
 	host, err := r.server.host()

@@ -59,7 +59,7 @@ func followConfig(life context.Context, o *Options, data []byte, first *apiserve
 				return err
 			}
 			if !equality.Semantic.DeepEqual(config.Anonymous, first.Anonymous) {
-				klog.FromContext(ctx).Info("what it says of anonymous requests counts when the server is started again")
+				klog.FromContext(ctx).Info("the settings for anonymous requests take effect at the next start")
 			}
 			current.current.Replace(known.with(issuers), end)
 			for _, gone := range last.JWT {

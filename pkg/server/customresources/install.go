@@ -139,7 +139,7 @@ func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) 
 	return known && crd.Generation == 1
 }
 
-// decoding returns the feed of definitions in v1. What Install has stored needs no decoding.
+// decoding returns the feed of definitions in v1. Definitions that Install has stored need no decoding.
 func (i *installed) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {
 		return nil

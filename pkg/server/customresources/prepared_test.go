@@ -104,7 +104,7 @@ func TestWithoutConflicts(t *testing.T) {
 	}
 }
 
-// What was installed stands for what is stored, once, and only while that is the same.
+// The installed definitions stand for the stored ones once, and only while both are the same.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
 	crd, data := preparedGears(t).copy(metav1.Now())

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Options say what is recorded.
+// Options select the recorded requests.
 type Options struct {
 	trace.Limits
 	// ExplainDenials adds to the errors of refused requests where the requests were refused.
@@ -50,7 +50,7 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Explain returns what adds to the errors of refused requests, or nil.
+// Explain returns the function that extends the errors of refused requests, or nil.
 func (o *Options) Explain() admission.Explain {
 	if !o.ExplainDenials {
 		return nil

@@ -1,6 +1,6 @@
 package faults
 
-// effect is what a fault does to a request, besides its latency. The text is the field of Fault.
+// effect is the change that a fault makes to a request, besides its latency. The text is the field of Fault.
 type effect string
 
 const (
@@ -18,7 +18,7 @@ const (
 	badPatch effect = "badPatch"
 )
 
-// trait is what is true of an effect.
+// trait describes an effect.
 type trait struct {
 	effect effect
 	// set tells whether a fault has the effect.

@@ -13,7 +13,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// Config is what an Injector needs of its server.
+// Config has the parts of the server that an Injector needs.
 type Config struct {
 	// Seed decides which requests meet faults with a share, and the latencies.
 	Seed uint64

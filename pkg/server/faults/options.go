@@ -98,6 +98,6 @@ func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) 
 			return i.replace(ctx, faults, fromFile)
 		},
 		Succeeded: func(string) {},
-		Failed:    func() { klog.V(2).InfoS("the faults of the file stay as they were", "file", o.File) },
+		Failed:    func() { klog.V(2).InfoS("the faults of the file are unchanged", "file", o.File) },
 	}, nil
 }

@@ -50,7 +50,7 @@ func TestWrongFaults(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", `"" is unknown: must be one of name, verbs,`},
 		{"verb=get,status=500", `"verb" is unknown`},
-		{"conflict,conflict", "conflict: is there twice"},
+		{"conflict,conflict", "conflict: is given twice"},
 		{"conflict=false", `conflict "false": must stand alone, or be true`},
 		{"verbs,conflict", "verbs: must have a value, as in verbs=VALUE"},
 		{"message=,status=500", "message: the value is empty"},
@@ -88,7 +88,7 @@ func TestWrongFaults(t *testing.T) {
 		{"stale=yesterday", `stale "yesterday": must be frozen, a number of writes`},
 		{"latency=1s,executed", "executed: needs status, timeout or reset"},
 		{"conflict,executed", "executed: can't go with conflict"},
-		{"webhooks=*,status=500,message=no", "reason, message: are of responses to requests"},
+		{"webhooks=*,status=500,message=no", "reason, message: belong to responses to requests"},
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			t.Parallel()

@@ -151,7 +151,7 @@ func (f *Fault) validateSettings() []error {
 		}
 	}
 	if len(f.Webhooks) > 0 && (f.Reason != "" || f.Message != "") {
-		errs = append(errs, errors.New("reason, message: are of responses to requests, so they exclude webhooks"))
+		errs = append(errs, errors.New("reason, message: belong to responses to requests, so they exclude webhooks"))
 	}
 	return errs
 }

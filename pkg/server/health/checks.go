@@ -54,7 +54,7 @@ func (b Bootstrapped) check(*http.Request) error {
 	case <-b.created:
 		return nil
 	default:
-		return errors.New("what every cluster has isn't created yet")
+		return errors.New("the objects of every cluster aren't all created yet")
 	}
 }
 

@@ -56,7 +56,7 @@ func (s Store) failed(err error) error {
 // and the data folder, if they don't exist.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
-		return nil, errors.New("neither --cert-dir nor --data-dir says where an authority is kept")
+		return nil, errors.New("neither --cert-dir nor --data-dir names a folder with an authority")
 	}
 	defer func() { err = s.failed(err) }()
 	if s.dataDir != "" {

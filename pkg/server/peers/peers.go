@@ -209,7 +209,7 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 	if p.proxy != nil {
 		p.informers.StartWithContext(ctx)
 		if err := p.proxy.RunLocalDiscoveryCacheSync(ctx.Done()); err != nil {
-			return fmt.Errorf("finding out what this server has itself: %w", err)
+			return fmt.Errorf("finding the resources of this server: %w", err)
 		}
 		if err := p.proxy.WaitForCacheSync(starting.Done()); err != nil {
 			return fmt.Errorf("waiting for the Leases of the other servers: %w", err)
@@ -222,7 +222,7 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 	case err := <-announced:
 		return err
 	case <-starting.Done():
-		return fmt.Errorf("announcing this server to the others: %w", context.Cause(starting))
+		return fmt.Errorf("announcing this server to the other servers of the etcd: %w", context.Cause(starting))
 	}
 }
 
@@ -234,7 +234,7 @@ func (p *Peers) announce(ctx context.Context) error {
 	}
 	p.running.Go(func() { p.address.Run(ctx.Done()) })
 	if err := p.identity.Start(ctx.Done()); err != nil {
-		return fmt.Errorf("announcing this server to the others: %w", err)
+		return fmt.Errorf("announcing this server to the other servers of the etcd: %w", err)
 	}
 	p.running.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) { collect(ctx, p.config.Client, time.Now()) }, collectionPeriod)

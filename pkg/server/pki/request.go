@@ -44,7 +44,7 @@ func (a *Authority) ServingFor(request []byte) (chain []byte, err error) {
 		return nil, fmt.Errorf("certificate request: not signed by its key: %w", err)
 	}
 	if len(parsed.DNSNames) == 0 && len(parsed.IPAddresses) == 0 {
-		return nil, errors.New("certificate request: it names no host: want DNS names or IP addresses in subjectAltName")
+		return nil, errors.New("certificate request: no host is named: subjectAltName must have DNS names or IP addresses")
 	}
 	return a.issue(servingTemplate(Names{DNS: parsed.DNSNames, IPs: parsed.IPAddresses}), parsed.PublicKey)
 }

@@ -72,7 +72,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"wrong signature", "the key may belong to another program", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
 			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1) // another name
 		}), "not signed by its key"},
-		{"no host", "no client could verify the certificate", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "it names no host"},
+		{"no host", "no client could verify the certificate", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "no host is named"},
 	} {
 		if _, err := authority.ServingFor(c.request); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q: %s", c.name, err, c.want, c.reason)

@@ -217,7 +217,7 @@ func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, 
 	}
 	public, ok := certificates[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !public.Equal(key.Public()) {
-		return nil, fmt.Errorf("%s: of another key than that beside it: %s", s.Path(file), advice)
+		return nil, fmt.Errorf("%s: has another key than the key file beside it: %s", s.Path(file), advice)
 	}
 	return certificates[0], nil
 }

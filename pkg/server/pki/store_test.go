@@ -102,7 +102,7 @@ func TestStoreKeepsEverything(t *testing.T) {
 	}
 }
 
-func TestNothingIsKeptWithoutStore(t *testing.T) {
+func TestKeysAreMadeAnewWithoutAStore(t *testing.T) {
 	t.Parallel()
 	var store *Store
 	authority, err := store.Authority("test")
@@ -256,13 +256,13 @@ func TestDamagedStore(t *testing.T) {
 	}{
 		{"authority's key of something else", "nothing can be issued", AuthorityKey, written("hello\n"), "damaged"},
 		{"authority's key empty", "nothing can be issued", AuthorityKey, written(""), "damaged"},
-		{"authority's key of another", "what it issues isn't verified by the certificate", AuthorityKey, replaced, "of another key"},
+		{"authority's key of another", "what it issues isn't verified by the certificate", AuthorityKey, replaced, "has another key"},
 		{"authority's key missing", "a new one would make kubeconfigs worthless without a word", AuthorityKey, removed, "ca.key is missing, and ca.crt is there"},
 		{"authority's key a folder", "it can't be read", AuthorityKey, folder, "is a directory"},
 		{"authority's certificate is text", "clients can't verify anything with the file", AuthorityCert, written("hello\n"), "damaged"},
-		{"authority's certificate of another key", "clients can't verify the server's certificates with the file", AuthorityCert, replaced, "of another key"},
+		{"authority's certificate of another key", "clients can't verify the server's certificates with the file", AuthorityCert, replaced, "has another key"},
 		{"authority's certificate missing", "it is issued again for the key", AuthorityCert, removed, ""},
-		{"serving key of another", "it proves nothing", ServingKey, replaced, "apiserver.crt: of another key"},
+		{"serving key of another", "it proves nothing", ServingKey, replaced, "apiserver.crt: has another key"},
 		{"serving key missing", "a user may have put the certificate there", ServingKey, removed, "apiserver.key is missing, and apiserver.crt is there"},
 		{"serving key of a kind that isn't known", "what reads it doesn't either", ServingKey, written(ed25519), "an ECDSA or RSA key is needed"},
 		{"serving certificate cut short", "no client can verify the server", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},

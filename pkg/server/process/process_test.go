@@ -37,7 +37,7 @@ type wants struct {
 	gates    map[string]bool
 }
 
-// enter does what the start of a server does.
+// enter takes the steps of a server's start.
 func (w wants) enter(p *Process) (leave func() error, err error) {
 	versions := basecompatibility.NewEffectiveVersionFromString("1.37", "1.34", "1.34")
 	if w.emulated != "" {

@@ -129,7 +129,7 @@ func (f *File) applied(ctx context.Context, data []byte, err error) {
 		klog.FromContext(ctx).Info("reloaded")
 		f.Succeeded(string(data))
 	case !errors.Is(err, context.Canceled):
-		klog.FromContext(ctx).Error(err, "not reloaded: what was in force stays")
+		klog.FromContext(ctx).Error(err, "not reloaded: the earlier configuration stays in force")
 		f.Failed()
 		if errors.Is(err, context.DeadlineExceeded) {
 			f.Seen = nil // the next try may succeed

@@ -35,7 +35,7 @@ type watch struct {
 func newWatch(ctx context.Context, path string) *watch {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "the file can't be watched: it is looked at every second")
+		klog.FromContext(ctx).Error(err, "the file can't be watched, so the server reads it every second")
 		return &watch{path: path}
 	}
 	return &watch{path: path, changes: watcher.Events, missed: watcher.Errors, watcher: watcher}

@@ -87,7 +87,7 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 			s.await(ctx, step, locate)
 		}
 	}
-	return fmt.Errorf("another client goes on writing: after %d rounds the server still isn't as it was", rounds)
+	return fmt.Errorf("another client writes meanwhile: after %d rounds, the stored objects still differ from the snapshot", rounds)
 }
 
 // steps are the changes in an order in which a watch can decode each of them. Custom resources whose definitions

@@ -177,7 +177,7 @@ func (s *Source) tell(stored storage.Stored) types.UID {
 	return object.UID
 }
 
-var errUnfollowed = errors.New("the objects aren't followed yet")
+var errUnfollowed = errors.New("the metadata of the stored objects isn't read yet")
 
 // Settle implements objects.Source.
 func (s *Source) Settle(ctx context.Context) error {

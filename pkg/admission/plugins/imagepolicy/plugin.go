@@ -45,7 +45,7 @@ const (
 // New returns the plugin with its configuration, which is required.
 func New(config io.Reader) (*Plugin, error) {
 	if config == nil {
-		return nil, errors.New("a configuration is required: --admission-control-config-file says where the backend is, as imagePolicy.kubeConfigFile")
+		return nil, errors.New("a configuration is required: in the file of --admission-control-config-file, imagePolicy.kubeConfigFile names the kubeconfig with the backend's address")
 	}
 	settings, err := readSettings(config)
 	if err != nil {

@@ -171,12 +171,12 @@ func TestAnswersAreRemembered(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, config, want string }{
-		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: it must name the file"},
+		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: must name the kubeconfig"},
 		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: stat /nowhere"},
 		{"numbers", "all that is wrong is said at once", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
-			"imagePolicy.allowTTL: 1801: it must be between 1 and 1800, in units of 1s\n" +
-				"imagePolicy.denyTTL: -2: it must be between 1 and 1800, in units of 1s\n" +
-				"imagePolicy.retryBackoff: -1: it must be between 1 and 300000, in units of 1ms"},
+			"imagePolicy.allowTTL: 1801: must be between 1 and 1800, in units of 1s\n" +
+				"imagePolicy.denyTTL: -2: must be between 1 and 1800, in units of 1s\n" +
+				"imagePolicy.retryBackoff: -1: must be between 1 and 300000, in units of 1ms"},
 		{"overflow", "it isn't taken for less", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
 	} {
 		if _, err := New(strings.NewReader(test.config)); err == nil || !strings.Contains(err.Error(), test.want) {

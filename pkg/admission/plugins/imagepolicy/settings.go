@@ -42,7 +42,7 @@ func (l limits) duration(field string, number int64) (time.Duration, error) {
 	if d := time.Duration(number) * l.unit; number <= int64(l.most/l.unit) && d >= l.least {
 		return d, nil
 	}
-	return 0, fmt.Errorf("imagePolicy.%s: %d: it must be between %d and %d, in units of %v", field, number, l.least/l.unit, l.most/l.unit, l.unit)
+	return 0, fmt.Errorf("imagePolicy.%s: %d: must be between %d and %d, in units of %v", field, number, l.least/l.unit, l.most/l.unit, l.unit)
 }
 
 // readSettings reads the configuration, as documented for the admission controller ImagePolicyWebhook.
@@ -67,7 +67,7 @@ func readSettings(config io.Reader) (settings, error) {
 	s := settings{kubeconfig: policy.KubeConfigFile, defaultAllow: policy.DefaultAllow}
 	var errs []error
 	if s.kubeconfig == "" {
-		errs = append(errs, errors.New("imagePolicy.kubeConfigFile: it must name the file that says where the backend is"))
+		errs = append(errs, errors.New("imagePolicy.kubeConfigFile: must name the kubeconfig with the backend's address"))
 	}
 	for _, number := range []struct {
 		field  string

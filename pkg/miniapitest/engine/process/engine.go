@@ -57,7 +57,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 		events.Warn(warning)
 	}
 	if err == nil && reply.Info == nil {
-		err = fmt.Errorf("the miniapi process %d has answered without saying where the server is", h.pid())
+		err = fmt.Errorf("the answer of the miniapi process %d lacks the server's address", h.pid())
 	}
 	if err != nil {
 		s.finish(err)

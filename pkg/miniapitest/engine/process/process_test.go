@@ -165,7 +165,7 @@ func start(t *testing.T, e engine.Engine, d engine.Description) (engine.Server, 
 
 func newEngine() *process.Engine { return &process.Engine{Program: self} }
 
-// What a server is asked for, and what it says, crosses the processes whole.
+// Requests to a server, and its answers, cross the processes unchanged.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	e, log := newEngine(), &logged{}

@@ -152,7 +152,7 @@ func ask(ctx context.Context, folder string) (source, error) {
 		}
 		return source{}, fmt.Errorf("%s is a copy of %s without the rest of miniapi", listed.Dir, fixture)
 	}
-	return source{}, fmt.Errorf("go list -m %s tells no version and no folder", fixture)
+	return source{}, fmt.Errorf("go list -m %s: the output has neither a version nor a folder", fixture)
 }
 
 // stderrOf returns what a command has written to standard error, for the end of an error.

@@ -149,7 +149,7 @@ func write(t *testing.T, folder, file, content string) {
 }
 
 // The program of a version is built once for all test processes, outside of the user's module and without its settings.
-// What a build that was killed has left is removed.
+// The files of a killed build are removed.
 func TestOfVersion(t *testing.T) {
 	calls := fakeGo(t, `sleep 0.1; echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-mod=vendor -trimpath -race")

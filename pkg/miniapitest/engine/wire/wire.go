@@ -88,7 +88,7 @@ type Reply struct {
 	Ended bool `json:",omitempty"`
 }
 
-// Hello is what a miniapi process says first.
+// Hello is the first message of a miniapi process.
 type Hello struct {
 	Protocol int
 	Version  string
