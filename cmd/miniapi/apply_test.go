@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -100,6 +101,44 @@ func TestApply(t *testing.T) {
 			_, _, stderr := p.exit(t)
 			if diff := cmp.Diff(strings.ReplaceAll(test.stderr, "FILE", manifests), stderr); diff != "" {
 				t.Errorf("on stderr: %s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// A server has the definitions at the beginning of --apply from its start. The last definition of a name is the
+// one that counts.
+func TestApplyOfDefinitions(t *testing.T) {
+	t.Parallel()
+	gears := strings.NewReplacer("widgets", "gears", "Widget", "Gear").Replace(widgetDefinition)
+	for _, test := range []struct {
+		name, reason string
+		manifests    string
+		together     bool
+		singular     string
+	}{
+		{"each once", "they are stored together", widgetDefinition + gears, true, "widget"},
+		{"changed", "requests apply one after the other", widgetDefinition + gears + strings.ReplaceAll(widgetDefinition, "kind: Widget}", "kind: Widget, singular: thing}"), false, "thing"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			manifests := file(t, "manifests.yaml", "%s", test.manifests+widget("a"))
+			p, config := serve(t, "--apply="+manifests)
+			definitions := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+			list, err := definitions.List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(list.Items) != 2 {
+				t.Fatalf("want two definitions, got %v: %v", list, err)
+			}
+			if got := list.Items[0].GetResourceVersion() == list.Items[1].GetResourceVersion(); got != test.together {
+				t.Errorf("stored together: %v, want %v: %s", got, test.together, test.reason)
+			}
+			singular, _, err := unstructured.NestedString(list.Items[1].Object, "spec", "names", "singular")
+			if err != nil || singular != test.singular {
+				t.Errorf("the singular of widgets is %q, want %q: %v", singular, test.singular, err)
+			}
+			p.signal(t, syscall.SIGTERM)
+			if _, _, stderr := p.exit(t); stderr != "" {
+				t.Errorf("on stderr: %s", stderr)
 			}
 		})
 	}

@@ -102,26 +102,20 @@ func (o *options) early() []manifests.Object {
 	for _, definition := range o.definitions {
 		objects = append(objects, definition.Object)
 	}
+	var others []manifests.Object
 	for _, object := range o.objects {
-		if object.GroupVersionKind() != manifests.DefinitionKind {
-			break
-		}
-		objects = append(objects, object.Object)
+		others = append(others, object.Object)
 	}
-	return objects
+	return append(objects, manifests.Leading(others)...)
 }
 
 // describe adds the early objects to the description.
 func (o *options) describe(early []manifests.Object) error {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {
-		content := object.Content
-		if content == nil {
-			data, err := object.MarshalJSON()
-			if err != nil {
-				return fmt.Errorf("%s: %w", object.Source, err)
-			}
-			content = &engine.Content{JSON: data}
+		content, err := object.Encoded()
+		if err != nil {
+			return err
 		}
 		o.description.Definitions = append(o.description.Definitions, content)
 	}

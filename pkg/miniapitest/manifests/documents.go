@@ -94,3 +94,25 @@ func encodeDefinitions(documents []document) bool {
 	}
 	return true
 }
+
+// Encoded returns the object in JSON.
+func (o Object) Encoded() (*engine.Content, error) {
+	if o.Content != nil {
+		return o.Content, nil
+	}
+	data, err := o.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Source, err)
+	}
+	return &engine.Content{JSON: data}, nil
+}
+
+// Leading returns the definitions that come before all other objects. A server may have them from its start.
+func Leading(objects []Object) []Object {
+	for i, object := range objects {
+		if object.GroupVersionKind() != DefinitionKind {
+			return objects[:i]
+		}
+	}
+	return objects
+}
