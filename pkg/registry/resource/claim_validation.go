@@ -59,8 +59,8 @@ func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.Error
 	for i, c := range validation.Within(spec.Devices.Constraints, resourcev1.DeviceConstraintsMaxSize) {
 		path := path.Child("constraints").Index(i)
 		f.Merge(usedRequests(path.Child("requests"), c.Requests, requests))
-		f.AddIf(c.MatchAttribute == nil && c.DistinctAttribute == nil, field.Required(path, "exactly one of matchAttribute or distinctAttribute is required"))
-		f.AddIf(c.MatchAttribute != nil && c.DistinctAttribute != nil, field.Invalid(path, validation.Unversioned(c), "exactly one of matchAttribute or distinctAttribute is required, but multiple fields are set"))
+		f.AddIf(c.MatchAttribute == nil && c.DistinctAttribute == nil,
+			field.Required(path, `exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set`))
 	}
 	for i, c := range validation.Within(spec.Devices.Config, resourcev1.DeviceConfigMaxSize) {
 		path := path.Child("config").Index(i)
@@ -101,8 +101,6 @@ func wantedDevices(path *field.Path, selectors []resourcev1.DeviceSelector, mode
 	}
 	for i, t := range tolerations {
 		path := path.Child("tolerations").Index(i)
-		f.AddIf(t.Key == "" && t.Operator != resourcev1.DeviceTolerationOpExists,
-			field.Invalid(path.Child("operator"), t.Operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 		switch t.Operator {
 		case resourcev1.DeviceTolerationOpExists:
 			f.AddIf(t.Value != "", field.Invalid(path.Child("value"), t.Value, "must be empty for operator `Exists`"))

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +47,25 @@ func deviceName(path *field.Path, name string) field.ErrorList {
 	return validation.Required(utilvalidation.IsDNS1123Label, path, name)
 }
 
-// bindingConditions checks the types of conditions by which binding waits or fails (KEP-5007).
-func bindingConditions(path *field.Path, types []string) field.ErrorList {
+// bindingConditions checks the types of conditions by which binding waits or fails (KEP-5007): each of them stands once,
+// and a device has both lists or none.
+func bindingConditions(path *field.Path, waits, fails []string) field.ErrorList {
 	var f validation.Findings
-	for i, t := range validation.Within(types, resourcev1.BindingConditionsMaxSize) {
-		f.Merge(metav1validation.ValidateLabelName(t, path.Index(i)))
+	waitsPath, failsPath := path.Child("bindingConditions"), path.Child("bindingFailureConditions")
+	for i, t := range validation.Within(waits, resourcev1.BindingConditionsMaxSize) {
+		f.Merge(metav1validation.ValidateLabelName(t, waitsPath.Index(i)))
 	}
+	for i, t := range validation.Within(fails, resourcev1.BindingFailureConditionsMaxSize) {
+		f.Merge(metav1validation.ValidateLabelName(t, failsPath.Index(i)))
+	}
+	for i, t := range waits {
+		f.AddIf(slices.Contains(waits[:i], t), field.Duplicate(waitsPath.Index(i), t))
+	}
+	for i, t := range fails {
+		f.AddIf(slices.Contains(fails[:i], t), field.Duplicate(failsPath.Index(i), t))
+		f.AddIf(slices.Contains(waits, t), field.Invalid(failsPath.Index(i), t, "bindingFailureConditions must not overlap with bindingConditions"))
+	}
+	f.AddIf(len(waits) == 0 && len(fails) > 0, field.Invalid(waitsPath, waits, "bindingConditions are required to use bindingFailureConditions"))
+	f.AddIf(len(fails) == 0 && len(waits) > 0, field.Invalid(failsPath, fails, "bindingFailureConditions are required to use bindingConditions"))
 	return f.Errs
 }

@@ -62,6 +62,21 @@ func TestResourceClaimErrors(t *testing.T) {
 			},
 		},
 		{
+			Name: "constraints", Reason: "a constraint needs an attribute, and may have both; a toleration without a key is accepted with each operator",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", Namespace: "default"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
+					DeviceClassName: "class", AllocationMode: resourcev1.DeviceAllocationModeAll,
+					Tolerations: []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpEqual}},
+				}}},
+				Constraints: []resourcev1.DeviceConstraint{{}, {
+					MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("d.e/model")), DistinctAttribute: ptr.To(resourcev1.FullyQualifiedName("d.e/slot")),
+				}},
+			}}},
+			Want: []string{
+				`spec.devices.constraints[0]: Required value: exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set`,
+			},
+		},
+		{
 			Name: "allocation", Reason: "the share of a device has a UUID, and binding conditions are types of conditions",
 			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
@@ -71,7 +86,7 @@ func TestResourceClaimErrors(t *testing.T) {
 						DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: &resourcev1.OpaqueDeviceConfiguration{
 							Driver: "d.e", Parameters: runtime.RawExtension{Raw: []byte("{}")}}}}}, 65),
 					Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "d.e", Pool: "p", Device: "a", ShareID: ptr.To(types.UID("one")),
-						BindingConditions: []string{"a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
+						BindingConditions: []string{"a/b/c"}, BindingFailureConditions: []string{"A", "B", "C", "D", "E"},
 						Tolerations: []resourcev1.DeviceToleration{{Key: "a/b/c", Operator: "Like", Effect: "Evict"}}}}}}}},
 			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
 			Status: true,
@@ -84,6 +99,25 @@ func TestResourceClaimErrors(t *testing.T) {
 				`status.allocation.devices.results[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
 				"status.allocation.devices.config: Too many: 65: must have at most 64 items",
 				`status.devices[0].shareID: Invalid value: "one": must be a lowercase UUID in 8-4-4-4-12 format`,
+			},
+		},
+		{
+			Name: "binding conditions", Reason: "a condition means one thing, and a device waits for conditions that can fail",
+			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
+				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
+					{Request: "r", Driver: "d.e", Pool: "p", Device: "a", BindingConditions: []string{"A", "A", "B"}, BindingFailureConditions: []string{"B", "C", "C"}},
+					{Request: "r", Driver: "d.e", Pool: "p", Device: "b", BindingConditions: []string{"A"}},
+					{Request: "r", Driver: "d.e", Pool: "p", Device: "c", BindingFailureConditions: []string{"A"}},
+				}}}}},
+			Old:    &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim")},
+			Status: true,
+			Want: []string{
+				`status.allocation.devices.results[0].bindingConditions[1]: Duplicate value: "A"`,
+				`status.allocation.devices.results[0].bindingFailureConditions[0]: Invalid value: "B": bindingFailureConditions must not overlap with bindingConditions`,
+				`status.allocation.devices.results[0].bindingFailureConditions[2]: Duplicate value: "C"`,
+				"status.allocation.devices.results[1].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions",
+				"status.allocation.devices.results[2].bindingConditions: Invalid value: null: bindingConditions are required to use bindingFailureConditions",
 			},
 		},
 		{

@@ -208,8 +208,7 @@ func device(path *field.Path, d *resourcev1.Device, ownNodes bool) field.ErrorLi
 	for i, c := range validation.Within(d.ConsumesCounters, resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice) {
 		f.Merge(fewCounters(consumes.Index(i), c.Counters))
 	}
-	f.Merge(bindingConditions(path.Child("bindingConditions"), d.BindingConditions),
-		bindingConditions(path.Child("bindingFailureConditions"), d.BindingFailureConditions))
+	f.Merge(bindingConditions(path, d.BindingConditions, d.BindingFailureConditions))
 	if ownNodes {
 		f.Merge(deviceNodes(path, d))
 		return f.Errs

@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +30,7 @@ func TestResourceSliceErrors(t *testing.T) {
 			Object: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 				Driver: "d.e", Pool: resourcev1.ResourcePool{Name: "p", ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 				Devices: []resourcev1.Device{{Name: "a", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"a/b/c": {BoolValue: ptr.To(true)}},
-					BindingConditions: []string{"Ready", "a/b/c"}, BindingFailureConditions: slices.Repeat([]string{"Failed"}, 5),
+					BindingConditions: []string{"Ready", "a/b/c"}, BindingFailureConditions: []string{"A", "B", "C", "D", "E"},
 					ConsumesCounters: []resourcev1.DeviceCounterConsumption{
 						{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}, {CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {}}}}}},
 			}},
