@@ -36,8 +36,8 @@ func (a *Admission) Refuse(step *Step) {
 		}
 	}
 	for _, p := range step.Policies {
-		if p.refused {
-			a.Refused.Policy = &p.Reference
+		if p.refused != nil {
+			a.Refused.Policy = p.refused
 			return
 		}
 	}

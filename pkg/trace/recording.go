@@ -79,6 +79,11 @@ func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
 	return redactPatch(kind, patch)
 }
 
+// Hides says that values that are computed from objects of a kind must not be kept.
+func (r *Recording) Hides(kind Kind) bool {
+	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
+}
+
 // Finish ends the recording. It adds a request that reached admission to the recorder's memory, and returns the request
 // in any case.
 func (r *Recording) Finish() *Request {

@@ -25,6 +25,9 @@ func fieldsOf(kind Kind) [][]string {
 	return secretFields[kind]
 }
 
+// hasSecrets says that objects of a kind have secrets.
+func hasSecrets(kind Kind) bool { return fieldsOf(kind) != nil }
+
 // redactObject replaces the secrets of an object.
 func redactObject(kind Kind, object []byte) json.RawMessage {
 	fields := fieldsOf(kind)

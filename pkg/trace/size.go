@@ -11,20 +11,20 @@ const (
 // size returns about the memory of a request. Several parts of a request share their JSON, so the true size is less.
 func (r *Request) size() int64 {
 	size := int64(requestBytes)
-	r.each(func(raw *json.RawMessage) { size += int64(len(*raw)) }, func() { size += partBytes })
+	r.each(func(raw *json.RawMessage) { size += int64(len(*raw)) }, func(text int) { size += partBytes + int64(text) })
 	return size
 }
 
 // strip forgets the JSON of a request.
 func (r *Request) strip() {
 	r.Stripped = true
-	r.each(func(raw *json.RawMessage) { *raw = nil }, func() {})
+	r.each(func(raw *json.RawMessage) { *raw = nil }, func(int) {})
 }
 
-// each calls raw with all JSON of a request, and part for each of its parts.
-func (r *Request) each(raw func(*json.RawMessage), part func()) {
+// each calls raw with all JSON of a request, and part for each of its parts, with the length of the part's own texts.
+func (r *Request) each(raw func(*json.RawMessage), part func(text int)) {
 	all := func(messages ...*json.RawMessage) {
-		part()
+		part(0)
 		for _, message := range messages {
 			raw(message)
 		}
@@ -34,19 +34,22 @@ func (r *Request) each(raw func(*json.RawMessage), part func()) {
 		for _, s := range a.Steps {
 			all(&s.Before, &s.After)
 			for _, w := range s.Webhooks {
-				part()
+				part(0)
 				if w.Call != nil {
 					all(&w.Call.Request, &w.Call.Response, &w.Call.Patch, &w.Call.Before, &w.Call.After)
 				}
 			}
 			for _, p := range s.Policies {
-				part()
+				part(0)
 				for _, b := range p.Bindings {
-					part()
+					part(0)
 					for _, e := range b.Evaluations {
 						all(&e.Before, &e.After)
-						for range e.Expressions {
-							part()
+						if e.Param != nil {
+							all(&e.Param.Object)
+						}
+						for _, x := range e.Expressions {
+							part(len(x.Expression) + len(x.Value) + len(x.Error) + len(x.Message))
 						}
 					}
 				}

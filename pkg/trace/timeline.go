@@ -162,6 +162,9 @@ func (t *timeline) policy(depth int, p *Policy) {
 			t.line(depth+1, "binding %s doesn't apply: %s", b.Name, b.Verdict.Clause())
 			continue
 		}
+		if len(b.Evaluations) == 0 {
+			t.line(depth+1, "binding %s applies", b.Name)
+		}
 		for _, e := range b.Evaluations {
 			t.evaluation(depth+1, b, e)
 		}
@@ -169,19 +172,40 @@ func (t *timeline) policy(depth int, p *Policy) {
 }
 
 func (t *timeline) evaluation(depth int, b *Binding, e *Evaluation) {
-	params := ""
-	if e.Param != "" {
-		params = " with " + e.Param
+	binding := "binding " + b.Name
+	if len(b.Actions) > 0 {
+		binding += " (" + strings.Join(b.Actions, ", ") + ")"
 	}
-	t.line(depth, "binding %s%s", b.Name, params)
+	if e.Param != nil {
+		binding += " with " + e.Param.String()
+	}
+	if e.Outcome == "" {
+		t.line(depth, "%s not evaluated: %s", binding, e.Verdict.Clause())
+	} else {
+		t.line(depth, "%s: %s", binding, e.Outcome)
+	}
+	if e.Error != "" {
+		t.line(depth+1, "%s", e.Error)
+	}
 	for _, x := range e.Expressions {
-		value := x.Value
-		if x.Error != "" {
-			value = "error: " + x.Error
-		}
-		t.line(depth+1, "%s: %s = %s", x.Field, shortened(x.Expression), shortened(value))
+		t.expression(depth+1, x)
 	}
 	t.changes(depth+1, Diff(e.Before, e.After))
+}
+
+// expression shows an expression that failed, or a validation that is false, and others in a wide timeline alone.
+func (t *timeline) expression(depth int, x *Expression) {
+	if t.detail == Brief && x.Error == "" && x.Message == "" {
+		return
+	}
+	value := x.Value
+	if x.Error != "" {
+		value = "error: " + x.Error
+	}
+	t.line(depth, "%s: %s = %s", x.Field, shortened(x.Expression), shortened(value))
+	if x.Message != "" {
+		t.line(depth+1, "%s", x.Message)
+	}
 }
 
 func (t *timeline) changes(depth int, changes []Change) {

@@ -59,6 +59,8 @@ const (
 	// ParamsMissing: a binding has no parameters, and its parameterNotFoundAction is Allow.
 	ParamsMissing Reason = "ParamsMissing"
 	NoBinding     Reason = "NoBinding"
+	// PolicyFailed: a policy or a binding couldn't be compared or set up, and the failurePolicy decides.
+	PolicyFailed Reason = "PolicyFailed"
 )
 
 // Reasons that lie in the request as a whole.
@@ -112,6 +114,7 @@ var clauses = map[Reason]string{
 	MatchFailed:           "it couldn't be matched, so the request was refused: {detail}",
 	ParamsMissing:         "{field} finds no parameters, and parameterNotFoundAction is Allow",
 	NoBinding:             "the policy has no binding",
+	PolicyFailed:          "it couldn't be set up, and failurePolicy is {want}: {detail}",
 
 	ExemptConfiguration:    "webhooks and policies are never asked about {got}, which configures admission itself",
 	ExcludedReview:         "the server hides {got}, a review of authentication or authorization, from admission",

@@ -14,6 +14,12 @@ const (
 	ValidatingPlugin        = "ValidatingAdmissionWebhook"
 )
 
+// Kinds of policies, which are also the names of their plugins.
+const (
+	MutatingPolicy   = "MutatingAdmissionPolicy"
+	ValidatingPolicy = "ValidatingAdmissionPolicy"
+)
+
 // Answer says whether a webhook was called for a request, and why.
 type Answer struct {
 	Webhook Reference `json:"webhook"`

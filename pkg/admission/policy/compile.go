@@ -22,6 +22,7 @@ func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admis
 	if err != nil {
 		return nil, declarations, err
 	}
+	compiler.Compiler = observeVariables(compiler.Compiler, variables)
 	compiler.CompileAndStoreVariables(accessors(variables, func(v *admissionregistrationv1.Variable) cel.NamedExpressionAccessor {
 		return &validating.Variable{Name: v.Name, Expression: v.Expression}
 	}), declarations, environment.StoredExpressions)
@@ -37,7 +38,10 @@ func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVar
 		return (*matchconditions.MatchCondition)(c)
 	})
 	// The library's metrics have the label "validate" for both kinds of policy.
-	return matchconditions.NewMatcher(compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), failurePolicy, "policy", "validate", policy)
+	compiled := &observedConditions{compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), func(i int) string {
+		return fmt.Sprintf("spec.matchConditions[%d] (%s)", i, conditions[i].Name)
+	}, matchConditions}
+	return matchconditions.NewMatcher(compiled, failurePolicy, "policy", "validate", policy)
 }
 
 // compileValidating compiles a policy. The validator keeps errors in expressions, and reports them to the requests that
@@ -46,16 +50,16 @@ func compileValidating(policy *validating.Policy) validating.Validator {
 	spec := &policy.Spec
 	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
 	if err != nil {
-		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
+		return &observedValidator{validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)}
 	}
 	// A message must not depend on the user's permissions.
 	messageDeclarations := declarations
 	messageDeclarations.HasAuthorizer = false
 
-	validations := accessors(spec.Validations, func(v *admissionregistrationv1.Validation) cel.ExpressionAccessor {
+	conditions := accessors(spec.Validations, func(v *admissionregistrationv1.Validation) cel.ExpressionAccessor {
 		return &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason}
 	})
-	messages := accessors(spec.Validations, func(v *admissionregistrationv1.Validation) cel.ExpressionAccessor {
+	messageExpressions := accessors(spec.Validations, func(v *admissionregistrationv1.Validation) cel.ExpressionAccessor {
 		if v.MessageExpression == "" {
 			return nil
 		}
@@ -64,14 +68,20 @@ func compileValidating(policy *validating.Policy) validating.Validator {
 	annotations := accessors(spec.AuditAnnotations, func(a *admissionregistrationv1.AuditAnnotation) cel.ExpressionAccessor {
 		return &validating.AuditAnnotationCondition{Key: a.Key, ValueExpression: a.ValueExpression}
 	})
-	return validating.NewValidator(
-		compiler.CompileCondition(validations, declarations, environment.StoredExpressions),
+	return &observedValidator{validating.NewValidator(
+		&observedConditions{compiler.CompileCondition(conditions, declarations, environment.StoredExpressions), func(i int) string {
+			return fmt.Sprintf("spec.validations[%d].expression", i)
+		}, validations},
 		compileMatcher(compiler, declarations, policy.Name, spec.MatchConditions, spec.FailurePolicy),
-		compiler.CompileCondition(annotations, declarations, environment.StoredExpressions),
-		compiler.CompileCondition(messages, messageDeclarations, environment.StoredExpressions),
+		&observedConditions{compiler.CompileCondition(annotations, declarations, environment.StoredExpressions), func(i int) string {
+			return fmt.Sprintf("spec.auditAnnotations[%d] (%s)", i, spec.AuditAnnotations[i].Key)
+		}, auditAnnotations},
+		&observedConditions{compiler.CompileCondition(messageExpressions, messageDeclarations, environment.StoredExpressions), func(i int) string {
+			return fmt.Sprintf("spec.validations[%d].messageExpression", i)
+		}, messages},
 		spec.FailurePolicy,
 		nil,
-	)
+	)}
 }
 
 // compileMutating compiles a policy with its mutations in their order. Errors in expressions are reported to the
@@ -89,14 +99,18 @@ func compileMutating(policy *mutating.Policy) mutating.PolicyEvaluator {
 	patchDeclarations.HasPatchTypes = true
 
 	var patchers []patch.Patcher
-	for _, mutation := range spec.Mutations {
+	compile := func(i int, patchType string, condition cel.ExpressionAccessor) cel.MutatingEvaluator {
+		compiled := compiler.CompileMutatingEvaluator(condition, patchDeclarations, environment.StoredExpressions)
+		return &observedMutation{compiled, fmt.Sprintf("spec.mutations[%d].%s.expression", i, patchType)}
+	}
+	for i, mutation := range spec.Mutations {
 		switch {
 		case mutation.PatchType == admissionregistrationv1.PatchTypeJSONPatch && mutation.JSONPatch != nil:
 			condition := &patch.JSONPatchCondition{Expression: mutation.JSONPatch.Expression}
-			patchers = append(patchers, patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(condition, patchDeclarations, environment.StoredExpressions)))
+			patchers = append(patchers, &observedPatcher{patch.NewJSONPatcher(compile(i, "jsonPatch", condition))})
 		case mutation.PatchType == admissionregistrationv1.PatchTypeApplyConfiguration && mutation.ApplyConfiguration != nil:
 			condition := &patch.ApplyConfigurationCondition{Expression: mutation.ApplyConfiguration.Expression}
-			patchers = append(patchers, patch.NewApplyConfigurationPatcher(compiler.CompileMutatingEvaluator(condition, patchDeclarations, environment.StoredExpressions)))
+			patchers = append(patchers, &observedPatcher{patch.NewApplyConfigurationPatcher(compile(i, "applyConfiguration", condition))})
 		}
 	}
 	return mutating.PolicyEvaluator{

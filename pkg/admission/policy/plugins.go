@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"context"
 	"io"
+	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,12 +16,16 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	namespaces "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/namespace"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // Environment has the dependencies of the plugins that admission initializers don't set.
@@ -37,13 +44,66 @@ type Environment struct {
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 
+// Validating is the plugin ValidatingAdmissionPolicy.
+type Validating struct {
+	*validating.Plugin
+	hidden hiddenResources
+}
+
+// Validate implements admission.ValidationInterface.
+func (v *Validating) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	v.hidden.exempt(ctx, a)
+	return v.Plugin.Validate(ctx, a, o)
+}
+
+// SetExcludedAdmissionResources implements initializer.WantsExcludedAdmissionResources.
+func (v *Validating) SetExcludedAdmissionResources(resources []schema.GroupResource) {
+	v.hidden = resources
+	v.Plugin.SetExcludedAdmissionResources(resources)
+}
+
+// Mutating is the plugin MutatingAdmissionPolicy.
+type Mutating struct {
+	*mutating.Plugin
+	hidden hiddenResources
+}
+
+// Admit implements admission.MutationInterface.
+func (m *Mutating) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	m.hidden.exempt(ctx, a)
+	return m.Plugin.Admit(ctx, a, o)
+}
+
+// SetExcludedAdmissionResources implements initializer.WantsExcludedAdmissionResources.
+func (m *Mutating) SetExcludedAdmissionResources(resources []schema.GroupResource) {
+	m.hidden = resources
+	m.Plugin.SetExcludedAdmissionResources(resources)
+}
+
+// hiddenResources are resources that policies never see.
+type hiddenResources []schema.GroupResource
+
+// exempt records that no policy is considered, if so.
+func (h hiddenResources) exempt(ctx context.Context, a admission.Attributes) {
+	if !recorded(ctx) {
+		return
+	}
+	resource, scope := a.GetResource().GroupResource(), trace.From(ctx)
+	verdict := explain.Exemption(a, slices.Contains(h, resource))
+	if verdict == nil || verdict.Reason == trace.ExemptConfiguration && !strings.Contains(resource.Resource, "admissionpolic") {
+		return // policies see configurations of webhooks
+	}
+	scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
+}
+
 // NewValidating returns the ValidatingAdmissionPolicy plugin.
-func NewValidating(configFile io.Reader, environment Environment) (*validating.Plugin, error) {
+func NewValidating(configFile io.Reader, environment Environment) (*Validating, error) {
 	cfg, err := config.LoadValidatingConfig(configFile)
 	if err != nil {
 		return nil, err
 	}
-	plugin := &validating.Plugin{Plugin: generic.NewPlugin(
+	recorder := &recorder{kind: trace.ValidatingPolicy}
+	plugin := &Validating{Plugin: &validating.Plugin{Plugin: generic.NewPlugin(
 		admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update),
 		func(f informers.SharedInformerFactory, typed kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[validating.PolicyHook] {
 			group := f.Admissionregistration().V1()
@@ -59,28 +119,32 @@ func NewValidating(configFile io.Reader, environment Environment) (*validating.P
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe, definition: environment.Definition},
 			)
 			environment.started(source, source.resourcesChanged)
+			recorder.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
+			recorder.unbound = source.Unbound
 			schemas := newSchemas(environment.Definition, typed.Discovery())
 			return checkedSource{source, newTypeChecks(typed, mapper, schemas, group.ValidatingAdmissionPolicies())}
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
-			return validating.NewDispatcher(a, generic.NewPolicyMatcher(m))
+			recorder.matcher = generic.NewPolicyMatcher(m)
+			return &validatingDispatcher{validating.NewDispatcher(a, recorder.matcher), recorder, a}
 		},
-	)}
+	)}}
 	plugin.SetEnabled(true)
 	plugin.SetStaticManifestsDir(cfg.StaticManifestsDir)
 	return plugin, nil
 }
 
 // NewMutating returns the MutatingAdmissionPolicy plugin.
-func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugin, error) {
+func NewMutating(configFile io.Reader, environment Environment) (*Mutating, error) {
 	cfg, err := config.LoadMutatingConfig(configFile)
 	if err != nil {
 		return nil, err
 	}
-	plugin := &mutating.Plugin{Plugin: generic.NewPlugin(
+	recorder := &recorder{kind: trace.MutatingPolicy}
+	plugin := &Mutating{Plugin: &mutating.Plugin{Plugin: generic.NewPlugin(
 		// A deletion has no object to mutate.
 		admission.NewHandler(admission.Connect, admission.Create, admission.Update),
-		func(f informers.SharedInformerFactory, _ kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[mutating.PolicyHook] {
+		func(f informers.SharedInformerFactory, typed kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[mutating.PolicyHook] {
 			group := f.Admissionregistration().V1()
 			source := newSource(
 				kind[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]{
@@ -94,16 +158,19 @@ func NewMutating(configFile io.Reader, environment Environment) (*mutating.Plugi
 				&params{informers: f, client: client, mapper: mapper, observe: environment.Observe, definition: environment.Definition},
 			)
 			environment.started(source, source.resourcesChanged)
+			recorder.explainer.Namespaces = namespaces.Matcher{NamespaceLister: f.Core().V1().Namespaces().Lister(), Client: typed}
+			recorder.unbound = source.Unbound
 			return source
 		},
 		func(a authorizer.UnconditionalAuthorizer, m *matching.Matcher, client kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
-			return mutating.NewDispatcher(a, m, &converters{
+			recorder.matcher = generic.NewPolicyMatcher(m)
+			return &mutatingDispatcher{mutating.NewDispatcher(a, m, &converters{
 				builtin:    environment.TypeConverter,
 				definition: environment.Definition,
 				openAPI:    func() openapi.Client { return client.Discovery().OpenAPIV3() },
-			})
+			}), recorder}
 		},
-	)}
+	)}}
 	plugin.SetStaticManifestsDir(cfg.StaticManifestsDir)
 	return plugin, nil
 }

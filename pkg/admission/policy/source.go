@@ -41,8 +41,10 @@ type source[P, B object, E generic.Evaluator] struct {
 	bindings cache.SharedIndexInformer
 	params   *params
 
-	hooks  atomic.Pointer[[]generic.PolicyHook[P, B, E]]
-	synced chan struct{}
+	hooks atomic.Pointer[[]generic.PolicyHook[P, B, E]]
+	// unbound are the names of policies without a binding.
+	unbound atomic.Pointer[[]string]
+	synced  chan struct{}
 	// err is the error of newSource. Run returns it.
 	err error
 
@@ -138,6 +140,14 @@ func (s *source[P, B, E]) Hooks() []generic.PolicyHook[P, B, E] {
 	return nil
 }
 
+// Unbound returns the names of the policies without a binding.
+func (s *source[P, B, E]) Unbound() []string {
+	if unbound := s.unbound.Load(); unbound != nil {
+		return *unbound
+	}
+	return nil
+}
+
 // Name implements cache.DoneChecker.
 func (s *source[P, B, E]) Name() string { return s.kind.name + " source" }
 
@@ -163,10 +173,12 @@ func (s *source[P, B, E]) refresh() {
 	evaluators := make(map[string]compiled[E], len(bindings))
 	usedParams := map[paramKind]bool{}
 	s.incomplete = false
+	var unbound []string
 	for _, stored := range s.policies.GetStore().List() {
 		policy := stored.(P)
 		bound := bindings[policy.GetName()]
 		if len(bound) == 0 {
+			unbound = append(unbound, policy.GetName())
 			continue // without a binding a policy has no effect
 		}
 		slices.SortFunc(bound, byName[B])
@@ -199,6 +211,8 @@ func (s *source[P, B, E]) refresh() {
 
 	s.compiled = evaluators
 	s.params.keep(usedParams)
+	slices.Sort(unbound)
+	s.unbound.Store(&unbound)
 	s.hooks.Store(&hooks)
 }
 

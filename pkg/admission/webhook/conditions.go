@@ -2,22 +2,18 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
-	celtypes "github.com/google/cel-go/common/types"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -40,57 +36,22 @@ func newCompiler() cel.ConditionCompiler {
 }
 
 // explain returns nil if all conditions are true.
-func (c *conditions) explain(ctx context.Context, m matching, matched match) *trace.Verdict {
+func (c *conditions) explain(ctx context.Context, m matching, matched explain.Match) *trace.Verdict {
 	configured := m.hook.GetMatchConditions()
 	if len(configured) == 0 {
 		return nil
 	}
-	all := m.path + ".matchConditions"
-	attributes, err := m.versions.VersionedAttribute(matched.kind)
+	all := m.Path + ".matchConditions"
+	attributes, err := m.versions.VersionedAttribute(matched.Kind)
 	if err != nil {
 		return &trace.Verdict{Reason: trace.MatchFailed, Field: all, Detail: err.Error()}
 	}
 	request := cel.CreateAdmissionRequest(attributes.Attributes, metav1.GroupVersionResource(attributes.GetResource()), metav1.GroupVersionKind(attributes.VersionedKind))
 	results, _, err := c.evaluator(m.hook).ForInput(ctx, attributes, request, cel.OptionalVariableBindings{Authorizer: c.authorizer}, nil, celconfig.RuntimeCELCostBudgetMatchConditions)
-	if err != nil {
-		return failedCondition(m.hook, all, []error{err})
-	}
-	var errs []error
-	field := all
-	for i, result := range results {
-		if result.EvalResult == celtypes.False {
-			return &trace.Verdict{Reason: trace.MatchConditionFalse, Field: condition(all, i, configured), Want: strings.TrimSpace(configured[i].Expression)}
-		}
-		if result.Error != nil {
-			if len(errs) == 0 {
-				field = condition(all, i, configured)
-			}
-			errs = append(errs, result.Error)
-		}
-	}
-	if len(errs) > 0 {
-		return failedCondition(m.hook, field, errs)
-	}
-	return nil
-}
-
-// condition returns the path of a condition, with its name.
-func condition(all string, i int, configured []admissionregistrationv1.MatchCondition) string {
-	return fmt.Sprintf("%s[%d] (%s)", all, i, configured[i].Name)
-}
-
-// failedCondition returns the verdict of conditions that can't be evaluated: the failurePolicy decides.
-func failedCondition(hook webhook.WebhookAccessor, field string, errs []error) *trace.Verdict {
-	verdict := &trace.Verdict{Reason: trace.MatchConditionRefused, Field: field, Want: string(admissionregistrationv1.Fail), Detail: errors.Join(errs...).Error()}
-	if policy := hook.GetFailurePolicy(); policy != nil && *policy == admissionregistrationv1.Ignore {
-		verdict.Reason, verdict.Want = trace.MatchConditionFailed, string(*policy)
-	}
-	for _, err := range errs {
-		if errors.Is(err, apiservercel.ErrOutOfBudget) || strings.Contains(err.Error(), "cost limit exceeded") {
-			verdict.Reason = trace.MatchConditionCost
-		}
-	}
-	return verdict
+	return explain.Conditions{
+		All: all, Field: func(i int) string { return fmt.Sprintf("%s[%d] (%s)", all, i, configured[i].Name) },
+		FailurePolicy: m.hook.GetFailurePolicy(), Results: results, Err: err,
+	}.Verdict()
 }
 
 // evaluator returns the compiled conditions of a webhook.

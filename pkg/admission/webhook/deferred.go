@@ -160,13 +160,13 @@ func (p *plugin) SetExcludedAdmissionResources(resources []schema.GroupResource)
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
 func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) {
-	p.explainer.namespaces.Client = client
+	p.explainer.Namespaces.Client = client
 	p.set(func(l library) { l.SetExternalKubeClientSet(client) })
 }
 
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	p.informers, p.explainer.namespaces.NamespaceLister = factory, factory.Core().V1().Namespaces().Lister()
+	p.informers, p.explainer.Namespaces.NamespaceLister = factory, factory.Core().V1().Namespaces().Lister()
 	p.set(func(l library) { l.SetExternalKubeInformerFactory(factory) })
 }
 

@@ -36,7 +36,7 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 		versions := &versionedObject{original: attributes, objects: equivalents()}
 
 		invocation, refused := library.ShouldCallHook(t.Context(), hook, attributes, equivalents(), versions)
-		m := matching{hook: hook, path: "webhooks[0]", attributes: attributes, interfaces: equivalents(), versions: versions}
+		m := candidate{hook, attributes, equivalents(), versions}.matching("webhooks[0]")
 		verdict := explainer.explain(t.Context(), m)
 
 		seen[verdict.Reason]++
@@ -46,9 +46,9 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 			t.Fatalf("the library calls: %t, refuses: %v; the explanation is %+v\nwebhook %+v\nrequest %+v", called, refused, verdict, configured, attributes)
 		}
 		if invocation != nil {
-			matched, _ := explainer.rules(m)
-			if matched.resource != invocation.Resource || matched.kind != invocation.Kind {
-				t.Fatalf("the library matches %v, the explanation %v", invocation.Resource, matched.resource)
+			matched, _ := m.Rules()
+			if matched.Resource != invocation.Resource || matched.Kind != invocation.Kind {
+				t.Fatalf("the library matches %v, the explanation %v", invocation.Resource, matched.Resource)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func TestVerdicts(t *testing.T) {
 			attributes := admission.NewAttributesRecord(&corev1.Pod{}, nil, corev1.SchemeGroupVersion.WithKind("Pod"), namespace, "name",
 				corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, nil)
 			hook := webhook.NewMutatingWebhookAccessor("uid", "configuration", &test.hook)
-			got := explainer.explain(t.Context(), matching{hook: hook, path: "webhooks[0]", attributes: attributes, interfaces: equivalents()})
+			got := explainer.explain(t.Context(), candidate{hook: hook, attributes: attributes, interfaces: equivalents()}.matching("webhooks[0]"))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}

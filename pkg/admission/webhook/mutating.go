@@ -31,7 +31,7 @@ func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.
 	for i, hook := range hooks {
 		matched := object.attributes()
 		invocation, status := d.plugin.ShouldCallHook(ctx, hook, matched, objects, object)
-		considered.judge(ctx, i, matching{hook: hook, attributes: matched, interfaces: objects, versions: object}, invocation, status, reinvocation)
+		considered.judge(ctx, i, candidate{hook: hook, attributes: matched, interfaces: objects, versions: object}, invocation, status, reinvocation)
 		if status != nil {
 			return status
 		}

@@ -12,24 +12,17 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
-	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // exempt records that a plugin considers none of its webhooks, if so.
 func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
-	resource := attributes.GetResource().GroupResource()
-	var verdict *trace.Verdict
-	switch {
-	case p.excludes && p.excluded.Has(resource):
-		verdict = &trace.Verdict{Reason: trace.ExcludedReview, Got: resource.String()}
-	case rules.IsExemptAdmissionConfigurationResource(attributes):
-		verdict = &trace.Verdict{Reason: trace.ExemptConfiguration, Got: resource.String()}
-	default:
-		return
+	hidden := p.excludes && p.excluded.Has(attributes.GetResource().GroupResource())
+	if verdict := explain.Exemption(attributes, hidden); verdict != nil {
+		scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
 	}
-	scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
 }
 
 // consideration records how a plugin considers its webhooks. It is nil for a request that isn't recorded, and its
@@ -66,16 +59,16 @@ func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluatin
 
 // judge records whether a webhook matches. The library has decided: with an invocation it does, and with an error the
 // request is refused.
-func (c *consideration) judge(ctx context.Context, i int, m matching, invocation *generic.WebhookInvocation, refused *apierrors.StatusError, reinvocation *reinvocation) {
+func (c *consideration) judge(ctx context.Context, i int, considered candidate, invocation *generic.WebhookInvocation, refused *apierrors.StatusError, reinvocation *reinvocation) {
 	if c == nil {
 		return
 	}
 	w := c.webhooks[i]
-	m.path = fmt.Sprintf("webhooks[%d]", w.Index)
+	m := considered.matching(fmt.Sprintf("webhooks[%d]", w.Index))
 	var verdict trace.Verdict
 	switch {
 	case invocation == nil:
-		c.scope.Update(func(*trace.Request) { m.earlier = c.scope.Admission.Objects() })
+		c.scope.Update(func(*trace.Request) { m.Earlier = c.scope.Admission.Objects() })
 		verdict = c.explainer.explain(ctx, m)
 		if refused != nil && verdict.Reason == trace.Matched {
 			verdict = trace.Verdict{Reason: trace.MatchFailed, Detail: refused.Error()}
@@ -83,8 +76,8 @@ func (c *consideration) judge(ctx context.Context, i int, m matching, invocation
 	case reinvocation != nil && !reinvocation.includes(m.hook):
 		verdict = c.notAgain(m, w)
 	default:
-		matched, _ := c.explainer.rules(m)
-		verdict = matched.verdict()
+		matched, _ := m.Rules()
+		verdict = matched.Verdict()
 		if c.evaluating() {
 			verdict = c.evaluated(m, verdict)
 		}
@@ -112,7 +105,7 @@ func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	case hook.ReinvocationPolicy != nil && *hook.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy:
 		return trace.Verdict{Reason: trace.ReinvocationUnneeded}
 	}
-	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
+	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.Path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
 }
 
 // evaluated returns the verdict of a webhook that matches a request that isn't made. The evaluation itself is always a
@@ -123,7 +116,7 @@ func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdi
 	if !dryRun || supportsDryRun(m.hook.GetName(), m.hook.GetSideEffects()) == nil {
 		return verdict
 	}
-	return dryRunVerdict(m.hook, m.path)
+	return dryRunVerdict(m.hook, m.Path)
 }
 
 func dryRunVerdict(hook webhook.WebhookAccessor, path string) trace.Verdict {

@@ -32,7 +32,7 @@ func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admissio
 	var records []*callRecord
 	for i, hook := range hooks {
 		invocation, status := d.plugin.ShouldCallHook(ctx, hook, attributes, objects, versions)
-		considered.judge(ctx, i, matching{hook: hook, attributes: attributes, interfaces: objects, versions: versions}, invocation, status, nil)
+		considered.judge(ctx, i, candidate{hook: hook, attributes: attributes, interfaces: objects, versions: versions}, invocation, status, nil)
 		if status != nil {
 			return status
 		}

@@ -1,0 +1,62 @@
+package explain
+
+import (
+	"errors"
+	"strings"
+
+	celtypes "github.com/google/cel-go/common/types"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// Conditions are match conditions that have been evaluated.
+type Conditions struct {
+	// All is the path of the conditions, and Field the path of one of them.
+	All           string
+	Field         func(int) string
+	FailurePolicy *admissionregistrationv1.FailurePolicyType
+	Results       []cel.EvaluationResult
+	// Err is the error that ended the evaluation, if any.
+	Err error
+}
+
+// Verdict returns why the conditions rule a request out, or nil if all of them are true.
+func (c Conditions) Verdict() *trace.Verdict {
+	if c.Err != nil {
+		return c.failed(c.All, []error{c.Err})
+	}
+	var errs []error
+	field := c.All
+	for i, result := range c.Results {
+		if result.EvalResult == celtypes.False {
+			return &trace.Verdict{Reason: trace.MatchConditionFalse, Field: c.Field(i), Want: strings.TrimSpace(result.ExpressionAccessor.GetExpression())}
+		}
+		if result.Error != nil {
+			if len(errs) == 0 {
+				field = c.Field(i)
+			}
+			errs = append(errs, result.Error)
+		}
+	}
+	if len(errs) > 0 {
+		return c.failed(field, errs)
+	}
+	return nil
+}
+
+// failed returns the verdict of conditions that can't be evaluated: the failurePolicy decides.
+func (c Conditions) failed(field string, errs []error) *trace.Verdict {
+	verdict := &trace.Verdict{Reason: trace.MatchConditionRefused, Field: field, Want: string(admissionregistrationv1.Fail), Detail: errors.Join(errs...).Error()}
+	if c.FailurePolicy != nil && *c.FailurePolicy == admissionregistrationv1.Ignore {
+		verdict.Reason, verdict.Want = trace.MatchConditionFailed, string(*c.FailurePolicy)
+	}
+	for _, err := range errs {
+		if errors.Is(err, apiservercel.ErrOutOfBudget) || strings.Contains(err.Error(), "cost limit exceeded") {
+			verdict.Reason = trace.MatchConditionCost
+		}
+	}
+	return verdict
+}
