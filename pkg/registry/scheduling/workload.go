@@ -5,6 +5,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
@@ -26,7 +27,7 @@ var workloadKind = registry.Kind{
 // validateWorkload checks a new workload (KEP-4671).
 func validateWorkload(o *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, nil))
+	f.Merge(samePriority(&o.Spec), declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, nil))
 	return f.Errs
 }
 
@@ -34,8 +35,19 @@ func validateWorkload(o *schedulingv1beta1.Workload) field.ErrorList {
 // gang.
 func validateWorkloadUpdate(o, old *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, &old.Spec))
+	f.Merge(samePriority(&o.Spec), declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, &old.Spec))
 	return f.Errs
+}
+
+// samePriority checks that all groups of a workload have one priority class and one priority.
+func samePriority(spec *schedulingv1beta1.WorkloadSpec) field.ErrorList {
+	for _, t := range spec.PodGroupTemplates {
+		first := spec.PodGroupTemplates[0]
+		if t.PriorityClassName != first.PriorityClassName || !ptr.Equal(t.Priority, first.Priority) {
+			return field.ErrorList{field.Invalid(validation.SpecPath, nil, "detected multiple priority configurations")}
+		}
+	}
+	return nil
 }
 
 var workloadColumns = printers.Of(

@@ -5,6 +5,7 @@ import (
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
@@ -21,12 +22,17 @@ func TestWorkload(t *testing.T) {
 	owned, composite := workload(template("a", gang(1))), workload()
 	owned.Spec.ControllerRef = &schedulingv1beta1.TypedLocalObjectReference{APIGroup: "batch", Kind: "a/b"}
 	composite.Spec.CompositePodGroupTemplates = []schedulingv1beta1.CompositePodGroupTemplate{{Name: "c"}}
+	high, low := template("high", basic), template("low", basic)
+	high.Priority, low.Priority = ptr.To[int32](2), ptr.To[int32](1)
 	for _, tc := range []struct {
 		name, reason string
 		errs         field.ErrorList
 		want         []string
 	}{{
 		name: "two groups", reason: "each template has a policy", errs: validateWorkload(workload(template("a", gang(3)), template("b", basic))),
+	}, {
+		name: "two priorities", reason: "the groups of a workload are scheduled and preempted together", errs: validateWorkload(workload(high, low)),
+		want: []string{"spec: Invalid value: null: detected multiple priority configurations"},
 	}, {
 		name: "nothing", reason: "a workload without templates schedules nothing", errs: validateWorkload(workload()),
 		want: []string{"spec: Invalid value: \"\": must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"},
