@@ -2,6 +2,8 @@ package controllers
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -60,6 +61,12 @@ type Environment struct {
 	RootCA []byte
 	// Token signs the token of a service account that a Secret keeps.
 	Token func(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error)
+	// Sign issues a certificate by the server's authority, in PEM: for the subject, the names and the key of a request,
+	// with the usages and the times of the template.
+	Sign func(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error)
+	// Measure returns what the namespace of a quota uses of the quota's resources. With an error, the result has those
+	// that could be measured.
+	Measure func(ctx context.Context, quota *corev1.ResourceQuota) (corev1.ResourceList, error)
 	// Shared is true if other servers store the same objects. One of them at a time lets its controllers work.
 	Shared bool
 }
@@ -69,8 +76,6 @@ type Set struct {
 	env       Environment
 	runner    *work.Runner
 	resources *served.Resources
-	// user is the client of User.
-	user kubernetes.Interface
 	// open lets the controllers work. They are held until the start.
 	open func()
 
@@ -87,36 +92,18 @@ type Set struct {
 func New(ctx context.Context, selection Selection, env Environment) (*Set, error) {
 	s := &Set{env: env, runner: work.NewRunner(ctx), resources: served.New(env.Discovery, env.Mapper), told: make(chan struct{})}
 	s.open = s.runner.Hold()
-	user, err := kubernetes.NewForConfig(env.ConfigOf(User))
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	s.user = user
 	for _, c := range table {
 		if !selection.selects(c) {
 			continue
 		}
-		clients, err := s.clientsOf(c)
-		if err == nil {
-			err = c.add(s, clients)
-		}
-		if err != nil {
+		clients := &clients{account: env.ConfigOf(c.user()), user: env.ConfigOf(User), informers: env.Informers}
+		err := c.add(s, clients)
+		if err := errors.Join(append(clients.errs, err)...); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("controller %s: %w", c.name, err)
 		}
 	}
 	return s, nil
-}
-
-func (s *Set) clientsOf(c controller) (clients, error) {
-	config := s.env.ConfigOf(c.user())
-	typed, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return clients{}, err
-	}
-	partial, err := metadata.NewForConfig(config)
-	return clients{typed, s.user, partial, s.env.Informers}, err
 }
 
 // ResourcesChanged is called when other resources are served than before.

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -34,12 +35,16 @@ func (s *Set) lead() error {
 	if err != nil {
 		return fmt.Errorf("the host of this server has no name: %w", err)
 	}
+	client, err := coordinationv1client.NewForConfig(s.env.ConfigOf(User))
+	if err != nil {
+		return err
+	}
 	var turn sync.Mutex // held while this server leads
 	config := leaderelection.LeaderElectionConfig{
 		Name: leaseName,
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: leaseName},
-			Client:     s.user.CoordinationV1(),
+			Client:     client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryLease,

@@ -3,14 +3,27 @@ package controllers
 import (
 	"slices"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	certificatesv1client "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/scale"
 
+	"github.com/miniapi-dev/miniapi/pkg/controllers/certificates"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/disruption"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/events"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/garbage"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/namespace"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/podgc"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/quota"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/rootca"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/tokens"
@@ -22,7 +35,7 @@ type controller struct {
 	// account is the name of its service account, "" for User. former is the name that it had in earlier versions.
 	account, former string
 	// add makes the controller.
-	add func(*Set, clients) error
+	add func(*Set, *clients) error
 }
 
 func (c controller) is(name string) bool {
@@ -37,13 +50,28 @@ func (c controller) user() string {
 	return Username(c.account)
 }
 
-// clients are those of a controller. Its service account may write what it has to, and User may read the rest.
+// clients makes the clients of a controller. Its service account may write what it has to, and User may read the rest. A
+// clientset of all groups would take 100 kB for each controller.
 type clients struct {
-	kubernetes.Interface
-	user      kubernetes.Interface
-	metadata  metadata.Interface
-	informers informers.SharedInformerFactory
+	account, user *rest.Config
+	informers     informers.SharedInformerFactory
+	errs          []error
 }
+
+// connect makes a client of one group.
+func connect[Client any](c *clients, config *rest.Config, newFor func(*rest.Config) (Client, error)) Client {
+	client, err := newFor(config)
+	if err != nil {
+		c.errs = append(c.errs, err)
+	}
+	return client
+}
+
+func (c *clients) core() *corev1client.CoreV1Client {
+	return connect(c, c.account, corev1client.NewForConfig)
+}
+
+func (c *clients) metadata() metadata.Interface { return connect(c, c.account, metadata.NewForConfig) }
 
 // table has all controllers. The names are those of kube-controller-manager.
 var table = []controller{
@@ -53,13 +81,19 @@ var table = []controller{
 	{"serviceaccount-token-controller", "", "serviceaccount-token", addTokens},
 	{"root-ca-certificate-publisher-controller", rootca.Account, "root-ca-cert-publisher", addRootCA},
 	{"pod-garbage-collector-controller", podgc.Account, "podgc", addPodGC},
+	{"resourcequota-controller", quota.Account, "resourcequota", addQuota},
+	{"disruption-controller", disruption.Account, "disruption", addDisruption},
+	{"clusterrole-aggregation-controller", clusterroles.Account, "clusterrole-aggregation", addClusterRoles},
+	{"certificatesigningrequest-approving-controller", certificates.Account, "csrapproving", addCertificates(certificates.NewApprover)},
+	{"certificatesigningrequest-signing-controller", certificates.Account, "csrsigning", addCertificates(certificates.NewSigner)},
+	{"certificatesigningrequest-cleaner-controller", certificates.Account, "csrcleaner", addCertificates(certificates.NewCleaner)},
 }
 
-func addNamespace(s *Set, c clients) error {
+func addNamespace(s *Set, c *clients) error {
 	added, err := namespace.New(namespace.Config{
 		Runner:     s.runner,
-		Client:     c,
-		Metadata:   c.metadata,
+		Client:     c.core(),
+		Metadata:   c.metadata(),
 		Resources:  s.resources,
 		Namespaces: c.informers.Core().V1().Namespaces().Informer(),
 		Count:      s.env.Count,
@@ -71,30 +105,30 @@ func addNamespace(s *Set, c clients) error {
 	return err
 }
 
-func addServiceAccount(s *Set, c clients) error {
+func addServiceAccount(s *Set, c *clients) error {
 	return serviceaccount.New(serviceaccount.Config{
 		Runner:     s.runner,
-		Client:     c.CoreV1(),
+		Client:     c.core(),
 		Namespaces: c.informers.Core().V1().Namespaces().Informer(),
 		Accounts:   c.informers.Core().V1().ServiceAccounts().Informer(),
 	})
 }
 
-func addTokens(s *Set, c clients) error {
+func addTokens(s *Set, c *clients) error {
 	s.handlers = append(s.handlers, tokens.New(tokens.Config{
 		Runner: s.runner,
-		Client: c.CoreV1(),
+		Client: c.core(),
 		RootCA: s.env.RootCA,
 		Token:  s.env.Token,
 	}))
 	return nil
 }
 
-func addRootCA(s *Set, c clients) error {
+func addRootCA(s *Set, c *clients) error {
 	handler, err := rootca.New(rootca.Config{
 		Runner:     s.runner,
-		Client:     c.CoreV1(),
-		Reader:     c.user.CoreV1(),
+		Client:     c.core(),
+		Reader:     connect(c, c.user, corev1client.NewForConfig),
 		Namespaces: c.informers.Core().V1().Namespaces().Informer(),
 		RootCA:     s.env.RootCA,
 	})
@@ -102,22 +136,71 @@ func addRootCA(s *Set, c clients) error {
 	return err
 }
 
-func addPodGC(s *Set, c clients) error {
+func addPodGC(s *Set, c *clients) error {
 	return podgc.New(podgc.Config{
 		Runner: s.runner,
-		Client: c.CoreV1(),
-		Leases: c.user.CoordinationV1(),
+		Client: c.core(),
+		Leases: connect(c, c.user, coordinationv1client.NewForConfig),
 		Pods:   c.informers.Core().V1().Pods().Informer(),
 		Nodes:  c.informers.Core().V1().Nodes().Informer(),
 	})
 }
 
-func addGarbage(s *Set, c clients) error {
+func addQuota(s *Set, c *clients) error {
+	handler, err := quota.New(quota.Config{
+		Runner:  s.runner,
+		Client:  c.core(),
+		Quotas:  c.informers.Core().V1().ResourceQuotas().Informer(),
+		Measure: s.env.Measure,
+	})
+	s.handlers = append(s.handlers, handler)
+	return err
+}
+
+func addDisruption(s *Set, c *clients) error {
+	scales, err := scale.NewForConfig(c.account, s.env.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(s.env.Discovery))
+	if err != nil {
+		return err
+	}
+	pods := c.core()
+	return disruption.New(disruption.Config{
+		Runner:    s.runner,
+		Client:    connect(c, c.account, policyv1client.NewForConfig),
+		PodClient: pods,
+		Events:    events.NewRecorder(s.runner.Life(), pods, disruption.Component),
+		Scales: disruption.Scales{
+			ReplicaSets: connect(c, c.account, appsv1client.NewForConfig),
+			Discovery:   s.env.Discovery,
+			Scale:       scales,
+			ResourceOf:  s.resources.ResourceOf,
+		},
+		Budgets: c.informers.Policy().V1().PodDisruptionBudgets().Informer(),
+		Pods:    c.informers.Core().V1().Pods().Informer(),
+	})
+}
+
+func addClusterRoles(s *Set, c *clients) error {
+	return clusterroles.New(clusterroles.Config{Runner: s.runner, Client: connect(c, c.account, rbacv1client.NewForConfig), Roles: c.informers.Rbac().V1().ClusterRoles().Informer()})
+}
+
+func addCertificates(add func(certificates.Config) error) func(*Set, *clients) error {
+	return func(s *Set, c *clients) error {
+		return add(certificates.Config{
+			Runner:   s.runner,
+			Client:   connect(c, c.account, certificatesv1client.NewForConfig),
+			Reviews:  connect(c, c.account, authorizationv1client.NewForConfig),
+			Requests: c.informers.Certificates().V1().CertificateSigningRequests().Informer(),
+			Sign:     s.env.Sign,
+		})
+	}
+}
+
+func addGarbage(s *Set, c *clients) error {
 	collector := garbage.New(garbage.Config{
 		Runner:    s.runner,
-		Client:    c.metadata,
+		Client:    c.metadata(),
 		Resources: s.resources,
-		Events:    events.NewRecorder(s.runner.Life(), c.CoreV1(), garbage.Component),
+		Events:    events.NewRecorder(s.runner.Life(), c.core(), garbage.Component),
 	})
 	s.handlers = append(s.handlers, collector.Handler())
 	s.synced = append(s.synced, collector.Begin)

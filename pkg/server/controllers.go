@@ -15,9 +15,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/quota"
 	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/stored"
+	"github.com/miniapi-dev/miniapi/pkg/server/usage"
 )
 
 // controllersUserAgent makes kube-controller-manager the manager of the fields that controllers write.
@@ -57,6 +59,10 @@ func buildControllers(c *Config) error {
 	if !c.options.Controllers.Any() {
 		return nil
 	}
+	meter, err := usage.NewMeter(controllerConfig(c, controllers.Username(quota.Account)), c.clients.mapper)
+	if err != nil {
+		return err
+	}
 	env := controllers.Environment{
 		ConfigOf:  func(user string) *rest.Config { return controllerConfig(c, user) },
 		Discovery: c.clients.typed.Discovery(),
@@ -65,6 +71,8 @@ func buildControllers(c *Config) error {
 		Elsewhere: c.apis.elsewhere,
 		RootCA:    servingCA(c),
 		Token:     c.security.authentication.Tokens.LegacyToken,
+		Sign:      c.security.authority.ClientFor,
+		Measure:   meter.Measure,
 		Shared:    !c.etcd.Embedded(),
 	}
 	if c.etcd.Embedded() && c.options.Etcd.EncryptionProviderConfigFilepath == "" && len(c.options.etcdLocations) == 0 {

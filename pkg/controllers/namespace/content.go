@@ -193,7 +193,7 @@ func ignoreUnsupported(err error) error {
 
 // grace returns the longest time, in seconds, for which a pod may go on, 0 if it is over for all.
 func (c *content) grace(ctx context.Context) (int64, error) {
-	pods, err := c.Client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
+	pods, err := c.Client.Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -41,7 +41,7 @@ const (
 // Config has the dependencies of a controller.
 type Config struct {
 	Runner    *work.Runner
-	Client    kubernetes.Interface
+	Client    corev1client.CoreV1Interface
 	Metadata  metadata.Interface
 	Resources *served.Resources
 	// Namespaces is the informer of namespaces.
@@ -141,7 +141,7 @@ func (c *Controller) delete(ctx context.Context, name string) (time.Duration, er
 }
 
 func (c *Controller) deleteContent(ctx context.Context, name string) (time.Duration, error) {
-	client := c.Client.CoreV1().Namespaces()
+	client := c.Client.Namespaces()
 	namespace, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && namespace.DeletionTimestamp == nil {
 		return 0, nil
@@ -198,7 +198,7 @@ func (c *Controller) update(ctx context.Context, namespace *corev1.Namespace, ch
 		if !apierrors.IsConflict(err) {
 			return changed, err
 		}
-		if namespace, err = c.Client.CoreV1().Namespaces().Get(ctx, namespace.Name, metav1.GetOptions{}); err != nil {
+		if namespace, err = c.Client.Namespaces().Get(ctx, namespace.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
 		if namespace.UID != uid {

@@ -127,13 +127,18 @@ func (a *Authority) issue(template *x509.Certificate, key crypto.PublicKey) ([]b
 }
 
 func (a *Authority) sign(template, parent *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
+	now := a.now()
+	// Begin an hour earlier, for clients whose clock is slow.
+	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.Add(validity)
+	return a.signFor(template, parent, key)
+}
+
+// signFor is sign for the times of the template.
+func (a *Authority) signFor(template, parent *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
 	var err error
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
 		return nil, err
 	}
-	now := a.now()
-	// Begin an hour earlier, for clients whose clock is slow.
-	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.Add(validity)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key, a.key)
 	if err != nil {
 		return nil, err

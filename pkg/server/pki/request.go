@@ -29,6 +29,29 @@ func NewRequest(names Names) (request, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateRequestBlockType, Bytes: der}), key, err
 }
 
+// ClientFor issues a certificate for a request: for its subject, its names and its key, with the usages and the times of
+// the template. It isn't valid longer than the authority. Its result is the certificate alone, in PEM.
+func (a *Authority) ClientFor(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error) {
+	if err := request.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("unable to verify certificate request signature: %w", err)
+	}
+	if now := a.now(); !now.Before(a.certificate.NotAfter) {
+		return nil, fmt.Errorf("the signer has expired: NotAfter=%v", a.certificate.NotAfter)
+	}
+	issued := *template
+	issued.Subject, issued.BasicConstraintsValid = request.Subject, true
+	issued.DNSNames, issued.IPAddresses = request.DNSNames, request.IPAddresses
+	issued.EmailAddresses, issued.URIs = request.EmailAddresses, request.URIs
+	if issued.NotAfter.After(a.certificate.NotAfter) {
+		issued.NotAfter = a.certificate.NotAfter
+	}
+	certificate, err := a.signFor(&issued, a.certificate, request.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return encode(certificate), nil
+}
+
 // ServingFor issues a serving certificate for a request in PEM, followed by that of the authority. It takes only the
 // DNS names, the IP addresses and the key from the request.
 func (a *Authority) ServingFor(request []byte) (chain []byte, err error) {

@@ -1,0 +1,58 @@
+package clusterroles
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// role has rules with one verb each. into is its label, and from the label that it selects.
+func role(name, into, from string, verbs ...string) *rbacv1.ClusterRole {
+	r := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"into": into}}}
+	if from != "" {
+		r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"into": from}}}}
+	}
+	for _, verb := range verbs {
+		r.Rules = append(r.Rules, rbacv1.PolicyRule{Verbs: []string{verb}})
+	}
+	return r
+}
+
+func TestAggregated(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		roles        []*rbacv1.ClusterRole // the first one aggregates
+		want         []string
+	}{
+		{"none", "rules that are no longer selected are gone", []*rbacv1.ClusterRole{role("all", "", "all", "old")}, nil},
+		{"two", "rules are in the order of the roles, each once", []*rbacv1.ClusterRole{
+			role("all", "", "all"), role("a", "all", "", "get", "list"), role("b", "all", "", "list", "watch"), role("c", "other", "", "delete"),
+		}, []string{"get", "list", "watch"}},
+		{"nested", "the rules that a role is to have count", []*rbacv1.ClusterRole{
+			role("all", "", "all"), role("some", "all", "some", "old"), role("x", "some", "", "get"),
+		}, []string{"get"}},
+		{"circle", "each role has what the other has", []*rbacv1.ClusterRole{
+			role("all", "some", "all", "get"), role("some", "all", "some", "list"), role("x", "some", "", "watch"),
+		}, []string{"get", "watch"}},
+		{"itself", "a role doesn't keep its rules alive", []*rbacv1.ClusterRole{role("all", "all", "all", "old")}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			rules, err := aggregated(test.roles[0], test.roles, sets.New[string]())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, rule := range rules {
+				got = append(got, rule.Verbs...)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: the rules differ (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+// Package clusterroles is the controller clusterrole-aggregation-controller: it fills ClusterRoles that aggregate others
+// with the rules of those.
+//
+// [New] is the way in.
+package clusterroles
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
+)
+
+// Account is the name of the controller's service account, and the manager of the rules.
+const Account = "clusterrole-aggregation-controller"
+
+// Config is what a controller works with.
+type Config struct {
+	Runner *work.Runner
+	Client rbacv1client.ClusterRolesGetter
+	// Roles is the informer of ClusterRoles.
+	Roles cache.SharedIndexInformer
+}
+
+// New starts a controller.
+func New(config Config) error {
+	queue := work.NewQueue(config.Runner, work.Options[string]{Name: Account, Workers: 5, Do: config.aggregate})
+	all := func(metav1.Object) {
+		for _, role := range config.roles() {
+			if role.AggregationRule != nil {
+				queue.Add(role.Name)
+			}
+		}
+	}
+	return work.Enqueue(work.Events{Informer: config.Roles, Changed: all, Deleted: all})
+}
+
+// roles returns all ClusterRoles in the order of their names.
+func (c *Config) roles() []*rbacv1.ClusterRole {
+	var roles []*rbacv1.ClusterRole
+	for _, obj := range c.Roles.GetStore().List() {
+		if role, ok := obj.(*rbacv1.ClusterRole); ok {
+			roles = append(roles, role)
+		}
+	}
+	slices.SortFunc(roles, func(a, b *rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
+	return roles
+}
+
+// aggregate writes the rules of a role that aggregates others, if they differ.
+func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, error) {
+	obj, _, err := c.Roles.GetStore().GetByKey(name)
+	if err != nil {
+		return 0, err
+	}
+	role, ok := obj.(*rbacv1.ClusterRole)
+	if !ok || role.AggregationRule == nil {
+		return 0, nil
+	}
+	rules, err := aggregated(role, c.roles(), sets.New[string]())
+	if err != nil || equality.Semantic.DeepEqual(rules, role.Rules) {
+		return 0, err
+	}
+	applied := rbacv1ac.ClusterRole(name)
+	for _, rule := range rules {
+		applied.WithRules(&rbacv1ac.PolicyRuleApplyConfiguration{
+			Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames, NonResourceURLs: rule.NonResourceURLs,
+		})
+	}
+	_, err = c.Client.ClusterRoles().Apply(ctx, applied, metav1.ApplyOptions{FieldManager: Account, Force: true})
+	return 0, err
+}
+
+// aggregated returns the rules of all roles that a role selects, each once. A role that aggregates others itself counts
+// with the rules that it is to have, so that no role is written twice; within a circle, with those that it has.
+func aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole, around sets.Set[string]) ([]rbacv1.PolicyRule, error) {
+	around = around.Clone().Insert(role.Name)
+	rules := []rbacv1.PolicyRule{}
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range all {
+			if other.Name == role.Name || !selector.Matches(labels.Set(other.Labels)) {
+				continue
+			}
+			added := other.Rules
+			if other.AggregationRule != nil && !around.Has(other.Name) {
+				if added, err = aggregated(other, all, around); err != nil {
+					return nil, err
+				}
+			}
+			for _, rule := range added {
+				if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
+					rules = append(rules, rule)
+				}
+			}
+		}
+	}
+	return rules, nil
+}

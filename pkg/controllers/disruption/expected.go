@@ -1,0 +1,125 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/discovery"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	"k8s.io/client-go/scale"
+)
+
+// expected is what a budget is about: so many pods, of which so many are to be healthy.
+type expected struct {
+	pods, healthy int32
+	// unmanaged is true if a pod has no controller, so that the number of pods isn't known.
+	unmanaged bool
+}
+
+func (c *controller) expect(ctx context.Context, budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (e expected, err error) {
+	spec := &budget.Spec
+	if spec.MaxUnavailable == nil && spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.Int {
+		return expected{pods: int32(len(pods)), healthy: spec.MinAvailable.IntVal}, nil
+	}
+	if spec.MaxUnavailable == nil && spec.MinAvailable == nil {
+		return expected{}, nil
+	}
+	scales := map[types.UID]int32{}
+	for _, pod := range pods {
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil {
+			e.unmanaged = true
+			continue
+		}
+		if _, known := scales[owner.UID]; known {
+			continue
+		}
+		found, err := c.Scales.of(ctx, pod.Namespace, owner)
+		if err != nil {
+			return expected{}, err
+		}
+		if found == nil {
+			return expected{}, fmt.Errorf("found no controllers for pod %q", pod.Name)
+		}
+		scales[found.uid] = found.replicas
+	}
+	for _, replicas := range scales {
+		e.pods += replicas
+	}
+	if spec.MaxUnavailable != nil {
+		unavailable, err := intstr.GetScaledValueFromIntOrPercent(spec.MaxUnavailable, int(e.pods), true)
+		e.healthy = max(0, e.pods-int32(unavailable))
+		return e, err
+	}
+	available, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(e.pods), true)
+	e.healthy = int32(available)
+	return e, err
+}
+
+// Scales finds the controllers of pods, and how many pods they want.
+type Scales struct {
+	ReplicaSets appsv1client.ReplicaSetsGetter
+	Discovery   discovery.ServerResourcesInterface
+	// Scale reads the scale of any resource that has one, and ResourceOf knows the resource of a kind.
+	Scale      scale.ScalesGetter
+	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool, error)
+}
+
+// scaled is the controller of a pod.
+type scaled struct {
+	uid      types.UID
+	replicas int32
+}
+
+// of returns the controller that an owner reference means, or nil if there is none. A ReplicaSet of a Deployment stands
+// for the Deployment: while that is rolled out, it has several.
+func (s *Scales) of(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*scaled, error) {
+	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
+	if kind.GroupKind() == (schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}) {
+		set, err := s.ReplicaSets.ReplicaSets(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && set.UID != owner.UID {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if deployment := metav1.GetControllerOf(set); deployment != nil && deployment.Kind == "Deployment" {
+			return s.of(ctx, namespace, deployment)
+		}
+	}
+	resource, _, err := s.ResourceOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Scale.Scales(namespace).Get(ctx, resource.GroupResource(), owner.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if exists, err := s.hasScale(resource); err != nil || exists {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())
+	}
+	if err != nil || found.UID != owner.UID {
+		return nil, err
+	}
+	return &scaled{found.UID, found.Spec.Replicas}, nil
+}
+
+func (s *Scales) hasScale(resource schema.GroupVersionResource) (bool, error) {
+	list, err := s.Discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return false, err
+	}
+	for _, r := range list.APIResources {
+		if r.Name == resource.Resource+"/scale" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
