@@ -8,6 +8,7 @@ import (
 // ownFlags are the flags that options of the fixture set, and what to use instead.
 var ownFlags = map[string]string{
 	"data-dir":                  "WithDataDir sets it",
+	"controllers":               "WithControllers sets it",
 	"disable-admission-plugins": "WithoutAdmissionPlugins sets it",
 	"emulated-version":          "WithEmulatedVersion sets it",
 	"enable-admission-plugins":  "WithAdmissionPlugins sets it",

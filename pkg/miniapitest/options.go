@@ -108,6 +108,20 @@ func (o *options) checkPlugins(names []string) error {
 	return nil
 }
 
+// WithControllers runs controllers in the server: those that empty deleted namespaces, collect garbage, make service
+// accounts, and so on. A name selects one, "*" all, and "-name" excludes one. The names are those of
+// kube-controller-manager, such as "namespace-controller" and "garbage-collector-controller". Without the option none run,
+// as in envtest.
+func WithControllers(names ...string) Option {
+	return func(o *options) error {
+		if len(names) == 0 {
+			return errors.New(`WithControllers names no controller: "*" is all`)
+		}
+		o.description.Controllers = append(o.description.Controllers, names...)
+		return nil
+	}
+}
+
 // WithFeatureGates turns feature gates on or off.
 //
 // The gates of k8s.io/apiserver are state of the process, so servers with other gates have another miniapi process. In the

@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -31,6 +32,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	maps.Copy(o.APIs.RuntimeConfig, d.RuntimeConfig)
 	o.Admission.Enable, o.Admission.Disable = d.EnablePlugins, d.DisablePlugins
+	o.Controllers = d.Controllers
 	if d.EmulatedVersion != "" {
 		if err := o.EmulateVersion(d.EmulatedVersion); err != nil {
 			return nil, err
@@ -38,7 +40,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	if err := errors.Join(
 		checkPlugins("WithAdmissionPlugins", d.EnablePlugins), checkPlugins("WithoutAdmissionPlugins", d.DisablePlugins),
-		setGates(o, d.FeatureGates),
+		checkControllers(d.Controllers), setGates(o, d.FeatureGates),
 	); err != nil {
 		return nil, err
 	}
@@ -78,6 +80,14 @@ func checkPlugins(option string, names []string) error {
 	plugins.Enable = names
 	for _, err := range plugins.Validate() {
 		return fmt.Errorf("%s: %s", option, strings.TrimPrefix(err.Error(), "--enable-admission-plugins: "))
+	}
+	return nil
+}
+
+// checkControllers is checkPlugins for controllers.
+func checkControllers(names []string) error {
+	for _, err := range controllers.Selection(names).Validate() {
+		return fmt.Errorf("WithControllers: %s", strings.TrimPrefix(err.Error(), "--controllers: "))
 	}
 	return nil
 }

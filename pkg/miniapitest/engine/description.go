@@ -8,6 +8,8 @@ type Description struct {
 	// RuntimeConfig, EnablePlugins and DisablePlugins are those of kube-apiserver's flags.
 	RuntimeConfig                 map[string]string `json:",omitempty"`
 	EnablePlugins, DisablePlugins []string          `json:",omitempty"`
+	// Controllers run in the server: NAME for one, * for all, -NAME for all but one.
+	Controllers []string `json:",omitempty"`
 	// FeatureGates and EmulatedVersion hold for the process of the server.
 	FeatureGates    map[string]bool `json:",omitempty"`
 	EmulatedVersion string          `json:",omitempty"`
