@@ -170,6 +170,7 @@ func clusterConfig(c *Config) bootstrap.Config {
 		ClientCA:      c.security.authentication.ClientCA(),
 		RequestHeader: c.security.authentication.RequestHeader,
 		Served:        c.options.apis.ResourceEnabled,
+		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
 	}
 	for _, ipNet := range c.options.serviceRange {
 		// Both come from net.ParseCIDR: the conversion can't fail.

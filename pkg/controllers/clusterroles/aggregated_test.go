@@ -1,12 +1,14 @@
-package clusterroles
+package clusterroles_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
 )
 
 // role has rules with one verb each. into is its label, and from the label that it selects.
@@ -19,6 +21,15 @@ func role(name, into, from string, verbs ...string) *rbacv1.ClusterRole {
 		r.Rules = append(r.Rules, rbacv1.PolicyRule{Verbs: []string{verb}})
 	}
 	return r
+}
+
+// manyCircles returns roles that all aggregate one another, and another one.
+func manyCircles(n int) []*rbacv1.ClusterRole {
+	var roles []*rbacv1.ClusterRole
+	for i := range n {
+		roles = append(roles, role(fmt.Sprint("all-", i), "all", "all"))
+	}
+	return append(roles, role("x", "all", "", "get"))
 }
 
 func TestAggregated(t *testing.T) {
@@ -39,10 +50,11 @@ func TestAggregated(t *testing.T) {
 			role("all", "some", "all", "get"), role("some", "all", "some", "list"), role("x", "some", "", "watch"),
 		}, []string{"get", "watch"}},
 		{"itself", "a role doesn't keep its rules alive", []*rbacv1.ClusterRole{role("all", "all", "all", "old")}, nil},
+		{"many circles", "each role is looked into once, and not on each of the ways that lead to it", manyCircles(20), []string{"get"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			rules, err := aggregated(test.roles[0], test.roles, sets.New[string]())
+			rules, err := clusterroles.Aggregated(test.roles[0], test.roles)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,7 @@
 // Package clusterroles is the controller clusterrole-aggregation-controller: it fills ClusterRoles that aggregate others
 // with the rules of those.
 //
-// [New] is the way in.
+// [New] is the way in. [Aggregated] has the rules alone.
 package clusterroles
 
 import (
@@ -11,10 +11,8 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/sets"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
@@ -68,8 +66,8 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 	if !ok || role.AggregationRule == nil {
 		return 0, nil
 	}
-	rules, err := aggregated(role, c.roles(), sets.New[string]())
-	if err != nil || equality.Semantic.DeepEqual(rules, role.Rules) {
+	rules, err := Aggregated(role, c.roles())
+	if err != nil || slices.EqualFunc(rules, role.Rules, equal) {
 		return 0, err
 	}
 	applied := rbacv1ac.ClusterRole(name)
@@ -82,32 +80,68 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 	return 0, err
 }
 
-// aggregated returns the rules of all roles that a role selects, each once. A role that aggregates others itself counts
-// with the rules that it is to have, so that no role is written twice; within a circle, with those that it has.
-func aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole, around sets.Set[string]) ([]rbacv1.PolicyRule, error) {
-	around = around.Clone().Insert(role.Name)
-	rules := []rbacv1.PolicyRule{}
+// Aggregated returns the rules of all roles that a role selects, each once, in the order of all. A role that aggregates
+// others itself counts with the rules that it is to have, so that no role is written twice; within a circle, it counts with
+// those that it has.
+func Aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
+	a := aggregation{all: all, state: map[string]state{}, rules: []rbacv1.PolicyRule{}}
+	err := a.add(role)
+	return a.rules, err
+}
+
+// aggregation collects the rules of a role that aggregates others. Each such role on the way is looked into once.
+type aggregation struct {
+	all   []*rbacv1.ClusterRole
+	state map[string]state // of roles that aggregate others, by name
+	rules []rbacv1.PolicyRule
+}
+
+type state int
+
+const (
+	unseen state = iota
+	adding
+	added
+)
+
+// add adds the rules of the roles that a role selects.
+func (a *aggregation) add(role *rbacv1.ClusterRole) error {
+	a.state[role.Name] = adding
 	for i := range role.AggregationRule.ClusterRoleSelectors {
 		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, other := range all {
+		for _, other := range a.all {
 			if other.Name == role.Name || !selector.Matches(labels.Set(other.Labels)) {
 				continue
 			}
-			added := other.Rules
-			if other.AggregationRule != nil && !around.Has(other.Name) {
-				if added, err = aggregated(other, all, around); err != nil {
-					return nil, err
-				}
-			}
-			for _, rule := range added {
-				if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
-					rules = append(rules, rule)
-				}
+			if err := a.addSelected(other); err != nil {
+				return err
 			}
 		}
 	}
-	return rules, nil
+	a.state[role.Name] = added
+	return nil
+}
+
+func (a *aggregation) addSelected(role *rbacv1.ClusterRole) error {
+	if role.AggregationRule != nil && a.state[role.Name] != adding {
+		if a.state[role.Name] == added {
+			return nil
+		}
+		return a.add(role)
+	}
+	for _, rule := range role.Rules {
+		if !slices.ContainsFunc(a.rules, func(r rbacv1.PolicyRule) bool { return equal(r, rule) }) {
+			a.rules = append(a.rules, rule)
+		}
+	}
+	return nil
+}
+
+// equal compares rules. For each role that has changed, many are compared: equality.Semantic would allocate for each.
+func equal(a, b rbacv1.PolicyRule) bool {
+	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
+		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/scale"
@@ -32,15 +33,17 @@ func (c *controller) expect(ctx context.Context, budget *policyv1.PodDisruptionB
 		return expected{}, nil
 	}
 	scales := map[types.UID]int32{}
+	seen := sets.New[types.UID]() // owners, which aren't asked for with each of their pods
 	for _, pod := range pods {
 		owner := metav1.GetControllerOf(pod)
 		if owner == nil {
 			e.unmanaged = true
 			continue
 		}
-		if _, known := scales[owner.UID]; known {
+		if seen.Has(owner.UID) {
 			continue
 		}
+		seen.Insert(owner.UID)
 		found, err := c.Scales.of(ctx, pod.Namespace, owner)
 		if err != nil {
 			return expected{}, err

@@ -364,3 +364,52 @@ func TestBindings(t *testing.T) {
 		}
 	}
 }
+
+// Roles that aggregate others have the rules of those from the beginning where a controller would write them, and nowhere
+// else.
+func TestAggregatedRoles(t *testing.T) {
+	t.Parallel()
+	rules := func(aggregated bool) map[string][]rbacv1.PolicyRule {
+		t.Helper()
+		config := testConfig()
+		config.Aggregated = aggregated
+		objects, err := Objects(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[string][]rbacv1.PolicyRule{}
+		for _, object := range objects {
+			if role, ok := object.(*rbacv1.ClusterRole); ok {
+				of[role.Name] = role.Rules
+			}
+		}
+		return of
+	}
+	filled, plain := rules(true), rules(false)
+	parts := map[string][]string{
+		"view":  {"system:aggregate-to-view"},
+		"edit":  {"system:aggregate-to-edit", "system:aggregate-to-view"},
+		"admin": {"system:aggregate-to-edit", "system:aggregate-to-view", "system:aggregate-to-admin"},
+	}
+	for name, rules := range plain {
+		var want []rbacv1.PolicyRule
+		for _, part := range parts[name] {
+			want = append(want, plain[part]...)
+		}
+		if parts[name] == nil {
+			want = rules
+		} else if len(rules) > 0 {
+			t.Errorf("%s: without the controller, the role has rules: %v", name, rules)
+		}
+		if diff := cmp.Diff(want, filled[name], cmp.Transformer("sort", func(rules []rbacv1.PolicyRule) []string {
+			var sorted []string
+			for _, rule := range rules {
+				sorted = append(sorted, rule.String())
+			}
+			slices.Sort(sorted)
+			return sorted
+		})); diff != "" {
+			t.Errorf("%s: the rules differ (-want +got):\n%s", name, diff)
+		}
+	}
+}

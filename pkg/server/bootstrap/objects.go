@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
 )
 
 const (
@@ -47,6 +50,8 @@ type Config struct {
 	// Served tells whether a resource is served. Objects of other resources, which --runtime-config turns off, are left
 	// out. Nil means that all resources are served.
 	Served func(schema.GroupVersionResource) bool
+	// Aggregated is true if the cluster roles that aggregate others have the rules of those from the beginning.
+	Aggregated bool
 }
 
 // served tells whether all of the resources are served.
@@ -84,6 +89,38 @@ var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	return appendAll(objects, RoleBindings())
 })
 
+// aggregatedObjects is rbacObjects with the rules of aggregated roles.
+var aggregatedObjects = sync.OnceValues(func() ([]runtime.Object, error) {
+	objects := slices.Clone(rbacObjects())
+	var roles []*rbacv1.ClusterRole
+	for _, object := range objects {
+		if role, ok := object.(*rbacv1.ClusterRole); ok {
+			roles = append(roles, role)
+		}
+	}
+	slices.SortFunc(roles, func(a, b *rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
+	for i, object := range objects {
+		role, ok := object.(*rbacv1.ClusterRole)
+		if !ok || role.AggregationRule == nil {
+			continue
+		}
+		filled := *role
+		var err error
+		if filled.Rules, err = clusterroles.Aggregated(role, roles); err != nil {
+			return nil, fmt.Errorf("rules of cluster role %s: %w", role.Name, err)
+		}
+		objects[i] = &filled
+	}
+	return objects, nil
+})
+
+func (c Config) rbacObjects() ([]runtime.Object, error) {
+	if c.Aggregated {
+		return aggregatedObjects()
+	}
+	return rbacObjects(), nil
+}
+
 // Objects returns all objects except [Service], in an order in which they can be created. Servers share some of them:
 // callers must change only copies.
 func Objects(config Config) ([]runtime.Object, error) {
@@ -93,7 +130,11 @@ func Objects(config Config) ([]runtime.Object, error) {
 	}
 	objects := appendAll(nil, Namespaces())
 	if config.served(rbacResources...) {
-		objects = append(objects, rbacObjects()...)
+		rbac, err := config.rbacObjects()
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, rbac...)
 	}
 	if config.served(priorityClasses...) {
 		objects = appendAll(objects, PriorityClasses())
