@@ -1,6 +1,8 @@
 package customresources
 
 import (
+	"bytes"
+
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
@@ -26,7 +28,7 @@ type definitionCodec struct{ runtime.Codec }
 // Decode implements runtime.Decoder.
 func (c definitionCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, kind, err := c.Codec.Decode(data, defaults, into)
-	if crd, ok := obj.(*apiextensions.CustomResourceDefinition); ok && err == nil {
+	if crd, ok := obj.(*apiextensions.CustomResourceDefinition); ok && err == nil && !isJSON(data) {
 		allowBySchema(crd.Spec.Validation)
 		for i := range crd.Spec.Versions {
 			allowBySchema(crd.Spec.Versions[i].Schema)
@@ -34,6 +36,8 @@ func (c definitionCodec) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	}
 	return obj, kind, err
 }
+
+func isJSON(data []byte) bool { return bytes.HasPrefix(data, []byte("{")) }
 
 // allowBySchema allows the further properties and items for which there is a schema.
 func allowBySchema(v *apiextensions.CustomResourceValidation) {

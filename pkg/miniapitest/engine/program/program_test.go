@@ -175,6 +175,47 @@ func TestOfVersion(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
 }
 
+// cacheOfMany is the environment variable with the cache folder of a child process of TestStampede.
+const cacheOfMany = "MINIAPITEST_CACHE"
+
+// "go test ./..." starts the test processes of many packages at the same time. One of them builds the program, and all
+// find it.
+func TestStampede(t *testing.T) {
+	calls := fakeGo(t, `echo program > "$5"`)
+	cache := t.TempDir()
+	var processes []*exec.Cmd
+	var said []*strings.Builder
+	for range 20 {
+		process, output := exec.Command(os.Args[0], "-test.run=^TestAsOneOfMany$"), &strings.Builder{}
+		process.Env, process.Stdout, process.Stderr = append(os.Environ(), cacheOfMany+"="+cache), output, output
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		processes, said = append(processes, process), append(said, output)
+	}
+	for i, process := range processes {
+		if err := process.Wait(); err != nil {
+			t.Errorf("process %d: %v: %s", i, err, said[i])
+		}
+	}
+	if got := calls(); len(got) != 2 {
+		t.Errorf("want one download and one build, got %q", got)
+	}
+	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
+}
+
+// TestAsOneOfMany is a child process of TestStampede.
+func TestAsOneOfMany(t *testing.T) {
+	cache := os.Getenv(cacheOfMany)
+	if cache == "" {
+		t.Skip("TestStampede runs it in child processes")
+	}
+	found, err := ofVersion(context.Background(), cache, "v1.2.3")
+	if err != nil || !isFile(found) {
+		t.Errorf("want the program, got %q, %v", found, err)
+	}
+}
+
 // A version that is in the module cache is built without a look into the network.
 func TestCached(t *testing.T) {
 	calls := fakeGo(t, `echo program > "$5"`)
