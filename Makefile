@@ -51,7 +51,7 @@ test-compat: ## Release in a copy, and test operators of each version of Kuberne
 	hack/test-compat.sh $(ARGS)
 
 .PHONY: bench
-bench: build ## Measure; with KUBEBUILDER_ASSETS set, the kube-apiserver there beside it (ARGS="-rounds 5")
+bench: build ## Measure; with KUBEBUILDER_ASSETS set, the kube-apiserver there beside it (ARGS="-only edits")
 	go run ./hack/bench -binary bin/miniapi $(ARGS)
 
 .PHONY: benchmarks

@@ -70,13 +70,19 @@ type result struct{ took, processor float64 }
 func (e *edit) test(ctx context.Context, name string) (result, error) {
 	began := time.Now()
 	usage, err := e.run(ctx, name, "-count=1")
-	return result{ms(time.Since(began)), float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Millisecond)}, err
+	if err != nil {
+		return result{}, err
+	}
+	return result{ms(time.Since(began)), float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Millisecond)}, nil
 }
 
 // link edits a test and returns the memory of the process that needs most to build it, which is the linker.
 func (e *edit) link(ctx context.Context, name string) (float64, error) {
 	usage, err := e.run(ctx, name, "-c", "-o", filepath.Join(e.folder, "test"))
-	return float64(usage.Maxrss) * 1024, err
+	if err != nil {
+		return 0, err
+	}
+	return float64(usage.Maxrss) * 1024, nil
 }
 
 // run edits the test of a package and runs the go command. The edit is an overlay, so the checkout stays as it is.

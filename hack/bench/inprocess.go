@@ -37,9 +37,9 @@ func quietLogs() {
 }
 
 // startServer starts a server. It returns after the first response, with the time until then.
-func startServer(ctx context.Context) (*miniapitest.Server, time.Duration, error) {
+func startServer(ctx context.Context, options ...miniapitest.Option) (*miniapitest.Server, time.Duration, error) {
 	began := time.Now()
-	server, err := miniapitest.New(ctx, inprocess.Engine())
+	server, err := miniapitest.New(ctx, append(options, inprocess.Engine())...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -110,6 +110,9 @@ func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	}
 	t.miniapi.set(&laterStart, median(starts))
 	t.miniapi.set(&stopTime, median(stops))
+	if err := measureDefinitions(ctx, t, server, rounds); err != nil {
+		return err
+	}
 	return measureIdle(ctx, t)
 }
 

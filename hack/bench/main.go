@@ -28,7 +28,7 @@ func run(ctx context.Context) error {
 	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
 	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
 	first := flag.Bool("first", false, "measure the start of this process's first server alone; what the bench itself runs")
-	edits := flag.Bool("edits", false, "measure edits of a test alone")
+	only := flag.String("only", "", "measure one part alone: edits, process, reference, servers, or new, which isn't measured otherwise")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
@@ -40,21 +40,30 @@ func run(ctx context.Context) error {
 		return err
 	}
 	table := newTable()
-	measures := []func(context.Context) error{
-		func(ctx context.Context) error { return measureEdit(ctx, table, path, editRounds) },
+	measures := []struct {
+		name    string
+		measure func() error
+	}{
+		{"edits", func() error { return measureEdit(ctx, table, path, editRounds) }},
 		// Servers in this process are last: the state that they leave would slow the clients.
-		func(ctx context.Context) error { return measureProcess(ctx, table, path, *rounds) },
-		func(ctx context.Context) error { return measureReference(ctx, table) },
-		func(ctx context.Context) error { return measureInProcess(ctx, table, *rounds) },
-	}
-	if *edits {
-		measures = measures[:1]
+		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }},
+		{"reference", func() error { return measureReference(ctx, table) }},
+		{"servers", func() error { return measureInProcess(ctx, table, *rounds) }},
+		{"new", func() error { return measureNew(ctx, table) }}, // it compiles everything, for minutes
 	}
 	defer table.print(os.Stdout)
-	for _, measure := range measures {
-		if err := measure(ctx); err != nil {
+	known := *only == ""
+	for _, part := range measures {
+		if part.name != *only && (*only != "" || part.name == "new") {
+			continue
+		}
+		known = true
+		if err := part.measure(); err != nil {
 			return err
 		}
+	}
+	if !known {
+		return fmt.Errorf("-only %s: there is no such part", *only)
 	}
 	return nil
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/hack/bench/project"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// measureDefinitions measures starts with the definitions of a large project, by turns with starts without, and
+// definitions that the running server gets by requests.
+func measureDefinitions(ctx context.Context, t *table, server *miniapitest.Server, rounds int) error {
+	folder, err := os.MkdirTemp("", "miniapi-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	with := miniapitest.WithCRDs(folder)
+	var first, later, without, more []float64
+	measure := func(figures *[]float64, options ...miniapitest.Option) error {
+		server, took, err := startServer(ctx, options...)
+		if err != nil {
+			return err
+		}
+		*figures = append(*figures, ms(took))
+		return server.Stop()
+	}
+	for round := range firstRounds {
+		if err := project.Write(folder, fmt.Sprint("round ", round)); err != nil {
+			return err
+		}
+		if err := measure(&first, with); err != nil {
+			return err
+		}
+		for range max(1, rounds/firstRounds) {
+			if err := errors.Join(measure(&later, with), measure(&without)); err != nil {
+				return err
+			}
+		}
+	}
+	for n := range rounds {
+		file, err := project.WriteOne(folder, fmt.Sprint("more", n), "", project.Median)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := server.Apply(ctx, file); err != nil {
+			return err
+		}
+		more = append(more, ms(time.Since(began)))
+	}
+	t.miniapi.set(&definitionsFirst, median(first))
+	t.miniapi.set(&definitionsLater, median(later)-median(without))
+	t.miniapi.set(&definitionMore, median(more))
+	return nil
+}

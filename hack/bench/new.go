@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// measureNew measures the first test on a new machine: the build cache is empty, and there is no miniapi program. The
+// module cache is full, and for envtest, the binaries in KUBEBUILDER_ASSETS are there: downloads depend on the network.
+func measureNew(ctx context.Context, t *table) error {
+	packages := map[string]column{"withfixture": t.miniapi}
+	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
+		packages["withenvtest"] = t.reference
+	}
+	for name, column := range packages {
+		folder, err := os.MkdirTemp("", "miniapi-bench-")
+		if err != nil {
+			return err
+		}
+		e := &edit{folder: folder, env: newMachine(folder)}
+		result, err := e.test(ctx, name)
+		if err == nil {
+			column.set(&newTime, result.took/1000)
+			column.set(&newProcessor, result.processor/1000)
+		}
+		if removeErr := os.RemoveAll(folder); err == nil {
+			err = removeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newMachine returns the environment with caches of its own below a folder.
+func newMachine(folder string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "MINIAPI=") })
+	return append(env, "GOCACHE="+filepath.Join(folder, "build"), "XDG_CACHE_HOME="+filepath.Join(folder, "cache"))
+}

@@ -1,0 +1,94 @@
+// Package project writes custom resource definitions like those of a large project, for benchmarks. It isn't for tests of
+// what definitions do: these have small ones.
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// Definitions is the number of definitions of a project, as Cluster API and Kueue have them. They have 4.6 MB.
+	Definitions = 54
+	// Median and Mean are the sizes of a project's definitions in kB.
+	Median, Mean = 14, 86
+)
+
+// large are the sizes of the definitions that have most of a project's content, in kB. Others have the median size.
+var large = [...]int{1400, 360, 360, 350, 310, 280, 240, 100, 100, 90, 90, 90, 90, 80, 80, 80}
+
+// Write writes a project into a folder, a file a definition. The text makes the content another one.
+func Write(folder, text string) error {
+	for n := range Definitions {
+		kB := Median
+		if n < len(large) {
+			kB = large[n]
+		}
+		if _, err := WriteOne(folder, fmt.Sprint("parts", n), text, kB); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteOne writes a definition of about so many kB into a file of a folder, and returns the file.
+func WriteOne(folder, plural, text string, kB int) (string, error) {
+	data, err := json.Marshal(definition(plural, text, kB))
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(folder, plural+".yaml")
+	return file, os.WriteFile(file, data, 0o600)
+}
+
+// definition returns a definition with nested objects, rules and long descriptions.
+func definition(plural, text string, kB int) *apiextensionsv1.CustomResourceDefinition {
+	text = strings.Repeat("The field says something about the resource that takes a line to say. ", 5) + text
+	limit, items := int64(253), int64(16)
+	groups := map[string]apiextensionsv1.JSONSchemaProps{}
+	for n := range max(1, kB*1000/groupSize) {
+		fields := map[string]apiextensionsv1.JSONSchemaProps{}
+		for _, name := range []string{"name", "reason", "mode", "zone"} {
+			fields[name] = apiextensionsv1.JSONSchemaProps{Type: "string", Description: text, MaxLength: &limit}
+		}
+		group := apiextensionsv1.JSONSchemaProps{Type: "object", Description: text, Properties: fields, Required: []string{"name"}}
+		if n%groupsPerRule == 0 {
+			group.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(self.mode) || self.mode != 'off' || has(self.reason)", Message: "off needs a reason"}}
+		}
+		groups[fmt.Sprint("group", n)] = apiextensionsv1.JSONSchemaProps{
+			Type: "array", MaxItems: &items, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &group},
+		}
+	}
+	kind := strings.ToUpper(plural[:1]) + plural[1:]
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+						"spec":   {Type: "object", Properties: groups},
+						"status": {Type: "object"},
+					},
+				}},
+			}},
+		},
+	}
+}
+
+const (
+	// groupSize is about the bytes of a group of fields.
+	groupSize = 2600
+	// groupsPerRule is how many groups there are for one rule.
+	groupsPerRule = 20
+)
