@@ -132,11 +132,13 @@ func (c *Controller) enqueue(obj any) {
 
 // Run discovers extensions until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer c.secrets.running.Wait() // the workers start these, and have ended by then
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer c.queue.ShutDown()
+	defer stop()
 	running.Go(func() { c.configs.RunWithContext(ctx) })
-	defer c.secrets.running.Wait()
 	select {
 	case <-c.configs.HasSyncedChecker().Done():
 	case <-ctx.Done():
@@ -170,7 +172,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
-	err := c.reconcile(ctx, name)
+	exists, err := c.reconcile(ctx, name)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -178,26 +180,33 @@ func (c *Controller) next(ctx context.Context) bool {
 		c.queue.AddRateLimited(name)
 	default:
 		c.queue.Forget(name)
-		c.queue.AddAfter(name, c.options.Period)
+		if exists {
+			c.queue.AddAfter(name, c.options.Period)
+		}
 	}
 	return true
 }
 
-// reconcile discovers an ExtensionConfig and registers it, or removes it if it is gone.
-func (c *Controller) reconcile(ctx context.Context, name string) error {
+// reconcile registers the extension of an ExtensionConfig, or removes it if the ExtensionConfig doesn't exist any more.
+func (c *Controller) reconcile(ctx context.Context, name string) (exists bool, err error) {
 	obj, exists, err := c.configs.GetStore().GetByKey(name)
 	if err != nil {
-		return err
+		return exists, err
 	}
 	if !exists || obj.(*unstructured.Unstructured).GetDeletionTimestamp() != nil {
 		c.secrets.forget(name)
 		c.options.Registry.Remove(name)
-		return c.warmUp()
+		return false, c.warmUp()
 	}
 	config := &runtimev1.ExtensionConfig{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, config); err != nil {
-		return fmt.Errorf("ExtensionConfig %q: %w", name, err)
+		return true, fmt.Errorf("ExtensionConfig %q: %w", name, err)
 	}
+	return true, c.discoverAndRegister(ctx, config)
+}
+
+// discoverAndRegister asks an extension, registers its handlers, and writes the status of its ExtensionConfig.
+func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.ExtensionConfig) error {
 	config, status, err := c.discover(ctx, config)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

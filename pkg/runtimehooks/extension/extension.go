@@ -59,6 +59,8 @@ type served struct {
 	path       string
 	// direct answers without a function: that is Discovery.
 	direct hooksv1.ResponseObject
+	// warnings are headers of each answer: callers learn of deprecated hooks, by calls and by Discovery.
+	warnings []string
 }
 
 // New returns an extension with some handlers. The error names each handler that is wrong, and each path that two have.
@@ -73,7 +75,8 @@ func New(options Options, handlers ...Handler) (*Extension, error) {
 	answer := &hooksv1.DiscoveryResponse{Handlers: []hooksv1.ExtensionHandler{}}
 	answer.Status = hooksv1.ResponseStatusSuccess
 	e := &Extension{options: options, handlers: map[string]*served{}}
-	e.handlers[discovery.Path("")] = &served{descriptor: discovery, path: discovery.Path(""), direct: answer}
+	discovered := &served{descriptor: discovery, path: discovery.Path(""), direct: answer}
+	e.handlers[discovered.path] = discovered
 	names := map[string]catalog.GroupVersionHook{}
 	var errs []error
 	for _, h := range handlers {
@@ -94,7 +97,9 @@ func New(options Options, handlers ...Handler) (*Extension, error) {
 			errs = append(errs, fmt.Errorf("handler %q for hook %s: hook %s has a handler of this name, and discovery takes one", h.name, d, other))
 			continue
 		}
-		e.handlers[path] = &served{Handler: h, descriptor: d, path: path}
+		warnings := warningsOf(d)
+		e.handlers[path] = &served{Handler: h, descriptor: d, path: path, warnings: warnings}
+		discovered.warnings = append(discovered.warnings, warnings...)
 		if !d.Singleton {
 			names[h.name] = d.GroupVersionHook
 			answer.Handlers = append(answer.Handlers, h.discovered(d))
@@ -104,6 +109,18 @@ func New(options Options, handlers ...Handler) (*Extension, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// warningsOf returns a Warning header if a hook is deprecated.
+func warningsOf(d *catalog.Descriptor) []string {
+	if !d.Deprecated {
+		return nil
+	}
+	header, err := utilnet.NewWarningHeader(warningCode, "-", fmt.Sprintf("hook %s is deprecated", d))
+	if err != nil {
+		return nil // names of hooks have no characters that a header can't have
+	}
+	return []string{header}
 }
 
 // ServeHTTP implements http.Handler.
@@ -120,10 +137,8 @@ func (e *Extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	start := time.Now()
 	code, response := h.answer(w, req)
-	if h.descriptor.Deprecated {
-		if header, err := utilnet.NewWarningHeader(warningCode, "-", fmt.Sprintf("hook %s is deprecated", h.descriptor)); err == nil {
-			w.Header().Add("Warning", header)
-		}
+	for _, warning := range h.warnings {
+		w.Header().Add("Warning", warning)
 	}
 	code = write(w, code, response)
 	if e.options.Observe != nil {

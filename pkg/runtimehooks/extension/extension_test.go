@@ -205,7 +205,8 @@ func TestDeprecatedHookWarns(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/hooks.backup.example/v1alpha1/beforebackup/tape": `299 - "hook hooks.backup.example/v1alpha1/BeforeBackup is deprecated"`,
-		group + "/beforeclustercreate/quota":               "",
+		group + "/discovery":                 `299 - "hook hooks.backup.example/v1alpha1/BeforeBackup is deprecated"`,
+		group + "/beforeclustercreate/quota": "",
 	} {
 		if got := post(e, path, `{}`).Header().Get("Warning"); got != want {
 			t.Errorf("%s warns %q, not %q", path, got, want)

@@ -1,0 +1,403 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	kubernetesfake "k8s.io/client-go/kubernetes/fake"
+
+	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
+	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
+	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
+)
+
+// world is a controller that discovers extensions, in the time of a test's bubble. The URL of the extension of
+// ExtensionConfig a is https://a.
+type world struct {
+	t        *testing.T
+	began    time.Time
+	configs  dynamic.ResourceInterface
+	secrets  *kubernetesfake.Clientset
+	registry *registry.Registry
+
+	mu         sync.Mutex
+	extensions map[string]http.HandlerFunc // by host
+	asked      map[string][]time.Duration  // the times since the start, by host
+}
+
+// newWorld runs a controller for some ExtensionConfigs, whose extensions work.
+func newWorld(t *testing.T, extensions map[string]http.HandlerFunc, configs ...runtime.Object) *world {
+	t.Helper()
+	lists := map[schema.GroupVersionResource]string{runtimev1.Resource(): "ExtensionConfigList"}
+	w := &world{
+		t: t, began: time.Now(), registry: registry.New(), secrets: kubernetesfake.NewClientset(),
+		extensions: extensions, asked: map[string][]time.Duration{},
+	}
+	configured := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, configs...)
+	w.configs = configured.Resource(runtimev1.Resource())
+	hooks := catalog.New()
+	w.check(clusterapi.AddToCatalog(hooks))
+	caller, err := client.New(client.Options{Catalog: hooks, Registry: w.registry, Connector: w})
+	w.check(err)
+	controller, err := discovery.New(discovery.Options{Catalog: hooks, Client: caller, Registry: w.registry, Dynamic: configured, Kubernetes: w.secrets})
+	w.check(err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		w.check(<-ended)
+	})
+	<-controller.Synced()
+	synctest.Wait()
+	return w
+}
+
+func (w *world) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Connect implements client.Connector.
+func (w *world) Connect(config runtimev1.ClientConfig) (client.Connection, error) {
+	base, err := url.Parse(config.URL)
+	return client.Connection{URL: base, HTTP: &http.Client{Transport: w}}, err
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.asked[req.URL.Host] = append(w.asked[req.URL.Host], time.Since(w.began))
+	extension := w.extensions[req.URL.Host]
+	w.mu.Unlock()
+	answer := httptest.NewRecorder()
+	extension(answer, req)
+	return answer.Result(), req.Context().Err()
+}
+
+// becomes replaces an extension.
+func (w *world) becomes(host string, extension http.HandlerFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.extensions[host] = extension
+}
+
+// passes makes time pass in the bubble.
+func (w *world) passes(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the clock is the bubble's
+	synctest.Wait()
+}
+
+// expectAsked compares the times at which an extension has been asked, and forgets them.
+func (w *world) expectAsked(reason, host string, want ...time.Duration) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if diff := cmp.Diff(want, w.asked[host]); diff != "" {
+		w.t.Errorf("%s was asked at other times (-want +got, %s): %s", host, reason, diff)
+	}
+	delete(w.asked, host)
+}
+
+// expectHandlers compares the handlers that can be called. None means that the registry isn't ready.
+func (w *world) expectHandlers(reason string, want ...string) {
+	w.t.Helper()
+	list, err := w.registry.List(catalog.GroupHook{Group: hooksv1.Group, Hook: "BeforeClusterCreate"})
+	var got []string
+	for _, registration := range list {
+		got = append(got, registration.Name)
+	}
+	if (err == nil) != (want != nil) || !slices.Equal(want, got) {
+		w.t.Errorf("handlers are %v, %v, not %v (%s)", got, err, want, reason)
+	}
+}
+
+// change updates an ExtensionConfig as an API server does: a change of the spec is a new generation.
+func (w *world) change(name string, change func(*unstructured.Unstructured)) {
+	w.t.Helper()
+	config, err := w.configs.Get(w.t.Context(), name, metav1.GetOptions{})
+	w.check(err)
+	change(config)
+	_, err = w.configs.Update(w.t.Context(), config, metav1.UpdateOptions{})
+	w.check(err)
+	synctest.Wait()
+}
+
+func newGeneration(config *unstructured.Unstructured) {
+	config.SetGeneration(config.GetGeneration() + 1)
+}
+
+func annotate(name, value string) func(*unstructured.Unstructured) {
+	return func(config *unstructured.Unstructured) { config.SetAnnotations(map[string]string{name: value}) }
+}
+
+func (w *world) conditions(name string) []metav1.Condition {
+	w.t.Helper()
+	object, err := w.configs.Get(w.t.Context(), name, metav1.GetOptions{})
+	w.check(err)
+	config := &runtimev1.ExtensionConfig{}
+	w.check(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config))
+	return config.Status.Conditions
+}
+
+func config(name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clientConfig": map[string]any{"url": "https://" + name}}}}
+	object.SetAPIVersion(runtimev1.GroupVersion().String())
+	object.SetKind("ExtensionConfig")
+	object.SetName(name)
+	object.SetGeneration(1)
+	return object
+}
+
+func working(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, `{"status":"Success","handlers":[{"name":"quota","requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"BeforeClusterCreate"}}]}`)
+}
+
+func starting(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "starting", http.StatusServiceUnavailable)
+}
+
+// An extension that fails is asked again after a time that doubles with each failure, up to a minute. After a success, it is
+// asked every ten minutes.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, map[string]http.HandlerFunc{"a": starting}, config("a"))
+		var want []time.Duration
+		delay, at := discovery.DefaultFirstBackoff, time.Duration(0)
+		for range 13 {
+			want = append(want, at)
+			at += delay
+			delay = min(2*delay, discovery.DefaultLastBackoff)
+		}
+		w.passes(want[len(want)-1])
+		w.expectAsked("the extension fails", "a", want...)
+		if last := want[12] - want[11]; last != time.Minute {
+			t.Errorf("the last delay is %s", last)
+		}
+
+		w.becomes("a", working)
+		w.passes(discovery.DefaultLastBackoff)
+		w.expectAsked("the next attempt succeeds", "a", at)
+		w.passes(2 * discovery.DefaultPeriod)
+		w.expectAsked("the handlers may change without a change of the ExtensionConfig", "a", at+discovery.DefaultPeriod, at+2*discovery.DefaultPeriod)
+		at += 2 * discovery.DefaultPeriod
+
+		w.becomes("a", starting)
+		w.passes(discovery.DefaultPeriod + 300*time.Millisecond)
+		at += discovery.DefaultPeriod
+		w.expectAsked("a success ends the backoff of earlier failures", "a", at, at+100*time.Millisecond, at+300*time.Millisecond)
+		w.expectHandlers("the handlers of the last valid answer stay", "quota.a")
+	})
+}
+
+// A change of the spec, and a change of the annotations, is followed at once. A change of the status is the controller's.
+func TestChangesAreFollowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, map[string]http.HandlerFunc{"a": starting, "b": working}, config("a"))
+		w.passes(time.Minute)
+		w.mu.Lock()
+		clear(w.asked)
+		w.mu.Unlock()
+		w.change("a", newGeneration)
+		w.passes(100 * time.Millisecond)
+		w.expectAsked("a change begins a new backoff", "a", time.Minute, time.Minute+100*time.Millisecond)
+		w.becomes("a", working)
+		w.passes(time.Minute)
+		now := time.Since(w.began)
+		w.expectAsked("the next attempt succeeds", "a", time.Minute+300*time.Millisecond)
+		w.change("a", annotate("example.com/asked", "again"))
+		w.expectAsked("an annotation may name a Secret", "a", now)
+		w.change("a", func(config *unstructured.Unstructured) { config.SetLabels(map[string]string{"a": "b"}) })
+		w.expectAsked("labels say nothing about the extension", "a")
+
+		_, err := w.configs.Create(t.Context(), config("b"), metav1.CreateOptions{})
+		w.check(err)
+		synctest.Wait()
+		w.expectAsked("a new ExtensionConfig is discovered", "b", now)
+		w.expectHandlers("both are discovered", "quota.a", "quota.b")
+		w.check(w.configs.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+		synctest.Wait()
+		w.expectHandlers("a deleted ExtensionConfig has no handlers", "quota.b")
+		w.passes(2 * discovery.DefaultPeriod)
+		w.expectAsked("a deleted ExtensionConfig isn't discovered", "a")
+	})
+}
+
+// Until all ExtensionConfigs of the start are discovered, no handler can be called.
+func TestWarmUp(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		then         func(*world)
+		want         []string
+	}{
+		{"the failed extension works", "all are discovered", func(w *world) { w.becomes("b", working) }, []string{"quota.a", "quota.b", "quota.c"}},
+		{"the failed extension is deleted", "all that are left are discovered", func(w *world) {
+			w.check(w.configs.Delete(w.t.Context(), "b", metav1.DeleteOptions{}))
+		}, []string{"quota.a", "quota.c"}},
+		{"the failed extension is paused", "a paused ExtensionConfig has the handlers of its status", func(w *world) {
+			w.change("b", annotate(runtimev1.PausedAnnotation, ""))
+		}, []string{"quota.a", "quota.c"}},
+		{"the failed extension still fails", "the registry is filled by all of them or by none", func(*world) {}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, map[string]http.HandlerFunc{"a": working, "b": starting, "c": working}, config("a"), config("b"))
+				_, err := w.configs.Create(t.Context(), config("c"), metav1.CreateOptions{})
+				w.check(err)
+				w.passes(time.Second)
+				w.expectHandlers("b isn't discovered")
+				test.then(w)
+				w.passes(time.Minute)
+				w.expectHandlers(test.reason, test.want...)
+			})
+		})
+	}
+}
+
+// A server without ExtensionConfigs is ready at once, and later ExtensionConfigs don't hold it up.
+func TestNothingToWarmUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, map[string]http.HandlerFunc{"a": starting, "b": working})
+		for _, name := range []string{"a", "b"} {
+			_, err := w.configs.Create(t.Context(), config(name), metav1.CreateOptions{})
+			w.check(err)
+		}
+		synctest.Wait()
+		w.expectHandlers("a fails, and b works", "quota.b")
+	})
+}
+
+// Extensions that hang don't hold up the others, as long as they are fewer than the workers.
+func TestHangingExtensions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
+		w := newWorld(t, map[string]http.HandlerFunc{"a": hang, "b": hang, "c": hang, "d": working}, config("a"), config("b"), config("c"), config("d"))
+		if !meta.IsStatusConditionTrue(w.conditions("d"), runtimev1.DiscoveredCondition) {
+			t.Errorf("conditions of d are %+v", w.conditions("d"))
+		}
+		w.passes(10 * time.Second)
+		condition := meta.FindStatusCondition(w.conditions("a"), runtimev1.DiscoveredCondition)
+		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "no answer within 10s") {
+			t.Errorf("condition of a is %+v", condition)
+		}
+	})
+}
+
+// The time of a condition is that of its last transition, and its generation that of the last attempt.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, map[string]http.HandlerFunc{"a": starting}, config("a"))
+		expect := func(reason string, status metav1.ConditionStatus, generation int64, since time.Duration) {
+			t.Helper()
+			for _, kind := range []string{runtimev1.DiscoveredCondition, runtimev1.PausedCondition} {
+				condition := meta.FindStatusCondition(w.conditions("a"), kind)
+				if condition == nil || condition.ObservedGeneration != generation {
+					t.Errorf("condition %s is %+v, not of generation %d (%s)", kind, condition, generation, reason)
+				}
+			}
+			condition := meta.FindStatusCondition(w.conditions("a"), runtimev1.DiscoveredCondition)
+			if condition.Status != status || !condition.LastTransitionTime.Time.Equal(w.began.Add(since)) {
+				t.Errorf("condition is %+v, not %s since %s (%s)", condition, status, since, reason)
+			}
+		}
+		expect("the first attempt fails", metav1.ConditionFalse, 1, 0)
+		w.passes(time.Minute)
+		w.change("a", newGeneration)
+		expect("the condition stays false", metav1.ConditionFalse, 2, 0)
+		w.becomes("a", working)
+		w.change("a", newGeneration)
+		expect("the attempt succeeds", metav1.ConditionTrue, 3, time.Minute)
+		w.passes(3 * discovery.DefaultPeriod)
+		expect("nothing has changed", metav1.ConditionTrue, 3, time.Minute)
+	})
+}
+
+// The caBundle is ca.crt of the Secret that the annotation names, and each change of that Secret is followed.
+func TestSecretIsFollowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, map[string]http.HandlerFunc{"a": working}, config("a"))
+		w.expectAsked("the start", "a", 0)
+		w.passes(time.Second)
+		w.change("a", annotate(runtimev1.InjectCAFromSecretAnnotation, "system/ca"))
+		w.expectAsked("there is no Secret", "a")
+		secrets := w.secrets.CoreV1().Secrets("system")
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "ca"}, Data: map[string][]byte{"ca.crt": []byte("first")}}
+		expect := func(reason, want string) {
+			t.Helper()
+			synctest.Wait()
+			object, err := w.configs.Get(t.Context(), "a", metav1.GetOptions{})
+			w.check(err)
+			config := &runtimev1.ExtensionConfig{}
+			w.check(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config))
+			if got := string(config.Spec.ClientConfig.CABundle); got != want {
+				t.Errorf("the caBundle is %q, not %q (%s)", got, want, reason)
+			}
+		}
+		_, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{})
+		w.check(err)
+		expect("the Secret appears", "first")
+		w.expectAsked("the Secret appears", "a", time.Second)
+		secret.Data["ca.crt"] = []byte("second")
+		_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+		w.check(err)
+		expect("the Secret changes", "second")
+
+		w.change("a", annotate("example.com/other", ""))
+		secret.Data["ca.crt"] = []byte("third")
+		_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+		w.check(err)
+		expect("without the annotation, the Secret isn't followed", "second")
+		w.change("a", annotate(runtimev1.InjectCAFromSecretAnnotation, "system/ca"))
+		expect("the annotation is back", "third")
+		w.check(secrets.Delete(t.Context(), "ca", metav1.DeleteOptions{}))
+		expect("a Secret that is deleted takes nothing away", "third")
+		condition := meta.FindStatusCondition(w.conditions("a"), runtimev1.DiscoveredCondition)
+		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "not found") {
+			t.Errorf("condition is %+v", condition)
+		}
+		w.expectHandlers("the handlers of the last valid answer stay", "quota.a")
+	})
+}
+
+// The error of New names each option that is missing.
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	_, err := discovery.New(discovery.Options{})
+	for _, option := range []string{"Catalog", "Client", "Registry", "Dynamic", "Kubernetes"} {
+		if err == nil || !strings.Contains(err.Error(), "needs the option "+option) {
+			t.Errorf("error %v doesn't name %s", err, option)
+		}
+	}
+}
