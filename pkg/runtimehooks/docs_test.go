@@ -10,7 +10,7 @@ import (
 
 // files are the tests that docs/runtime-hooks.md names by a word.
 var files = map[string]string{
-	"integration": "../../test/integration/runtime_hooks_test.go",
+	"integration": "../../test/integration/runtime_hooks*_test.go",
 	"clusterapi":  "../../test/clusterapi/*_test.go",
 	"cmd":         "../../cmd/miniapi/hooks_test.go",
 }

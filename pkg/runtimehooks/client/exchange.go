@@ -135,13 +135,13 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	start := time.Now()
 	answer, err := x.receive(connection.HTTP, req, outcome)
 	outcome.Duration = time.Since(start)
-	if err != nil {
-		if ctx.Err() != nil { // the caller has given up: no policy makes a success of that
-			return fmt.Errorf("calling %s: %w", target.Redacted(), context.Cause(ctx))
-		}
-		if limited.Err() != nil {
-			err = context.Cause(limited)
-		}
+	if limited.Err() != nil { // even if the answer has an end: an extension that loses its caller may end it early
+		err = context.Cause(limited)
+	}
+	switch {
+	case ctx.Err() != nil: // the caller has given up: no policy makes a success of that
+		return fmt.Errorf("calling %s: %w", target.Redacted(), context.Cause(ctx))
+	case err != nil:
 		return callErrorf("calling %s: %w", target.Redacted(), err)
 	}
 	return x.accept(answer, response)

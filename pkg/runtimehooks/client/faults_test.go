@@ -3,15 +3,19 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
@@ -229,6 +233,41 @@ func TestCallerGivesUp(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// lateAnswer is a connection on which the answer ends when the caller's time has ended.
+type lateAnswer struct{ ended <-chan struct{} }
+
+func (lateAnswer) Connect(runtimev1.ClientConfig) (client.Connection, error) {
+	return client.Connection{URL: &url.URL{Scheme: "https", Host: "late"}, HTTP: &http.Client{Transport: lateAnswer{}}}, nil
+}
+
+func (lateAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := lateAnswer{req.Context().Done()}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(io.MultiReader(strings.NewReader(`{"status":"Success"}`), body)), Request: req}, nil
+}
+
+func (a lateAnswer) Read([]byte) (int, error) {
+	<-a.ended
+	return 0, io.EOF
+}
+
+// TestLateAnswer checks that an answer that ends after the timeout is none, even if it is whole.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hooks := catalog.New()
+		if err := clusterapi.AddToCatalog(hooks); err != nil {
+			t.Fatal(err)
+		}
+		caller, err := client.New(client.Options{Catalog: hooks, Connector: lateAnswer{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := caller.Discover(t.Context(), &runtimev1.ExtensionConfig{}); err == nil || !strings.Contains(err.Error(), "no answer within 10s") {
+			t.Errorf("error is %v", err)
+		}
+	})
 }
 
 // TestHandlerKnowsItsTimeout checks that a request says how long the caller waits.
