@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
+)
+
+func newConformanceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conformance",
+		Short: "Judge an API server by the promises of Kubernetes",
+		Args:  cli.UsageArgs(cli.KnownSubcommand),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	cmd.AddCommand(newConformanceAPIServerCommand())
+	return cmd
+}
+
+// conformanceOptions are the flags of every suite.
+type conformanceOptions struct {
+	run     conformance.Options
+	list    bool
+	output  string
+	reports []string
+}
+
+func (o *conformanceOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.run.Selection.Only, "only", nil, "Run the cases whose identifiers match one of these `globs`, such as review.* or *.dryRun*.")
+	flags.StringSliceVar(&o.run.Selection.Skip, "skip", nil, "Don't run the cases whose identifiers match one of these `globs`.")
+	flags.BoolVar(&o.list, "list", false, "List the cases, with their promises and sources, and run none.")
+	flags.IntVar(&o.run.Parallel, "parallel", conformance.DefaultParallel, "How many cases run at once.")
+	flags.StringVarP(&o.output, "output", "o", "text", "Format of the report: "+strings.Join(report.Formats(), ", ")+".")
+	flags.StringArrayVar(&o.reports, "report", nil, "Also write a report to a file, by `FORMAT=FILE` as in junit=conformance.xml. May be repeated.")
+}
+
+// validate returns everything that is wrong with the flags.
+func (o *conformanceOptions) validate() error {
+	errs := []error{o.run.Validate()}
+	if !slices.Contains(report.Formats(), o.output) {
+		errs = append(errs, fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(report.Formats(), ", ")))
+	}
+	for _, r := range o.reports {
+		if format, file, _ := strings.Cut(r, "="); file == "" || !slices.Contains(report.Formats(), format) {
+			errs = append(errs, fmt.Errorf("--report %q: must be FORMAT=FILE, with a format of %s", r, strings.Join(report.Formats(), ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// conformanceAPIServerOptions are the flags of "miniapi conformance apiserver".
+type conformanceAPIServerOptions struct {
+	conformanceOptions
+	kubeconfig kubeconfig.Source
+	target     trial.Options
+	cleanup    bool
+}
+
+func newConformanceAPIServerCommand() *cobra.Command {
+	o := &conformanceAPIServerOptions{}
+	cmd := &cobra.Command{
+		Use:   "apiserver [flags]",
+		Short: "Judge an API server: its admission, and what clients rely on beside it",
+		Long: `Judge an API server: its admission, and what clients rely on beside it.
+
+The cases use namespaces of their own, and webhooks and policies that concern these alone. They remove what they
+made, also after an interrupt. The server calls webhooks of this process, so it must reach --webhook-address.
+
+The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the server can't be
+reached. docs/conformance.md has the promises and the permissions that the cases need.`,
+		Example: `  # Judge a server on this machine
+  miniapi conformance apiserver --kubeconfig miniapi.kubeconfig
+
+  # Judge its dry runs alone, and write a report for continuous integration
+  miniapi conformance apiserver --only '*.dryRun*' --report junit=conformance.xml`,
+		Args: cli.UsageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process
+			return o.runCommand(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.addFlags(cmd)
+	o.kubeconfig.AddFlag(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&o.target.WebhookAddress, "webhook-address", "127.0.0.1:0", "`HOST:PORT` where the webhooks of the cases listen. The API server must reach it; port 0 is a free one.")
+	flags.StringVar(&o.target.AuditLog, "audit-log", "", "The `file` that the server writes audit events to, at the level RequestResponse. Cases about audit events need it.")
+	flags.BoolVar(&o.target.Disposable, "disposable-server", false, "Also run cases that could harm other users of the server.")
+	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove what killed runs have left on the server, and run no case. It also ends runs that are going on.")
+	return cmd
+}
+
+func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progress io.Writer) error {
+	if err := o.validate(); err != nil {
+		return cli.UsageError{Err: err}
+	}
+	if o.list && o.kubeconfig.File == "" {
+		return o.listCases(out, apiserver.Cases(nil))
+	}
+	var err error
+	if o.target.Config, err = o.kubeconfig.ClientConfig(); err != nil {
+		return cli.UsageError{Err: err}
+	}
+	if o.cleanup {
+		removed, err := trial.Cleanup(ctx, o.target)
+		for _, path := range removed {
+			fmt.Fprintln(out, path, "removed")
+		}
+		return err
+	}
+	server, err := trial.Connect(ctx, o.target)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	cases := apiserver.Cases(server)
+	if o.list {
+		return errors.Join(o.listCases(out, cases), server.Close(ctx))
+	}
+	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
+	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
+}
+
+// judge runs the cases and writes the reports.
+func (o *conformanceOptions) judge(ctx context.Context, suite string, cases []conformance.Case, out, progress io.Writer) error {
+	o.run.Progress = func(p conformance.Progress) {
+		fmt.Fprintf(progress, "[%d/%d] %-7s %s (%v; about %v left)\n", p.Done, p.All, p.Last.Status, p.Last.ID,
+			p.Last.Took.Round(time.Millisecond), p.Left.Round(time.Second))
+	}
+	began := time.Now()
+	results, err := conformance.Run(ctx, cases, o.run)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	run := &report.Run{Suite: suite, Results: results, Took: time.Since(began)}
+	errs := []error{report.Write(out, o.output, run)}
+	for _, r := range o.reports {
+		format, file, _ := strings.Cut(r, "=")
+		errs = append(errs, writeReport(file, format, run))
+	}
+	if n := results.Count(conformance.Failed); n > 0 {
+		errs = append(errs, fmt.Errorf("%d of %d cases failed", n, len(results)))
+	}
+	if ctx.Err() != nil {
+		errs = append(errs, errors.New("the run was interrupted"))
+	}
+	return errors.Join(errs...)
+}
+
+func writeReport(file, format string, run *report.Run) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("--report %s: %w", file, err)
+	}
+	return errors.Join(report.Write(f, format, run), f.Close())
+}
+
+// listCases lists the cases that are selected: as a table of a document for the format markdown, and for a person
+// otherwise.
+func (o *conformanceOptions) listCases(out io.Writer, all []conformance.Case) error {
+	cases := o.run.Selection.Of(all)
+	if o.output == "markdown" {
+		return report.Promises(out, cases)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "CASE\tPROMISE\tSOURCE")
+	for i := range cases {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", cases[i].ID, cases[i].Promise, cases[i].Source)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
+)
+
+// The list of promises in the documentation is that of the suite.
+func TestConformanceDocument(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := &bytes.Buffer{}
+	if err := report.Promises(table, apiserver.Cases(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(document, table.Bytes()) {
+		t.Errorf("docs/conformance.md is out of date: replace its table of promises by the output of\n" +
+			"go run ./cmd/miniapi conformance apiserver --list --output markdown")
+	}
+}
+
+// The exit code is 0 if no case fails, and 2 if no case can run.
+func TestConformanceExitCodes(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t)
+	kubeconfig := server.kubeconfig(t)
+	junit := filepath.Join(t.TempDir(), "junit.xml")
+	for _, tc := range []struct {
+		name, reason string
+		args         []string
+		code         int
+		stdout       string
+		stderr       string
+	}{
+		{"passed", "no case fails", []string{"--kubeconfig", kubeconfig, "--only", "review.create.*", "--report", "junit=" + junit}, 0, "3 passed, 0 failed, 0 skipped", "[3/3]"},
+		{"list", "no server is asked", []string{"--list", "--only", "review.uid"}, 0, "review.uid", ""},
+		{"no case", "no identifier matches", []string{"--kubeconfig", kubeconfig, "--only", "none.*"}, cli.ExitUsage, "", "no case has such an identifier"},
+		{"format", "the format is unknown", []string{"--kubeconfig", kubeconfig, "-o", "yaml"}, cli.ExitUsage, "", `--output "yaml"`},
+		{"report", "the format of a file is unknown", []string{"--kubeconfig", kubeconfig, "--report", "file.xml"}, cli.ExitUsage, "", `--report "file.xml"`},
+		{"kubeconfig", "there is no such file", []string{"--kubeconfig", "missing"}, cli.ExitUsage, "", "kubeconfig missing"},
+		{"address", "webhooks can't listen there", []string{"--kubeconfig", kubeconfig, "--webhook-address", "nowhere"}, cli.ExitUsage, "", `webhook address "nowhere"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := start(t, "miniapi", append([]string{"conformance", "apiserver"}, tc.args...)...).exit(t)
+			if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
+				t.Errorf("%s: want exit code %d, %q and %q, got %d, %q and %q", tc.reason, tc.code, tc.stdout, tc.stderr, code, stdout, stderr)
+			}
+		})
+	}
+	if _, err := os.Stat(junit); err != nil {
+		t.Error(err)
+	}
+}

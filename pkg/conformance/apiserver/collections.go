@@ -1,0 +1,189 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// collections are about deletions of many objects by one request.
+var collections = []trial.Test{
+	{
+		ID: "deletecollection.each", Source: kep492 + "Plumbing existing objects to delete admission",
+		Promise: "When deleting a collection, each matching object is sent as the oldObject to webhooks in an individual request.",
+		Run: func(t *trial.T) {
+			three(t)
+			t.Install(pairOf(trial.Allow(), t.Own)...)
+			t.Delete(trial.ConfigMaps, "", nil, "labelSelector="+trial.LabelCase).OK()
+			for _, hook := range []string{"mutating", "validating"} {
+				names := []string{}
+				for _, call := range t.Calls(hook) {
+					r := call.Request()
+					t.Equal("operation", "DELETE", r.At("operation"))
+					t.Equal("object", nil, r.At("object"))
+					names = append(names, r.Text("oldObject.metadata.name"))
+				}
+				slices.Sort(names)
+				t.Equal("the names of the objects that "+hook+" is sent", []string{"a", "b", "c"}, names)
+			}
+		},
+	},
+	{
+		ID: "deletecollection.selected", Source: concepts + "Collections",
+		Promise: "Only the objects that the selector of the request matches are reviewed and deleted.",
+		Run: func(t *trial.T) {
+			three(t)
+			t.Create(trial.ConfigMaps, labelled(t, "d")).OK()
+			t.Install(trial.Validating("hook", trial.Allow(), t.Own))
+			t.Delete(trial.ConfigMaps, "", nil, "labelSelector=opt=in").OK()
+			t.Equal("oldObject.metadata.name", "d", t.One("hook").At("oldObject.metadata.name"))
+			t.Get(trial.ConfigMaps, "d").Refused(http.StatusNotFound)
+			t.Get(trial.ConfigMaps, "a").OK()
+		},
+	},
+	{
+		ID: "deletecollection.options", Source: kep492 + "Passing {Operation}Option to Webhook",
+		Promise: "Each review of a collection has the DeleteOptions of the request.",
+		Run: func(t *trial.T) {
+			three(t)
+			t.Install(trial.Validating("hook", trial.Allow(), t.Own))
+			t.Delete(trial.ConfigMaps, "", trial.Object{"gracePeriodSeconds": 7}, "labelSelector="+trial.LabelCase).OK()
+			calls := t.Calls()
+			t.True(len(calls) == 3, "three reviews", fmt.Sprint(len(calls)))
+			for _, call := range calls {
+				t.Equal("options.kind", "DeleteOptions", call.Request().At("options.kind"))
+				t.Equal("options.gracePeriodSeconds", 7, call.Request().At("options.gracePeriodSeconds"))
+			}
+		},
+	},
+	{
+		ID: "deletecollection.denied", Source: kep492 + "Plumbing existing objects to delete admission",
+		Promise: "An object whose deletion a webhook refuses stays, and the answer is the refusal.",
+		Run: func(t *trial.T) {
+			three(t)
+			t.Install(trial.Validating("hook", trial.Answering(func(c *trial.Call) trial.Response {
+				if c.Request().Text("oldObject.metadata.name") == "b" {
+					return trial.Response{"allowed": false, "status": trial.Object{"code": http.StatusTeapot, "message": "b stays"}}
+				}
+				return trial.Response{"allowed": true}
+			}), t.Own))
+			t.Delete(trial.ConfigMaps, "", nil, "labelSelector="+trial.LabelCase).Refused(http.StatusTeapot, "b stays")
+			t.Get(trial.ConfigMaps, "b").OK()
+		},
+	},
+	{
+		ID: "deletecollection.objectSelector", Source: kep492 + "Object selector",
+		Promise: "The object selector is applied to each object of a collection.",
+		Run: func(t *trial.T) {
+			three(t)
+			t.Create(trial.ConfigMaps, labelled(t, "d")).OK()
+			t.Install(trial.Validating("hook", trial.Allow(), trial.Objects("opt", "in")))
+			t.Delete(trial.ConfigMaps, "", nil, "labelSelector="+trial.LabelCase).OK()
+			t.Equal("oldObject.metadata.name", "d", t.One("hook").At("oldObject.metadata.name"))
+		},
+	},
+	{
+		ID: "deletecollection.clusterScope", Source: kep492 + "Plumbing existing objects to delete admission",
+		Promise: "Collections without a namespace are reviewed object by object too.",
+		Run: func(t *trial.T) {
+			for _, name := range []string{"one", "two"} {
+				t.Create(trial.ClusterRoles, t.Object(trial.ClusterRoles, t.Name(name))).OK()
+			}
+			t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.ClusterRoles), t.Own))
+			t.Delete(trial.ClusterRoles, "", nil, "labelSelector="+trial.LabelCase+"="+t.Namespace()).OK()
+			t.Called("hook", "hook")
+		},
+	},
+}
+
+// three creates the ConfigMaps a, b and c.
+func three(t *trial.T) {
+	for _, name := range []string{"a", "b", "c"} {
+		t.Create(trial.ConfigMaps, t.ConfigMap(name, "key", name)).OK()
+	}
+}
+
+// patches are about how kinds of patches are reviewed.
+var patches = patchTests()
+
+func patchTests() []trial.Test {
+	var tests []trial.Test
+	for _, p := range []struct {
+		name, contentType string
+		patch             any
+	}{
+		{"json", trial.JSONPatch, []any{trial.Object{"op": "replace", "path": "/data/key", "value": "new"}}},
+		{"merge", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}},
+		{"strategic", trial.StrategicPatch, trial.Object{"data": trial.Object{"key": "new"}}},
+		{"apply", trial.ApplyPatch, nil},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "patch.reviewed." + p.name, Source: chain + "Patch",
+			Promise: "A patch is reviewed as an UPDATE, with the whole patched object, the existing one and UpdateOptions: " + p.contentType + ".",
+			Run: func(t *trial.T) {
+				t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "old", "other", "stays"), "first").OK()
+				t.Install(pairOf(trial.Allow())...)
+				patch, query := p.patch, []string{"fieldManager=tester"}
+				if p.contentType == trial.ApplyPatch {
+					patch, query = t.ConfigMap("a", "key", "new"), append(query, "force=true")
+				}
+				t.Patch(trial.ConfigMaps, "a", p.contentType, patch, query...).OK()
+				for _, call := range t.Calls() {
+					r := call.Request()
+					t.Equal("operation", "UPDATE", r.At("operation"))
+					t.Equal("object.data", trial.Object{"key": "new", "other": "stays"}, r.At("object.data"))
+					t.Equal("oldObject.data", trial.Object{"key": "old", "other": "stays"}, r.At("oldObject.data"))
+					t.Equal("options.kind", "UpdateOptions", r.At("options.kind"))
+					t.Equal("options.fieldManager", "tester", r.At("options.fieldManager"))
+				}
+				t.Called("mutating", "validating")
+			},
+		}, trial.Test{
+			ID: "patch.mutated." + p.name, Source: chain + "Patch",
+			Promise: "Mutating webhooks change what a patch stores: " + p.contentType + ".",
+			Run: func(t *trial.T) {
+				t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "old"), "first").OK()
+				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
+				patch, query := p.patch, []string{"fieldManager=tester"}
+				if p.contentType == trial.ApplyPatch {
+					patch, query = t.ConfigMap("a", "key", "new"), append(query, "force=true")
+				}
+				t.Patch(trial.ConfigMaps, "a", p.contentType, patch, query...).OK()
+				t.Equal("data", trial.Object{"added": "yes", "key": "new"}, t.Get(trial.ConfigMaps, "a").OK().At("data"))
+			},
+		})
+	}
+	return append(tests, trial.Test{
+		ID: "patch.applyCreates", Source: applyPages + "Operations",
+		Promise: "An apply that creates the object is reviewed as a CREATE with CreateOptions, and without oldObject.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Allow()))
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "tester").OK()
+			r := t.One("hook")
+			t.Equal("operation", "CREATE", r.At("operation"))
+			t.Equal("oldObject", nil, r.At("oldObject"))
+			t.Equal("options.kind", "CreateOptions", r.At("options.kind"))
+			t.Equal("options.fieldManager", "tester", r.At("options.fieldManager"))
+		},
+	}, trial.Test{
+		ID: "patch.test", Source: chain + "Patch",
+		Promise: "A JSON patch whose test fails isn't reviewed, and changes nothing.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Install(pairOf(trial.Allow())...)
+			patch := []any{trial.Object{"op": "test", "path": "/data/key", "value": "other"}, trial.Object{"op": "remove", "path": "/data/key"}}
+			t.Patch(trial.ConfigMaps, "a", trial.JSONPatch, patch).Refused(http.StatusUnprocessableEntity)
+			t.Called()
+		},
+	}, trial.Test{
+		ID: "patch.missing", Source: chain + "Patch",
+		Promise: "A patch of an object that doesn't exist isn't reviewed, unless it is an apply.",
+		Run: func(t *trial.T) {
+			t.Install(pairOf(trial.Allow())...)
+			t.Patch(trial.ConfigMaps, "missing", trial.MergePatch, trial.Object{"data": trial.Object{"a": "b"}}).Refused(http.StatusNotFound)
+			t.Called()
+		},
+	})
+}

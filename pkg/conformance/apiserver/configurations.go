@@ -1,0 +1,243 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// defaulted are fields of a webhook and their defaults in v1.
+var defaulted = []struct {
+	field, promise string
+	want           any
+}{
+	{"failurePolicy", "Admission webhooks created using admissionregistration.k8s.io/v1 default failurePolicy to Fail.", "Fail"},
+	{"matchPolicy", "Admission webhooks created using admissionregistration.k8s.io/v1 default to Equivalent.", "Equivalent"},
+	{"timeoutSeconds", "Admission webhooks created using admissionregistration.k8s.io/v1 default timeouts to 10 seconds.", 10},
+	{"reinvocationPolicy", "reinvocationPolicy defaults to Never.", "Never"},
+	{"objectSelector", "objectSelector defaults to the empty selector, which matches everything.", trial.Object{}},
+	{"namespaceSelector", "namespaceSelector defaults to the empty selector, which matches everything.", trial.Object{}},
+	{"scope", "scope defaults to *.", "*"},
+}
+
+// defaults are about fields of configurations that are left out.
+var defaults = defaultTests()
+
+func defaultTests() []trial.Test {
+	var tests []trial.Test
+	for _, d := range defaulted {
+		tests = append(tests, trial.Test{
+			ID: "configuration.default." + d.field, Promise: d.promise, Source: dynamic + "Webhook configuration",
+			Run: func(t *trial.T) {
+				r, o := plain(t)
+				webhook := t.Create(r, o, "dryRun=All").OK().Objects("webhooks")[0]
+				seen := webhook[d.field]
+				if d.field == "scope" {
+					seen = webhook.Objects("rules")[0]["scope"]
+				}
+				t.Equal(d.field, d.want, seen)
+			},
+		})
+	}
+	return tests
+}
+
+// plain returns a mutating configuration with one webhook, of which only the required fields are set.
+func plain(t *trial.T) (trial.Resource, trial.Object) {
+	o := t.Object(trial.MutatingConfigurations, t.Name("plain"))
+	o["webhooks"] = []any{trial.Object{
+		"name": "hook.example.com", "clientConfig": trial.Object{"url": "https://example.com/path"}, "sideEffects": "None",
+		"admissionReviewVersions": []string{"v1"},
+		"rules":                   []any{trial.Object{"operations": []string{"CREATE"}, "apiGroups": []string{""}, "apiVersions": []string{"v1"}, "resources": []string{"configmaps"}}},
+	}}
+	return trial.MutatingConfigurations, o.Copy()
+}
+
+// change changes the webhook of a plain configuration.
+type change func(webhook trial.Object) trial.Object
+
+func set(path string, value any) change {
+	return func(webhook trial.Object) trial.Object { return webhook.With(path, value) }
+}
+
+func unset(path string) change {
+	return func(webhook trial.Object) trial.Object { return webhook.Without(path) }
+}
+
+// ruled sets a field of the webhook's rule.
+func ruled(field string, value any) change {
+	return func(webhook trial.Object) trial.Object {
+		return webhook.With("rules", []any{webhook.Objects("rules")[0].With(field, value)})
+	}
+}
+
+// validated are changes of a plain configuration that must be refused, or accepted.
+var validated = []struct {
+	name, section, promise string
+	change                 change
+	refused                bool
+}{
+	{"timeout.zero", "Timeouts", "The timeout value must be between 1 and 30 seconds: 0 is refused.", set("timeoutSeconds", 0), true},
+	{"timeout.one", "Timeouts", "The timeout value must be between 1 and 30 seconds: 1 is accepted.", set("timeoutSeconds", 1), false},
+	{"timeout.thirty", "Timeouts", "The timeout value must be between 1 and 30 seconds: 30 is accepted.", set("timeoutSeconds", 30), false},
+	{"timeout.more", "Timeouts", "The timeout value must be between 1 and 30 seconds: 31 is refused.", set("timeoutSeconds", 31), true},
+	{"sideEffects.missing", "Side effects", "In admissionregistration.k8s.io/v1, sideEffects must be set.", unset("sideEffects"), true},
+	{"sideEffects.unknown", "Side effects", "In admissionregistration.k8s.io/v1, sideEffects must be None or NoneOnDryRun: Unknown is refused.", set("sideEffects", "Unknown"), true},
+	{"sideEffects.some", "Side effects", "In admissionregistration.k8s.io/v1, sideEffects must be None or NoneOnDryRun: Some is refused.", set("sideEffects", "Some"), true},
+	{"sideEffects.noneOnDryRun", "Side effects", "In admissionregistration.k8s.io/v1, sideEffects may be NoneOnDryRun.", set("sideEffects", "NoneOnDryRun"), false},
+	{"url.http", "URL", "The scheme must be https.", set("clientConfig.url", "http://example.com/"), true},
+	{"url.user", "URL", "Attempting to use a user or basic auth is not allowed.", set("clientConfig.url", "https://user:password@example.com/"), true},
+	{"url.fragment", "URL", "Fragments are not allowed.", set("clientConfig.url", "https://example.com/#part"), true},
+	{"url.query", "URL", "Query parameters are not allowed.", set("clientConfig.url", "https://example.com/?a=b"), true},
+	{"url.noHost", "URL", "The url names a host.", set("clientConfig.url", "https:///path"), true},
+	{"client.both", "Contacting the webhook", "Exactly one of url or service must be specified: both are refused.", set("clientConfig.service", trial.Object{"namespace": "a", "name": "b"}), true},
+	{"client.neither", "Contacting the webhook", "Exactly one of url or service must be specified: none is refused.", unset("clientConfig.url"), true},
+	{"service.port.zero", "Service reference", "A port is from 1 to 65535: 0 is refused.", service(trial.Object{"namespace": "a", "name": "b", "port": 0}), true},
+	{"service.port.more", "Service reference", "A port is from 1 to 65535: 65536 is refused.", service(trial.Object{"namespace": "a", "name": "b", "port": 65536}), true},
+	{"service.port.custom", "Service reference", "A port other than 443 may be given.", service(trial.Object{"namespace": "a", "name": "b", "port": 1234}), false},
+	{"service.name", "Service reference", "The service namespace and name are required.", service(trial.Object{"namespace": "a"}), true},
+	{"service.path", "Service reference", "A path must begin with a slash.", service(trial.Object{"namespace": "a", "name": "b", "path": "no-slash"}), true},
+	{"scope", "Matching requests: rules", "Valid values of scope are Cluster, Namespaced and *.", ruled("scope", "Everywhere"), true},
+	{"operations.unknown", "Matching requests: rules", "Operations are CREATE, UPDATE, DELETE, CONNECT and *.", ruled("operations", []string{"READ"}), true},
+	{"operations.all", "V1 API", "If * is present among the operations, it must be alone.", ruled("operations", []string{"*", "CREATE"}), true},
+	{"operations.none", "V1 API", "A rule has at least one operation.", ruled("operations", []string{}), true},
+	{"groups.all", "V1 API", "If * is present among the groups, it must be alone.", ruled("apiGroups", []string{"*", "apps"}), true},
+	{"versions.all", "V1 API", "If * is present among the versions, it must be alone.", ruled("apiVersions", []string{"*", "v1"}), true},
+	{"resources.overlap", "V1 API", "If a wildcard is present, the resources may not overlap.", ruled("resources", []string{"*", "pods"}), true},
+	{"resources.overlapSubresources", "V1 API", "If a wildcard is present, the subresources may not overlap.", ruled("resources", []string{"pods/*", "pods/status"}), true},
+	{"matchPolicy", "Matching requests: matchPolicy", "Allowed values of matchPolicy are Exact and Equivalent.", set("matchPolicy", "Similar"), true},
+	{"failurePolicy", "Failure policy", "Allowed values of failurePolicy are Ignore and Fail.", set("failurePolicy", "Retry"), true},
+	{"reinvocationPolicy", "Reinvocation policy", "Allowed values of reinvocationPolicy are Never and IfNeeded.", set("reinvocationPolicy", "Always"), true},
+	{"name.unqualified", "V1 API", "A name should be fully qualified.", set("name", "hook"), true},
+	{"objectSelector", "Matching requests: objectSelector", "An object selector must be a valid label selector.", set("objectSelector", trial.Object{"matchExpressions": []any{trial.Object{"key": "a", "operator": "Like", "values": []string{"b"}}}}), true},
+	{"namespaceSelector", "Matching requests: namespaceSelector", "A namespace selector must be a valid label selector.", set("namespaceSelector", trial.Object{"matchLabels": trial.Object{"a b": "c"}}), true},
+	{"conditions.syntax", "Match conditions", "An expression that doesn't compile is refused.", set("matchConditions", []any{trial.Object{"name": "a", "expression": "request.("}}), true},
+	{"conditions.type", "Match conditions", "An expression must evaluate to a bool.", set("matchConditions", []any{trial.Object{"name": "a", "expression": "'text'"}}), true},
+	{"conditions.name", "Match conditions", "A match condition has a name.", set("matchConditions", []any{trial.Object{"name": "", "expression": "true"}}), true},
+	{"conditions.duplicate", "Match conditions", "Names of match conditions are unique.", set("matchConditions", []any{trial.Object{"name": "a", "expression": "true"}, trial.Object{"name": "a", "expression": "true"}}), true},
+	{"conditions.many", "Match conditions", "A webhook has at most 64 match conditions.", set("matchConditions", manyConditions(65)), true},
+}
+
+func manyConditions(n int) []any {
+	var all []any
+	for i := range n {
+		all = append(all, trial.Object{"name": fmt.Sprintf("c%d", i), "expression": "true"})
+	}
+	return all
+}
+
+// service replaces the url by a service.
+func service(reference trial.Object) change {
+	return func(webhook trial.Object) trial.Object {
+		return webhook.With("clientConfig", trial.Object{"service": reference})
+	}
+}
+
+// validations are about configurations that the server must refuse or accept.
+var validations = validationTests()
+
+func validationTests() []trial.Test {
+	var tests []trial.Test
+	for _, v := range validated {
+		source := dynamic + v.section
+		if v.section == "V1 API" {
+			source = kep492 + v.section
+		}
+		tests = append(tests, trial.Test{
+			ID: "configuration.validation." + v.name, Promise: v.promise, Source: source,
+			Needs: conditionNeeds(v.name),
+			Run: func(t *trial.T) {
+				r, o := plain(t)
+				o["webhooks"] = []any{v.change(o.Objects("webhooks")[0])}
+				a := t.Create(r, o.Copy(), "dryRun=All")
+				if v.refused {
+					a.Refused(http.StatusUnprocessableEntity, "webhooks[0]")
+				} else {
+					a.OK()
+				}
+			},
+		})
+	}
+	return append(tests,
+		trial.Test{
+			ID: "configuration.validation.name.duplicate", Source: dynamic + "Webhook configuration",
+			Promise: "If multiple webhooks are specified in a single configuration, each has a unique name; this is required in v1.",
+			Run: func(t *trial.T) {
+				r, o := plain(t)
+				o["webhooks"] = append(o.List("webhooks"), o.List("webhooks")...)
+				t.Create(r, o, "dryRun=All").Refused(http.StatusUnprocessableEntity, "webhooks[1].name")
+			},
+		},
+		trial.Test{
+			ID: "configuration.validation.metadata.name", Source: dynamic + "Webhook configuration",
+			Promise: "The name of a configuration must be a valid DNS subdomain name.",
+			Run: func(t *trial.T) {
+				r, o := plain(t)
+				t.Create(r, o.With("metadata.name", "Not_A_Name"), "dryRun=All").Refused(http.StatusUnprocessableEntity, "metadata.name")
+			},
+		})
+}
+
+func conditionNeeds(name string) []trial.Need {
+	if strings.HasPrefix(name, "conditions.") {
+		return []trial.Need{trial.Since(30)}
+	}
+	return nil
+}
+
+// legacyConfigurations is the version of configurations that newer servers no longer serve.
+var legacyConfigurations = trial.Resource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Name: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"}
+
+// legacy are about configurations of version v1beta1.
+var legacy = append(legacyDefaults(), trial.Test{
+	ID: "configuration.v1beta1.dryRun.some", Source: dynamic + "Side effects", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
+	Promise: "If a request with dryRun would trigger a call to a webhook with sideEffects Some, the request will instead fail, and the webhook will not be called.",
+	Run:     legacySideEffects("Some"),
+}, trial.Test{
+	ID: "configuration.v1beta1.dryRun.unknown", Source: dynamic + "Side effects", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
+	Promise: "If a request with dryRun would trigger a call to a webhook with sideEffects Unknown, the request will instead fail, and the webhook will not be called.",
+	Run:     legacySideEffects("Unknown"),
+})
+
+func legacyDefaults() []trial.Test {
+	var tests []trial.Test
+	for _, d := range []struct {
+		field, promise string
+		want           any
+	}{
+		{"failurePolicy", "Admission webhooks created using admissionregistration.k8s.io/v1beta1 default failurePolicy to Ignore.", "Ignore"},
+		{"matchPolicy", "Admission webhooks created using admissionregistration.k8s.io/v1beta1 default to Exact.", "Exact"},
+		{"timeoutSeconds", "The default timeout is 30 seconds for webhooks created using admissionregistration.k8s.io/v1beta1.", 30},
+		{"sideEffects", "In admissionregistration.k8s.io/v1beta1, sideEffects defaults to Unknown.", "Unknown"},
+		{"admissionReviewVersions", "In admissionregistration.k8s.io/v1beta1, admissionReviewVersions defaults to v1beta1.", []string{"v1beta1"}},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "configuration.v1beta1.default." + d.field, Promise: d.promise, Source: dynamic + "Webhook configuration",
+			Needs: []trial.Need{trial.Serves(legacyConfigurations)},
+			Run: func(t *trial.T) {
+				o := t.Object(legacyConfigurations, t.Name("old"))
+				o["webhooks"] = []any{trial.Object{"name": "hook.example.com", "clientConfig": trial.Object{"url": "https://example.com/"}}}
+				t.Equal(d.field, d.want, t.Create(legacyConfigurations, o.Copy(), "dryRun=All").OK().Objects("webhooks")[0][d.field])
+			},
+		})
+	}
+	return tests
+}
+
+// legacySideEffects makes a test of a dry run with a webhook that only v1beta1 can declare.
+func legacySideEffects(class string) func(*trial.T) {
+	return func(t *trial.T) {
+		_, o := t.Configuration("hook", trial.Validating("hook", trial.Allow()))
+		webhooks := o.Objects("webhooks")
+		webhooks[1]["sideEffects"] = class
+		t.Create(legacyConfigurations, o.With("apiVersion", legacyConfigurations.GroupVersion())).OK()
+		t.Settle(o.Name())
+		a := t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All")
+		t.True(a.Code >= 400 && a.Code < 500, "a refusal with a code from 400 to 499", fmt.Sprint(a.Code))
+		t.Called()
+		t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+		t.Called("hook")
+	}
+}

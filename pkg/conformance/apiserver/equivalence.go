@@ -1,0 +1,134 @@
+package apiserver
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+const (
+	exact      = admissionregistrationv1.Exact
+	equivalent = admissionregistrationv1.Equivalent
+)
+
+// equivalence are about requests for a resource in another version than a webhook's rules name.
+var equivalence = equivalenceTests()
+
+func equivalenceTests() []trial.Test {
+	both := []trial.Need{trial.Serves(trial.HPAsV1, trial.HPAsV2)}
+	tests := []trial.Test{
+		{
+			ID: "match.policy.exact", Promise: "Exact means a request should be intercepted only if it exactly matches a specified rule.",
+			Run: func(t *trial.T) {
+				t.Install(pairOf(trial.Allow(), trial.On("*", trial.HPAsV1), trial.Matches(exact))...)
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
+				t.Called()
+				t.Create(trial.HPAsV1, autoscaler(t, trial.HPAsV1, "a"), "dryRun=All").OK()
+				t.Called("mutating", "validating")
+			},
+		},
+		{
+			ID: "match.policy.equivalent", Promise: "Equivalent means a request should be intercepted if it modifies a resource listed in rules, even via another API group or version.",
+			Run: func(t *trial.T) {
+				t.Install(pairOf(trial.Allow(), trial.On("*", trial.HPAsV1), trial.Matches(equivalent))...)
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
+				t.Called("mutating", "validating")
+			},
+		},
+		{
+			ID: "match.policy.default", Promise: "Admission webhooks created using admissionregistration.k8s.io/v1 default to Equivalent: a request in another version is intercepted.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV2)))
+				t.Create(trial.HPAsV1, autoscaler(t, trial.HPAsV1, "a"), "dryRun=All").OK()
+				t.Called("hook")
+			},
+		},
+		{
+			ID: "match.policy.converted", Promise: "The objects are converted to a version the webhook had specified; kind and resource name this version, requestKind and requestResource the requested one.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1)))
+				o := autoscaler(t, trial.HPAsV2, "a").With("spec.metrics", []any{trial.Object{"type": "Resource", "resource": trial.Object{
+					"name": "cpu", "target": trial.Object{"type": "Utilization", "averageUtilization": 55}}}})
+				t.Create(trial.HPAsV2, o).OK()
+				r := t.One("hook")
+				t.Equal("kind", trial.Object{"group": "autoscaling", "version": "v1", "kind": "HorizontalPodAutoscaler"}, r.At("kind"))
+				t.Equal("resource", trial.Object{"group": "autoscaling", "version": "v1", "resource": "horizontalpodautoscalers"}, r.At("resource"))
+				t.Equal("requestKind", trial.Object{"group": "autoscaling", "version": "v2", "kind": "HorizontalPodAutoscaler"}, r.At("requestKind"))
+				t.Equal("requestResource", trial.Object{"group": "autoscaling", "version": "v2", "resource": "horizontalpodautoscalers"}, r.At("requestResource"))
+				t.Equal("object.apiVersion", "autoscaling/v1", r.At("object.apiVersion"))
+				t.Equal("object.spec.targetCPUUtilizationPercentage", 55, r.At("object.spec.targetCPUUtilizationPercentage"))
+			},
+		},
+		{
+			ID: "match.policy.convertedOld", Promise: "The oldObject is converted too.",
+			Run: func(t *trial.T) {
+				o := t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a")).OK()
+				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1)))
+				t.Update(trial.HPAsV2, o.With("spec.maxReplicas", 4)).OK()
+				t.Equal("oldObject.apiVersion", "autoscaling/v1", t.One("hook").At("oldObject.apiVersion"))
+				t.Delete(trial.HPAsV2, "a", nil).OK()
+				t.Equal("oldObject.apiVersion of the DELETE", "autoscaling/v1", t.One("hook").At("oldObject.apiVersion"))
+			},
+		},
+		{
+			ID: "match.policy.patchedBack", Promise: "The patch of a webhook that was sent a converted object changes the object of the requested version.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/spec/targetCPUUtilizationPercentage", 44)), trial.On("*", trial.HPAsV1)))
+				o := t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a")).OK()
+				metrics := o.Objects("spec.metrics")
+				if t.True(len(metrics) == 1, "one metric", fmt.Sprint(len(metrics))) {
+					t.Equal("averageUtilization", 44, metrics[0].At("resource.target.averageUtilization"))
+				}
+				t.Equal("apiVersion of the answer", "autoscaling/v2", o["apiVersion"])
+			},
+		},
+		{
+			ID: "match.policy.exactFirst", Promise: "A request that exactly matches a rule is sent as it is, whatever other versions the rules list.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1, trial.HPAsV2)))
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
+				t.Equal("kind.version", "v2", t.One("hook").At("kind.version"))
+				t.Create(trial.HPAsV1, autoscaler(t, trial.HPAsV1, "a"), "dryRun=All").OK()
+				t.Equal("kind.version", "v1", t.One("hook").At("kind.version"))
+			},
+		},
+		{
+			ID: "match.policy.status", Promise: "Subresources are equivalent in all versions of their resource.",
+			Run: func(t *trial.T) {
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a")).OK()
+				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1.Sub("status"))))
+				t.Patch(trial.HPAsV2.Sub("status"), "a", trial.MergePatch, trial.Object{"status": trial.Object{"desiredReplicas": 1}}).OK()
+				r := t.One("hook")
+				t.Equal("resource.version", "v1", r.At("resource.version"))
+				t.Equal("requestResource.version", "v2", r.At("requestResource.version"))
+				t.Equal("requestSubResource", "status", r.At("requestSubResource"))
+			},
+		},
+		{
+			ID: "match.policy.otherGroup", Promise: "Resources of one name in other groups that aren't the same data are not equivalent.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Allow(), trial.Rules(trial.Rule("*", "conformance.invalid", "v1", "horizontalpodautoscalers"))))
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
+				t.Called()
+			},
+		},
+	}
+	for i := range tests {
+		tests[i].Needs, tests[i].Source = both, dynamic+"Matching requests: matchPolicy"
+	}
+	return append(tests, trial.Test{
+		ID: "match.policy.custom", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(trial.Definitions)},
+		Promise: "The versions of a custom resource are equivalent.",
+		Run: func(t *trial.T) {
+			v1, v2 := define(t, "things")
+			t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", v1)))
+			t.Create(v2, t.Object(v2, "a")).OK()
+			r := t.One("hook")
+			t.Equal("kind.version", "v1", r.At("kind.version"))
+			t.Equal("object.apiVersion", v1.GroupVersion(), r.At("object.apiVersion"))
+			t.Equal("requestKind.version", "v2", r.At("requestKind.version"))
+		},
+	})
+}

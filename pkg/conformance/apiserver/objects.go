@@ -1,0 +1,43 @@
+package apiserver
+
+import "github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+
+// Resources that several files use.
+var (
+	leases = trial.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases", Kind: "Lease", Namespaced: true}
+	nodes  = trial.Resource{Version: "v1", Name: "nodes", Kind: "Node"}
+)
+
+// template is a pod that no node runs: a scheduler of its name doesn't exist.
+func template() trial.Object {
+	return trial.Object{
+		"schedulerName": "conformance.miniapi.dev", "serviceAccountName": "conformance", "automountServiceAccountToken": false,
+		"containers": []any{trial.Object{"name": "main", "image": "conformance.invalid/main:1"}},
+	}
+}
+
+// deployment returns a Deployment without replicas.
+func deployment(t *trial.T, name string) trial.Object {
+	labels := trial.Object{"app": name}
+	o := t.Object(trial.Deployments, name)
+	o["spec"] = trial.Object{
+		"replicas": 0, "selector": trial.Object{"matchLabels": labels},
+		"template": trial.Object{"metadata": trial.Object{"labels": labels}, "spec": template()},
+	}
+	return o.Copy()
+}
+
+// pod creates a pod that no node runs.
+func pod(t *trial.T, name string) trial.Object {
+	t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
+	o := t.Object(trial.Pods, name)
+	o["spec"] = template()
+	return t.Create(trial.Pods, o.Copy()).OK()
+}
+
+// autoscaler returns a HorizontalPodAutoscaler, whose fields all versions have.
+func autoscaler(t *trial.T, r trial.Resource, name string) trial.Object {
+	o := t.Object(r, name)
+	o["spec"] = trial.Object{"maxReplicas": 3, "scaleTargetRef": trial.Object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+	return o.Copy()
+}

@@ -1,0 +1,52 @@
+// Package apiserver is the suite that judges API servers: whether admission, and what clients rely on beside it, is as
+// Kubernetes documents it.
+//
+// A case is a Test of the package trial, in the file of its subject. A case that a real kube-apiserver fails is a wrong
+// case. What a server doesn't have, by discovery or version, skips the cases that need it.
+//
+// Don't add a case for a feature of one server: the sentence of a case is a promise of Kubernetes.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// The documents that promises come from.
+const (
+	dynamic     = "Dynamic Admission Control, "
+	kep492      = "KEP-492, "
+	chain       = "Admission control changes, "
+	reference   = "Kubernetes API reference, "
+	concepts    = "Kubernetes API Concepts, "
+	applyPages  = "Server-Side Apply, "
+	policyPages = "Validating Admission Policy, "
+	mutatingPol = "Mutating Admission Policy, "
+	crdVersions = "Versions in CustomResourceDefinitions, "
+)
+
+// subjects are the tests of each file.
+var subjects = [][]trial.Test{
+	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
+	reinvocation, dryRuns, warnings, ordering, collections, patches, connections,
+}
+
+// Tests returns all tests that don't depend on what a server serves, in the order of subjects.
+func Tests() []trial.Test { return slices.Concat(subjects...) }
+
+// Cases returns the cases for a server. Without a server, they can be listed, but not run.
+func Cases(server *trial.Server) []conformance.Case { return trial.Cases(server, Tests()) }
+
+// Run judges a server.
+func Run(ctx context.Context, target trial.Options, options conformance.Options) (conformance.Results, error) {
+	server, err := trial.Connect(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	results, err := conformance.Run(ctx, Cases(server), options)
+	return results, errors.Join(err, server.Close(ctx))
+}

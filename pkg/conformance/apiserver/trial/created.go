@@ -1,0 +1,104 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// created is an object that a case has created.
+type created struct{ path, uid string }
+
+// remember notes the object that a request has created. A dry run, a subresource and a review create none.
+func (t *T) remember(r Request, a *Answer) {
+	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
+		return
+	}
+	name, uid := a.Object.Name(), a.Object.Text("metadata.uid")
+	if name == "" || uid == "" {
+		return
+	}
+	path := r.Path
+	if r.Verb == http.MethodPost {
+		path += "/" + name
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.created = append(t.created, created{path: path, uid: uid})
+}
+
+// ranks order the removal: nothing may review or hold the objects that are removed after it.
+var ranks = []func(path string) bool{
+	func(path string) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/") },
+	func(path string) bool { return !isNamespace(path) },
+	isNamespace,
+}
+
+func isNamespace(path string) bool {
+	name, is := strings.CutPrefix(path, "/api/v1/namespaces/")
+	return is && !strings.Contains(name, "/")
+}
+
+// removeAll removes what the case has created, the last object first.
+func (t *T) removeAll(ctx context.Context) error {
+	t.mu.Lock()
+	all := slices.Clone(t.created)
+	paths := t.paths
+	t.mu.Unlock()
+	slices.Reverse(all)
+	var errs []error
+	for rank, of := range ranks {
+		for _, c := range all {
+			if of(c.path) {
+				errs = append(errs, t.Server.remove(ctx, c))
+			}
+		}
+		if rank == 0 {
+			for _, path := range paths {
+				path.Remove() // a hook that hangs or refuses holds up nothing from now on
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove deletes an object without its finalizers. A webhook that is in effect for a moment after its removal may
+// refuse that, so remove tries until ctx ends.
+func (s *Server) remove(ctx context.Context, c created) error {
+	options := Object{"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+	if c.uid != "" {
+		options["preconditions"] = Object{"uid": c.uid}
+	}
+	var last string
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		a, err := s.do(ctx, Request{Verb: http.MethodDelete, Path: c.path, Body: options})
+		if err != nil {
+			return false, err
+		}
+		last = a.says()
+		if a.Code == http.StatusNotFound || a.Code == http.StatusConflict {
+			return true, nil // it is gone, or another object has its name
+		}
+		if !a.Succeeded() {
+			return false, nil
+		}
+		if len(a.Object.List("metadata.finalizers")) == 0 {
+			return true, nil
+		}
+		a, err = s.do(ctx, Request{Verb: http.MethodPatch, Path: c.path, Type: MergePatch, Body: Object{"metadata": Object{"finalizers": nil}}})
+		if err != nil {
+			return false, err
+		}
+		last = a.says()
+		return a.Succeeded() || a.Code == http.StatusNotFound, nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete %s: %w: %s", c.path, err, last)
+	}
+	return nil
+}

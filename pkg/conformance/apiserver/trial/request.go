@@ -1,0 +1,219 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+)
+
+// Content types of bodies.
+const (
+	JSON           = "application/json"
+	JSONPatch      = "application/json-patch+json"
+	MergePatch     = "application/merge-patch+json"
+	StrategicPatch = "application/strategic-merge-patch+json"
+	ApplyPatch     = "application/apply-patch+yaml"
+)
+
+// Request is a request to the server.
+type Request struct {
+	Verb, Path string
+	// Query has parameters such as dryRun=All.
+	Query []string
+	// Type is the content type of the body; the default is JSON.
+	Type   string
+	Body   any
+	Header http.Header
+}
+
+// Answer is what the server answered.
+type Answer struct {
+	Code   int
+	Header http.Header
+	Body   []byte
+	// Object is the decoded body, or nil.
+	Object Object
+	// Took is the time from sending the request to the end of the answer.
+	Took time.Duration
+
+	t *T
+}
+
+// Do sends a request, and returns the answer whatever it is. A request without an answer ends the case.
+func (t *T) Do(r Request) *Answer {
+	t.mu.Lock()
+	t.sent = r.words()
+	t.mu.Unlock()
+	began := time.Now()
+	a, err := t.Server.do(t.Context(), r)
+	if err != nil {
+		if cause := context.Cause(t.Context()); cause != nil {
+			err = cause
+		}
+		t.FailNow("an answer", err.Error())
+	}
+	a.t, a.Took = t, time.Since(began)
+	t.remember(r, a)
+	return a
+}
+
+// words are the request as a finding shows it.
+func (r *Request) words() string {
+	line := r.Verb + " " + r.target()
+	if r.Body == nil {
+		return line
+	}
+	if r.Type != "" {
+		line += " (" + r.Type + ")"
+	}
+	return line + "\n" + text(r.Body)
+}
+
+func (r *Request) target() string {
+	if len(r.Query) == 0 {
+		return r.Path
+	}
+	pairs := make([]string, len(r.Query))
+	for i, pair := range r.Query {
+		key, value, _ := strings.Cut(pair, "=")
+		pairs[i] = key + "=" + url.QueryEscape(value)
+	}
+	return r.Path + "?" + strings.Join(pairs, "&")
+}
+
+// open sends a request and returns the response, whose body the caller closes.
+func (s *Server) open(ctx context.Context, r Request) (*http.Response, error) {
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(encoded(r.Body))
+	}
+	request, err := http.NewRequestWithContext(ctx, r.Verb, strings.TrimSuffix(s.base.String(), "/")+r.target(), body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", JSON)
+	if body != nil {
+		request.Header.Set("Content-Type", JSON)
+		if r.Type != "" {
+			request.Header.Set("Content-Type", r.Type)
+		}
+	}
+	for key, values := range r.Header {
+		request.Header[key] = values
+	}
+	return s.http.Do(request)
+}
+
+func (s *Server) do(ctx context.Context, r Request) (*Answer, error) {
+	response, err := s.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("the body of the answer to %s %s: %w", r.Verb, r.target(), err)
+	}
+	return &Answer{Code: response.StatusCode, Header: response.Header, Body: data, Object: decoded(data)}, nil
+}
+
+// says returns code and message of an answer, for findings.
+func (a *Answer) says() string {
+	if message := a.Object.Text("message"); message != "" {
+		return fmt.Sprintf("%d %s: %s", a.Code, a.Object.Text("reason"), message)
+	}
+	body := string(a.Body)
+	if len(body) > 500 {
+		body = body[:500] + "…"
+	}
+	return fmt.Sprintf("%d %s", a.Code, body)
+}
+
+// Succeeded tells whether the request was accepted.
+func (a *Answer) Succeeded() bool { return a.Code >= 200 && a.Code < 300 }
+
+// OK returns the object of an answer that must be a success, or ends the case.
+func (a *Answer) OK() Object {
+	if !a.Succeeded() {
+		a.t.FailNow("the request is accepted", a.says())
+	}
+	return a.Object
+}
+
+// Refused returns the Status of an answer that must have a code and, in its message, words; or it ends the case.
+func (a *Answer) Refused(code int, words ...string) Object {
+	if a.Code != code {
+		a.t.FailNow(fmt.Sprintf("the request is refused with code %d", code), a.says())
+	}
+	for _, word := range words {
+		a.t.Contains("the message of the refusal", word, a.Object.Text("message"))
+	}
+	return a.Object
+}
+
+// Warnings returns the texts of the Warning headers.
+func (a *Answer) Warnings() []string {
+	var all []string
+	for _, header := range a.Header.Values("Warning") {
+		all = append(all, header)
+	}
+	return all
+}
+
+// Create posts an object to a collection, or to a subresource of the object of its name.
+func (t *T) Create(r Resource, o Object, query ...string) *Answer {
+	name := ""
+	if r.Subresource != "" {
+		name = o.Name()
+	}
+	return t.Do(Request{Verb: http.MethodPost, Path: t.Path(r, name), Query: query, Body: o})
+}
+
+// Get reads an object.
+func (t *T) Get(r Resource, name string, query ...string) *Answer {
+	return t.Do(Request{Verb: http.MethodGet, Path: t.Path(r, name), Query: query})
+}
+
+// List reads a collection.
+func (t *T) List(r Resource, query ...string) *Answer { return t.Get(r, "", query...) }
+
+// Update puts an object.
+func (t *T) Update(r Resource, o Object, query ...string) *Answer {
+	return t.Do(Request{Verb: http.MethodPut, Path: t.Path(r, o.Name()), Query: query, Body: o})
+}
+
+// Patch patches an object.
+func (t *T) Patch(r Resource, name, contentType string, patch any, query ...string) *Answer {
+	return t.Do(Request{Verb: http.MethodPatch, Path: t.Path(r, name), Query: query, Type: contentType, Body: patch})
+}
+
+// Apply applies an object as a field manager.
+func (t *T) Apply(r Resource, o Object, manager string, query ...string) *Answer {
+	return t.Patch(r, o.Name(), ApplyPatch, o, append([]string{"fieldManager=" + manager}, query...)...)
+}
+
+// Delete deletes an object. Options may be nil.
+func (t *T) Delete(r Resource, name string, options any, query ...string) *Answer {
+	return t.Do(Request{Verb: http.MethodDelete, Path: t.Path(r, name), Query: query, Body: options})
+}
+
+// Path returns the path of an object in the case's namespace, unless the resource names another one.
+func (t *T) Path(r Resource, name string) string {
+	namespace := r.namespace
+	if r.Namespaced && namespace == "" {
+		namespace = t.Namespace()
+	}
+	return r.path(namespace, name)
+}
+
+// fatal ends the case with an error that isn't the server's answer.
+func (t *T) fatal(doing string, err error) {
+	t.Fatal(conformance.Finding{Sent: t.last(), Expected: doing, Seen: err.Error()})
+}

@@ -1,0 +1,101 @@
+package trial
+
+import "strings"
+
+// Resource is a resource of a version, or one of its subresources.
+type Resource struct {
+	Group, Version, Name, Kind string
+	// Subresource is "" for the resource itself.
+	Subresource string
+	Namespaced  bool
+	// KindGroup and KindVersion are those of the kind, where they aren't those of the resource: autoscaling/v1 for a scale.
+	KindGroup, KindVersion string
+	Verbs                  []string
+
+	namespace string
+}
+
+// The resources that cases use. A server has more: see Server.Resources.
+var (
+	ConfigMaps      = Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap", Namespaced: true}
+	Secrets         = Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}
+	ServiceAccounts = Resource{Version: "v1", Name: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
+	Services        = Resource{Version: "v1", Name: "services", Kind: "Service", Namespaced: true}
+	Pods            = Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
+	Namespaces      = Resource{Version: "v1", Name: "namespaces", Kind: "Namespace"}
+	Deployments     = Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true}
+	HPAsV1          = Resource{Group: "autoscaling", Version: "v1", Name: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true}
+	HPAsV2          = Resource{Group: "autoscaling", Version: "v2", Name: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true}
+	ClusterRoles    = Resource{Group: "rbac.authorization.k8s.io", Version: "v1", Name: "clusterroles", Kind: "ClusterRole"}
+	Definitions     = Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
+	SelfReviews     = Resource{Group: "authentication.k8s.io", Version: "v1", Name: "selfsubjectreviews", Kind: "SelfSubjectReview"}
+
+	MutatingConfigurations   = registration("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
+	ValidatingConfigurations = registration("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+	Policies                 = registration("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+	Bindings                 = registration("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
+	MutatingPolicies         = registration("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
+	MutatingBindings         = registration("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
+)
+
+func registration(name, kind string) Resource {
+	return Resource{Group: "admissionregistration.k8s.io", Version: "v1", Name: name, Kind: kind}
+}
+
+// Sub returns a subresource.
+func (r Resource) Sub(name string) Resource {
+	r.Subresource = name
+	return r
+}
+
+// In returns the resource in another namespace than the case's.
+func (r Resource) In(namespace string) Resource {
+	r.namespace = namespace
+	return r
+}
+
+// GroupVersion is the apiVersion of the resource.
+func (r Resource) GroupVersion() string { return groupVersion(r.Group, r.Version) }
+
+func groupVersion(group, version string) string {
+	if group == "" {
+		return version
+	}
+	return group + "/" + version
+}
+
+// KindGroupVersion is the apiVersion of the resource's kind.
+func (r Resource) KindGroupVersion() string {
+	if r.KindVersion == "" {
+		return r.GroupVersion()
+	}
+	return groupVersion(r.KindGroup, r.KindVersion)
+}
+
+// String returns the resource as rules name it, with its group version.
+func (r Resource) String() string {
+	name := r.Name
+	if r.Subresource != "" {
+		name += "/" + r.Subresource
+	}
+	return r.GroupVersion() + " " + name
+}
+
+// path returns the path of an object, or of the collection if name is "".
+func (r Resource) path(namespace, name string) string {
+	parts := []string{"/apis", r.Group, r.Version}
+	if r.Group == "" {
+		parts = []string{"/api", r.Version}
+	}
+	if r.Namespaced && namespace != "" {
+		parts = append(parts, "namespaces", namespace)
+	}
+	parts = append(parts, r.Name)
+	if name != "" {
+		parts = append(parts, name)
+	}
+	if r.Subresource != "" {
+		parts = append(parts, r.Subresource)
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,180 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+)
+
+// Options are how a suite reaches a server, and the server the suite.
+type Options struct {
+	// Config is the client's.
+	Config *rest.Config
+	// WebhookAddress is where the suite's webhooks listen, as the API server reaches them. The default is a free port of
+	// loopback, for a server on the same machine.
+	WebhookAddress string
+	// WrapWebhooks is put around the handler of all webhooks. Tests of the suite alter reviews with it.
+	WrapWebhooks func(http.Handler) http.Handler
+	// AuditLog is the file that the server writes its audit events to, in JSON, one a line. Cases that read events are
+	// skipped without it.
+	AuditLog string
+	// Disposable says that nothing else uses the server. Cases that could harm others are skipped without it.
+	Disposable bool
+}
+
+// Server is a server under judgement.
+type Server struct {
+	// Major and Minor are the server's version.
+	Major, Minor int
+	// Resources are all that discovery lists, with subresources, sorted by group, version and name.
+	Resources []Resource
+
+	options Options
+	http    *http.Client
+	base    *url.URL
+	hooks   *listener.Listener
+	// user is the name of the client's user, or "" if the server doesn't tell.
+	user string
+	// run is the part of names that belongs to this run alone.
+	run    string
+	number atomic.Int64
+
+	ready sync.Once
+	// removed are the namespaces that cases have deleted, and that may still be there.
+	mu      sync.Mutex
+	removed []string
+}
+
+// Labels and names of all that a suite creates.
+const (
+	// LabelRun is on every object of cluster scope; its value is that of the run.
+	LabelRun = "conformance.miniapi.dev/run"
+	// LabelCase is on every object and namespace of a case.
+	LabelCase = "conformance.miniapi.dev/case"
+	// LabelReady is on objects that show whether a configuration is in effect, and on the namespace of these.
+	LabelReady = "conformance.miniapi.dev/ready"
+	// Prefix begins each name.
+	Prefix = "conformance-"
+)
+
+// Connect asks the server for its version and resources, and starts to listen for its webhook calls.
+func Connect(ctx context.Context, o Options) (*Server, error) {
+	s, err := reach(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.hooks, err = listener.Start(listener.Options{Address: o.WebhookAddress, Wrap: o.WrapWebhooks})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// reach connects without webhooks.
+func reach(ctx context.Context, o Options) (*Server, error) {
+	config := rest.CopyConfig(o.Config)
+	config.QPS = -1
+	if config.UserAgent == "" {
+		config.UserAgent = "conformance"
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("client configuration of %s: %w", config.Host, err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("server %s: %w", config.Host, err)
+	}
+	asked, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("server %s: %w", config.Host, err)
+	}
+	s := &Server{options: o, http: client, base: base, run: strings.ToLower(rand.Text()[:6])}
+	if err := s.discover(ctx, asked); err != nil {
+		return nil, fmt.Errorf("server %s: %w", config.Host, err)
+	}
+	if _, tells := s.Find(SelfReviews); tells {
+		self, err := s.do(ctx, Request{Verb: http.MethodPost, Path: SelfReviews.path("", ""), Body: Object{"apiVersion": SelfReviews.GroupVersion(), "kind": SelfReviews.Kind}})
+		if err != nil {
+			return nil, fmt.Errorf("server %s: %w", config.Host, err)
+		}
+		s.user = self.Object.Text("status.userInfo.username")
+	}
+	return s, nil
+}
+
+// discover fills in version and resources. A group whose server is away is left out: it isn't this server's.
+func (s *Server) discover(ctx context.Context, client *discovery.DiscoveryClient) error {
+	type answer struct {
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() { done <- answer{s.ask(client)} }()
+	select {
+	case a := <-done:
+		return a.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Server) ask(client *discovery.DiscoveryClient) error {
+	version, err := client.ServerVersion()
+	if err != nil {
+		return err
+	}
+	digits := strings.TrimRightFunc(version.Minor, func(r rune) bool { return r < '0' || r > '9' })
+	s.Major, _ = strconv.Atoi(version.Major) //nolint:errcheck // a version that is no number has no capability by version
+	s.Minor, _ = strconv.Atoi(digits)        //nolint:errcheck // as above
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return err
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return fmt.Errorf("discovery: %w", err)
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			name, sub, _ := strings.Cut(r.Name, "/")
+			resource := Resource{Group: gv.Group, Version: gv.Version, Name: name, Subresource: sub, Kind: r.Kind, Namespaced: r.Namespaced, Verbs: r.Verbs}
+			if r.Version != "" {
+				resource.KindGroup, resource.KindVersion = r.Group, r.Version
+			}
+			s.Resources = append(s.Resources, resource)
+		}
+	}
+	slices.SortStableFunc(s.Resources, func(a, b Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subresource, b.Subresource))
+	})
+	return nil
+}
+
+// Find returns a resource as discovery lists it, and whether the server serves it.
+func (s *Server) Find(wanted Resource) (Resource, bool) {
+	i := slices.IndexFunc(s.Resources, func(r Resource) bool {
+		return r.Group == wanted.Group && r.Version == wanted.Version && r.Name == wanted.Name && r.Subresource == wanted.Subresource
+	})
+	if i < 0 {
+		return Resource{}, false
+	}
+	return s.Resources[i], true
+}
+
+// RunID is the part of names and the value of LabelRun that belong to this run.
+func (s *Server) RunID() string { return s.run }

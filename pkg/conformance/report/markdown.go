@@ -1,0 +1,56 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+)
+
+// writeMarkdown writes a table of all cases, and then a section for each with a finding.
+func writeMarkdown(to io.Writer, run *Run) error {
+	out := &bytes.Buffer{}
+	fmt.Fprintf(out, "# %s\n\n%s\n\n| case | promise | outcome |\n| --- | --- | --- |\n", run.Suite, run.Summary())
+	for i := range run.Results {
+		r := &run.Results[i]
+		outcome := string(r.Status)
+		if r.Reason != "" {
+			outcome += ": " + r.Reason
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", r.ID, cell(r.Promise), cell(outcome))
+	}
+	for i := range run.Results {
+		r := &run.Results[i]
+		if len(r.Findings) == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "\n## %s\n\n%s (%s)\n", r.ID, r.Promise, r.Source)
+		for _, f := range r.Findings {
+			fmt.Fprintln(out)
+			for _, line := range lines(f) {
+				fmt.Fprintf(out, "- %s\n\n      %s\n", line[0], strings.ReplaceAll(line[1], "\n", "\n      "))
+			}
+		}
+	}
+	_, err := to.Write(out.Bytes())
+	return err
+}
+
+// Promises writes the table of cases for a document: identifier, promise and source.
+func Promises(to io.Writer, cases []conformance.Case) error {
+	out := &bytes.Buffer{}
+	fmt.Fprint(out, "| case | promise | source |\n| --- | --- | --- |\n")
+	for i := range cases {
+		c := &cases[i]
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", c.ID, cell(c.Promise), cell(c.Source))
+	}
+	_, err := to.Write(out.Bytes())
+	return err
+}
+
+// cell makes a text fit into a cell of a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", "\\|", "\n", " ").Replace(text)
+}

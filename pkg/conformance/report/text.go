@@ -1,0 +1,52 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+)
+
+// writeText writes skipped cases with their reasons, then failed ones with what was sent, expected and seen, then the
+// counts. Cases that passed without a finding are in the counts alone.
+func writeText(to io.Writer, run *Run) error {
+	out := &bytes.Buffer{}
+	fmt.Fprintln(out, run.Suite)
+	for i := range run.Results {
+		if r := &run.Results[i]; r.Status == conformance.Skipped {
+			fmt.Fprintf(out, "\nskipped %s\n  %s\n", r.ID, r.Reason)
+		}
+	}
+	for i := range run.Results {
+		if r := &run.Results[i]; len(r.Findings) > 0 {
+			textOf(out, r)
+		}
+	}
+	fmt.Fprintf(out, "\n%s\n", run.Summary())
+	_, err := to.Write(out.Bytes())
+	return err
+}
+
+func textOf(out io.Writer, r *conformance.Result) {
+	fmt.Fprintf(out, "\n%s %s\n  %s\n  (%s)\n", r.Status, r.ID, r.Promise, r.Source)
+	for _, f := range r.Findings {
+		for _, line := range lines(f) {
+			fmt.Fprintf(out, "  %-9s %s\n", line[0], strings.ReplaceAll(line[1], "\n", "\n            "))
+		}
+	}
+}
+
+// lines are the fields of a finding that aren't empty, with their titles.
+func lines(f conformance.Finding) [][2]string {
+	var all [][2]string
+	for _, line := range [][2]string{
+		{"level:", string(f.Level)}, {"sent:", f.Sent}, {"expected:", f.Expected}, {"seen:", f.Seen}, {"advice:", f.Advice},
+	} {
+		if line[1] != "" && line[1] != string(conformance.LevelError) {
+			all = append(all, line)
+		}
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// DefaultParallel is how many cases run at once by default.
+const DefaultParallel = 4
+
+// Options are those of a run.
+type Options struct {
+	Selection Selection
+	// Parallel is how many cases run at once; 0 stands for DefaultParallel.
+	Parallel int
+	// Progress is called after each case, by one goroutine at a time. It may be nil.
+	Progress func(Progress)
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Parallel < 0 {
+		errs = append(errs, fmt.Errorf("parallel %d: must be at least 1, or 0 for %d", o.Parallel, DefaultParallel))
+	}
+	return errors.Join(append(errs, o.Selection.validate())...)
+}
+
+// Run tries the cases that are selected, and returns a result for each, in the order of the cases. When ctx ends, cases
+// that run are ended and clean up, and the others are skipped.
+func Run(ctx context.Context, cases []Case, o Options) (Results, error) {
+	if err := errors.Join(o.Validate(), unique(cases)); err != nil {
+		return nil, err
+	}
+	selected := o.Selection.Of(cases)
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("--only %q without --skip %q: no case has such an identifier; --list lists them", o.Selection.Only, o.Selection.Skip)
+	}
+	parallel := o.Parallel
+	if parallel == 0 {
+		parallel = DefaultParallel
+	}
+	results := make(Results, len(selected))
+	meter := newMeter(selected, o.Progress)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(parallel, len(selected)) {
+		workers.Go(func() {
+			for i := range next {
+				results[i] = run(ctx, &selected[i])
+				meter.done(&selected[i], results[i])
+			}
+		})
+	}
+	for i := range selected {
+		if ctx.Err() != nil {
+			c := &selected[i]
+			results[i] = Result{ID: c.ID, Promise: c.Promise, Source: c.Source, Status: Skipped, Reason: "the run was interrupted"}
+			continue
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return results, nil
+}
+
+// unique refuses two cases with one identifier.
+func unique(cases []Case) error {
+	seen := map[string]bool{}
+	for i := range cases {
+		if seen[cases[i].ID] {
+			return fmt.Errorf("case %s: another case has this identifier", cases[i].ID)
+		}
+		seen[cases[i].ID] = true
+	}
+	return nil
+}

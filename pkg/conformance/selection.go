@@ -1,0 +1,43 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Selection says which cases run.
+type Selection struct {
+	// Only and Skip are globs of identifiers, in the syntax of path.Match: admission.* has all cases of admission, and
+	// *.dryRun* all of dry runs. An empty Only selects all cases. Skip wins over Only.
+	Only, Skip []string
+}
+
+func (s *Selection) validate() error {
+	var errs []error
+	for _, glob := range slices.Concat(s.Only, s.Skip) {
+		if _, err := path.Match(glob, ""); err != nil {
+			errs = append(errs, fmt.Errorf("glob of identifiers %q: %w", glob, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Of returns the cases that are selected, in their order.
+func (s *Selection) Of(cases []Case) []Case {
+	var selected []Case
+	for _, c := range cases {
+		if (len(s.Only) == 0 || matches(s.Only, c.ID)) && !matches(s.Skip, c.ID) {
+			selected = append(selected, c)
+		}
+	}
+	return selected
+}
+
+func matches(globs []string, id string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		matched, _ := path.Match(glob, id) // validate has refused a malformed glob
+		return matched
+	})
+}
