@@ -35,21 +35,29 @@ type load struct {
 	column     column
 }
 
-// measureLoad measures a running server that has no other clients.
-func measureLoad(ctx context.Context, c column, config *rest.Config) error {
+// newLoad returns load on a running server.
+func newLoad(ctx context.Context, c column, config *rest.Config) (*load, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // without the client's own limit
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	namespace, err := client.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
 	if err != nil {
+		return nil, err
+	}
+	return &load{client: client, configMaps: client.CoreV1().ConfigMaps(namespace.Name), column: c}, nil
+}
+
+// measureLoad measures a running server that has no other clients.
+func measureLoad(ctx context.Context, c column, config *rest.Config) error {
+	l, err := newLoad(ctx, c, config)
+	if err != nil {
 		return err
 	}
-	l := &load{client: client, configMaps: client.CoreV1().ConfigMaps(namespace.Name), column: c}
 	hooks := serveHooks()
 	defer hooks.close()
 

@@ -25,13 +25,14 @@ type process struct {
 }
 
 // startProcess runs the binary on a free port and returns when it has printed its first line.
-func startProcess(ctx context.Context, binary string) (*process, error) {
+func startProcess(ctx context.Context, binary string, flags ...string) (*process, error) {
 	dir, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {
 		return nil, err
 	}
 	p := &process{dir: dir, kubeconfig: filepath.Join(dir, "admin.kubeconfig")}
-	p.command = exec.CommandContext(ctx, binary, "serve", "--secure-port=0", "--write-kubeconfig="+p.kubeconfig)
+	arguments := append([]string{"serve", "--secure-port=0", "--write-kubeconfig=" + p.kubeconfig}, flags...)
+	p.command = exec.CommandContext(ctx, binary, arguments...)
 	p.command.Dir = dir
 	var logs strings.Builder
 	p.command.Stderr = &logs

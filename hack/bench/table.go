@@ -56,11 +56,15 @@ var (
 	deleteHook = row{name: "deletecollection, 3 validating webhooks", format: perSecond, higher: true, target: 1.5, ofReference: true}
 	eventRate  = row{name: "events to 100 watchers", format: perSecond, higher: true, target: 1.5, ofReference: true}
 
+	tracedCreate = row{name: "processor time of a create with --trace-requests, without = 1", format: times, target: 1.1}
+	tracedHooks  = row{name: "the same, 3 mutating and 3 validating webhooks", format: times, target: 1.1}
+
 	rows = []*row{
 		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset,
 		&definitionsFirst, &definitionsLater, &definitionMore, &execReady, &resident,
 		&newTime, &newProcessor, &editTime, &editProcessor, &editFake, &editMemory,
 		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,
+		&tracedCreate, &tracedHooks,
 	}
 )
 

@@ -73,6 +73,8 @@ type Explain func(request *trace.Request, refused *trace.Refusal, err error) err
 type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
+	// now is the end of the last step, with which the next one begins.
+	now time.Time
 }
 
 // Admit implements admission.MutationInterface.
@@ -89,7 +91,7 @@ func (c *recordedChain) Admit(ctx context.Context, a admission.Attributes, o adm
 		r.Admissions = append(r.Admissions, scope.Admission)
 		r.DryRun = r.DryRun || a.IsDryRun() && !scope.Evaluating()
 	})
-	err := chain.Admit(trace.Within(ctx, scope), &recordedAttributes{a, scope}, o)
+	err := chain.Admit(trace.Within(ctx, scope), &recordedAttributes{a, scope, time.Now()}, o)
 	scope.Update(func(*trace.Request) { scope.Admission.Mutated(scope.Since(time.Now())) })
 	return c.explained(scope, err)
 }
@@ -113,7 +115,7 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	if scope.Admission == nil { // the request has been answered
 		return chain.Validate(ctx, a, o)
 	}
-	return c.explained(scope, chain.Validate(trace.Within(ctx, scope), &recordedAttributes{a, scope}, o))
+	return c.explained(scope, chain.Validate(trace.Within(ctx, scope), &recordedAttributes{a, scope, time.Now()}, o))
 }
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
@@ -144,14 +146,19 @@ type recordedPlugin struct {
 	name               string
 	mutates, validates bool
 	changes            []string // resources
+	// considers says that the plugin adds to its step: webhooks or policies.
+	considers bool
 }
+
+// considering are the plugins that add to their steps.
+var considering = []string{trace.MutatingPlugin, trace.ValidatingPlugin, trace.MutatingPolicy, trace.ValidatingPolicy}
 
 // newRecordedPlugin returns a recordedPlugin that lacks the plugin to call. The metrics around a plugin hide which phases
 // the plugin has.
 func newRecordedPlugin(name string, plugin admission.Interface) *recordedPlugin {
 	_, mutates := plugin.(admission.MutationInterface)
 	_, validates := plugin.(admission.ValidationInterface)
-	return &recordedPlugin{name: name, mutates: mutates, validates: validates, changes: changed[name]}
+	return &recordedPlugin{name: name, mutates: mutates, validates: validates, changes: changed[name], considers: slices.Contains(considering, name)}
 }
 
 // Admit implements admission.MutationInterface.
@@ -165,11 +172,13 @@ func (p *recordedPlugin) Admit(ctx context.Context, a admission.Attributes, o ad
 	if object := a.GetObject(); object != nil && slices.Contains(p.changes, a.GetResource().Resource) {
 		before = object.DeepCopyObject()
 	}
-	step := &trace.Step{Plugin: p.name, Phase: trace.Mutating}
+	begun := trace.Step{Plugin: p.name, Phase: trace.Mutating}
 	if a.GetReinvocationContext().IsReinvoke() {
-		step.Round = 1
+		begun.Round = 1
 	}
-	err := recorded.step(ctx, step, func(ctx context.Context) error { return plugin.Admit(ctx, a, o) })
+	step, ctx := recorded.begin(ctx, p, begun)
+	err := plugin.Admit(ctx, a, o)
+	recorded.end(step, err)
 	if before != nil && !apiequality.Semantic.DeepEqual(before, a.GetObject()) {
 		scope := recorded.scope
 		from, to := encode(scope.Recording, scope.Admission.Kind, before, o), encode(scope.Recording, scope.Admission.Kind, a.GetObject(), o)
@@ -185,26 +194,35 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 	if !ok || !p.validates {
 		return plugin.Validate(ctx, a, o)
 	}
-	step := &trace.Step{Plugin: p.name, Phase: trace.Validating}
-	return recorded.step(ctx, step, func(ctx context.Context) error { return plugin.Validate(ctx, a, o) })
+	step, ctx := recorded.begin(ctx, p, trace.Step{Plugin: p.name, Phase: trace.Validating})
+	err := plugin.Validate(ctx, a, o)
+	recorded.end(step, err)
+	return err
 }
 
-// step records a call of a plugin.
-func (a *recordedAttributes) step(ctx context.Context, step *trace.Step, call func(context.Context) error) error {
-	scope := &trace.Scope{Recording: a.scope.Recording, Admission: a.scope.Admission, Step: step}
-	started := time.Now()
-	step.Start = scope.Since(started)
-	scope.Update(func(*trace.Request) { scope.Admission.Steps = append(scope.Admission.Steps, step) })
-	err := call(trace.Within(ctx, scope))
-	took := trace.Duration(time.Since(started))
-	scope.Update(func(*trace.Request) {
+// begin records that a plugin is called, and returns the step and the plugin's context. Most requests meet dozens of
+// plugins that have nothing to tell, so those get no context of their own.
+func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, begun trace.Step) (*trace.Step, context.Context) {
+	begun.Start = a.scope.Since(a.now)
+	step := a.scope.AddStep(begun)
+	if !p.considers {
+		return step, ctx
+	}
+	return step, trace.Within(ctx, &trace.Scope{Recording: a.scope.Recording, Admission: a.scope.Admission, Step: step})
+}
+
+// end records the end of a step.
+func (a *recordedAttributes) end(step *trace.Step, err error) {
+	now := time.Now()
+	took := trace.Duration(now.Sub(a.now))
+	a.now = now
+	a.scope.Update(func(*trace.Request) {
 		step.Took = took
 		if err != nil {
 			step.Error = trace.ErrorOf(err, statusOf)
-			scope.Admission.Refuse(step)
+			a.scope.Admission.Refuse(step)
 		}
 	})
-	return err
 }
 
 // statusOf returns the code and the reason of an API error.

@@ -1,9 +1,11 @@
 package trace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -177,5 +179,44 @@ func TestFilter(t *testing.T) {
 				t.Errorf("%s: want %t, got %t", test.reason, test.want, got)
 			}
 		})
+	}
+}
+
+// However many requests end, and however large they are, the recorder's memory stays within about its limit. The test
+// isn't parallel, because it measures the heap.
+func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
+	const limit, large = 4 << 20, 100 << 10
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC() // finalizers free memory for the next collection
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	r := NewRecorder(Limits{Requests: 1 << 20, Bytes: limit})
+	var clients sync.WaitGroup
+	for range 32 {
+		clients.Go(func() {
+			for i := range 100 {
+				recording := r.Begin(Request{})
+				recording.Update(func(request *Request) {
+					a := &Admission{Object: bytes.Repeat([]byte("x"), large*(i%2)), Admitted: bytes.Repeat([]byte("y"), large/100)}
+					for range stepsAtOnce {
+						a.add(Step{Plugin: "plugin"})
+					}
+					request.Admissions = append(request.Admissions, a)
+				})
+				recording.Finish()
+			}
+		})
+	}
+	clients.Wait()
+	if grown := heap() - before; grown > 2*limit {
+		t.Errorf("want at most twice the limit of %d bytes, got %d", limit, grown)
+	}
+	kept := r.Requests(Filter{})
+	if last := kept[len(kept)-1].ID; last != 3200 || kept[0].ID != last-int64(len(kept))+1 {
+		t.Errorf("want the last requests in order up to 3200, got %d to %d, %d in all", kept[0].ID, last, len(kept))
 	}
 }

@@ -56,16 +56,24 @@ func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
 	return redactObject(kind, object)
 }
 
-// Review returns an AdmissionReview, or a response with one, as it may be kept; see Object. It returns nil for anything
-// that isn't JSON. The kind is that of the review's object.
+// Review returns an AdmissionReview that the server has made, as it may be kept; see Object. The kind is that of the
+// review's object.
 func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
-	if r == nil || !json.Valid(review) {
+	if r == nil {
 		return nil
 	}
 	if r.recorder.limits.Secrets {
 		return review
 	}
 	return redactReview(kind, review)
+}
+
+// Response returns the AdmissionReview of a response, as Review does. It returns nil for anything that isn't JSON.
+func (r *Recording) Response(kind Kind, review []byte) json.RawMessage {
+	if !json.Valid(review) {
+		return nil
+	}
+	return r.Review(kind, review)
 }
 
 // Patch returns a JSON patch of an object, as it may be kept; see Object.
@@ -109,6 +117,16 @@ type Scope struct {
 	// Admission and Step are nil outside of the chain, and outside of a plugin.
 	Admission *Admission
 	Step      *Step
+}
+
+// AddStep adds a step to the admission of the scope, and returns the step. The step is dropped if the request has ended.
+func (s *Scope) AddStep(step Step) *Step {
+	var added *Step
+	s.Update(func(*Request) { added = s.Admission.add(step) })
+	if added == nil {
+		return &Step{}
+	}
+	return added
 }
 
 type scopeKey struct{}

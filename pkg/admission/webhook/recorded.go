@@ -33,6 +33,9 @@ type consideration struct {
 	webhooks  []*trace.Webhook
 	// judged is the number of webhooks with a verdict.
 	judged int
+	// patched is the object after the last patch, and patchedKind its kind.
+	patched     json.RawMessage
+	patchedKind trace.Kind
 }
 
 // consider begins to record, if the request of the context is recorded.
@@ -148,16 +151,17 @@ func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *
 	}
 	kind := attributes.VersionedKind
 	return &callRecord{
-		scope: c.scope, webhook: c.webhooks[i],
+		consideration: c, scope: c.scope, webhook: c.webhooks[i],
 		kind: trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
 	}
 }
 
 // callRecord records a call. It is nil for a request that isn't recorded, and its methods do nothing then.
 type callRecord struct {
-	scope   *trace.Scope
-	webhook *trace.Webhook
-	kind    trace.Kind
+	consideration *consideration
+	scope         *trace.Scope
+	webhook       *trace.Webhook
+	kind          trace.Kind
 	// call is nil until the webhook is called.
 	call  *trace.Call
 	times callTimes
@@ -224,7 +228,7 @@ func (r *callRecord) received(review *review) {
 	if r == nil {
 		return
 	}
-	times, body := r.times.end(), r.scope.Review(r.kind, review.received)
+	times, body := r.times.end(), r.scope.Response(r.kind, review.received)
 	r.scope.Update(func(*trace.Request) { r.call.Times, r.call.Response = times, body })
 }
 
@@ -235,10 +239,20 @@ func (r *callRecord) warns(warnings []string) {
 	}
 }
 
-// object returns the JSON of the object that the webhook may patch.
+// before returns the JSON of the object that the webhook may patch: that of the patch before, if there was one.
+func (r *callRecord) before(versioned *admission.VersionedAttributes) json.RawMessage {
+	if r == nil {
+		return nil
+	}
+	if c := r.consideration; c.patched != nil && c.patchedKind == r.kind {
+		return c.patched
+	}
+	return r.object(versioned)
+}
+
 func (r *callRecord) object(versioned *admission.VersionedAttributes) json.RawMessage {
 	object := versioned.VersionedObject.Object()
-	if r == nil || object == nil {
+	if object == nil {
 		return nil
 	}
 	encoded, err := json.Marshal(object)
@@ -249,12 +263,16 @@ func (r *callRecord) object(versioned *admission.VersionedAttributes) json.RawMe
 }
 
 // patched records a patch, and the object around it.
-func (r *callRecord) patched(patch []byte, mutated bool, before, after json.RawMessage) {
+func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage, versioned *admission.VersionedAttributes) {
 	if r == nil {
 		return
 	}
-	if !mutated {
-		before, after = nil, nil
+	var after json.RawMessage
+	if mutated {
+		after = r.object(versioned)
+		r.consideration.patched, r.consideration.patchedKind = after, r.kind
+	} else {
+		before = nil
 	}
 	kept := r.scope.Patch(r.kind, patch)
 	r.scope.Update(func(*trace.Request) { r.call.Patch, r.call.Before, r.call.After = kept, before, after })

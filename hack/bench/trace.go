@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// traceTurns is the number of turns of each server, and turnCreates the number of creates in one.
+	traceTurns  = 20
+	turnCreates = 150
+	// turnHookedCreates is the number of creates in a turn with webhooks.
+	turnHookedCreates = 40
+	// traceFlag is the flag of the server that records.
+	traceFlag = "--trace-requests=1000"
+)
+
+// measureTrace measures the processor time that a record of all requests takes. Two servers work by turns, because the
+// speed of the machine varies.
+func measureTrace(ctx context.Context, t *table, binary string) (err error) {
+	hooks := serveHooks()
+	defer hooks.close()
+	off, err := startTraced(ctx, t, binary)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, off.stop()) }()
+	on, err := startTraced(ctx, t, binary, traceFlag)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, on.stop()) }()
+
+	if err := byTurns(ctx, t, &tracedCreate, off, on, turnCreates); err != nil {
+		return err
+	}
+	return off.withHooks(ctx, hooks, 3, 3, func() error {
+		return on.withHooks(ctx, hooks, 3, 3, func() error { return byTurns(ctx, t, &tracedHooks, off, on, turnHookedCreates) })
+	})
+}
+
+// traced is a server with load on it.
+type traced struct {
+	*process
+	*load
+	// spent is the processor time of the turns.
+	spent time.Duration
+}
+
+func startTraced(ctx context.Context, t *table, binary string, flags ...string) (*traced, error) {
+	p, err := startProcess(ctx, binary, flags...)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	if err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	l, err := newLoad(ctx, t.miniapi, config)
+	if err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return &traced{process: p, load: l}, nil
+}
+
+// byTurns sets a row to the processor time of one server, as a multiple of that of the other.
+func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int) error {
+	off.spent, on.spent = 0, 0
+	for turn := range traceTurns + 1 {
+		for _, server := range []*traced{off, on} {
+			before, err := processorTime(server.command.Process.Pid)
+			if err != nil {
+				return err
+			}
+			for range creates {
+				if err := server.create(ctx); err != nil {
+					return err
+				}
+			}
+			after, err := processorTime(server.command.Process.Pid)
+			if err != nil {
+				return err
+			}
+			if turn > 0 { // the first turn warms up
+				server.spent += after - before
+			}
+		}
+	}
+	t.miniapi.set(r, float64(on.spent)/float64(off.spent))
+	return nil
+}
+
+// processorTime returns the processor time that a process has used. Linux only.
+func processorTime(pid int) (time.Duration, error) {
+	const tick = 10 * time.Millisecond // of all machines that Go runs on
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	// The name of the program, in parentheses, may have spaces. Fields are counted after it.
+	_, fields, _ := strings.Cut(string(stat), ") ")
+	all := strings.Fields(fields)
+	if len(all) < 13 {
+		return 0, fmt.Errorf("%s has %d fields", path, len(all))
+	}
+	var ticks int64
+	for _, field := range all[11:13] { // utime, stime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", path, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
