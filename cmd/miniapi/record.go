@@ -90,16 +90,16 @@ func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Write
 					continue
 				}
 				if len(webhook.Call.Request) == 0 || len(webhook.Call.Response) == 0 {
-					fmt.Fprintf(errOut, "Warning: webhook %s/%s gave no AdmissionReview for %s, so none is recorded\n", webhook.Name, webhook.Part, request.Subject())
+					fmt.Fprintf(errOut, "Warning: %s gave no AdmissionReview for %s, so none is recorded\n", webhook.Reference, request.Subject())
 					continue
 				}
 				file, err := writer.Write(reviews.Exchange{
-					Webhook: webhook.Name + "/" + webhook.Part,
+					Webhook: webhook.Reference.String(),
 					Path:    pathOf(webhook.Call.Address),
 					Request: webhook.Call.Request, Response: webhook.Call.Response,
 				})
 				if err != nil {
-					return fmt.Errorf("recording webhook %s/%s for %s: %w", webhook.Name, webhook.Part, request.Subject(), err)
+					return fmt.Errorf("recording the review of %s for %s: %w", webhook.Reference, request.Subject(), err)
 				}
 				if file != "" {
 					fmt.Fprintln(out, file)

@@ -127,7 +127,7 @@ func TestRecordAndReplay(t *testing.T) {
 		t.Errorf("another recording (-first +second):\n%s", diff)
 	}
 	for _, name := range []string{"create-configmaps-default-made-", "create-secrets-default-key"} {
-		matches, err := filepath.Glob(filepath.Join(first, "labels", "labels.example.com", name+"*.json"))
+		matches, err := filepath.Glob(filepath.Join(first, "MutatingWebhookConfiguration", "labels", "labels.example.com", name+"*.json"))
 		if err != nil || len(matches) != 1 {
 			t.Errorf("want a file %s*.json in labels/labels.example.com, got %v, %v", name, recorded, err)
 		}

@@ -11,7 +11,7 @@ import (
 
 // Exchange is a request to a webhook, and its response.
 type Exchange struct {
-	// Webhook is the webhook, as CONFIGURATION/NAME, or "" if the recorder knew the path alone.
+	// Webhook is the webhook, as KIND/NAME/WEBHOOK of its configuration, or "" if the recorder knew the path alone.
 	Webhook string `json:"webhook,omitempty"`
 	// Path is the path of the webhook's URL, or "" if it isn't known.
 	Path string `json:"path,omitempty"`

@@ -17,8 +17,8 @@ import (
 
 // Writer writes exchanges into a folder, a file each. It is safe for concurrent use.
 //
-// The file is named by the webhook, the operation and the object: my-configuration/pods.example.com/
-// create-pods-default-web.json. Other exchanges of that name get a number. The same exchange again, as a retry makes it,
+// The file is named by the webhook, the operation and the object: MutatingWebhookConfiguration/my-configuration/
+// pods.example.com/create-pods-default-web.json. Other exchanges of that name get a number. The same exchange again, as a retry makes it,
 // gets no file. Files of an earlier recording are replaced, and files that aren't written again stay.
 type Writer struct {
 	dir string

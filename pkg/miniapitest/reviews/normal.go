@@ -26,7 +26,8 @@ const (
 )
 
 // Normalise returns the exchange as it is kept in a file. Two recordings of the same requests are the same:
-//   - UUIDs, resource versions, cluster IPs and node ports are numbered in the order in which they are met;
+//   - UUIDs, resource versions, cluster IPs with their IPAddresses, and node ports are numbered in the order in which
+//     they are met;
 //   - times in metadata, and times of conditions and starts in status, are the same moment;
 //   - metadata.managedFields and the id of the user's credential are left out;
 //   - the random end of names that a server makes is the same;
@@ -113,13 +114,16 @@ var (
 // credential is the key of a user's extra fields that differs with each certificate and token.
 const credential = "authentication.kubernetes.io/credential-id"
 
-// collectNames finds names that a server has made from metadata.generateName.
+// collectNames finds names that a server has made: from metadata.generateName, or from the cluster IP of a Service.
 func (n *normaliser) collectNames(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		name, prefix := tree.Text(v, "metadata", "name"), tree.Text(v, "metadata", "generateName")
 		if prefix != "" && strings.HasPrefix(name, prefix) && name != prefix {
 			n.names[name] = prefix + normalSuffix
+		}
+		if tree.Text(v, "kind") == "IPAddress" && net.ParseIP(name) != nil {
+			n.names[name] = n.address(name)
 		}
 		for _, field := range v {
 			n.collectNames(field)
@@ -138,9 +142,6 @@ func (n *normaliser) value(value any, key, parent string) any {
 		if key == "metadata" {
 			delete(v, "managedFields")
 		}
-		if key == "extra" {
-			delete(v, credential)
-		}
 		keys := make([]string, 0, len(v))
 		for k := range v {
 			keys = append(keys, k)
@@ -152,6 +153,11 @@ func (n *normaliser) value(value any, key, parent string) any {
 		}
 		for _, k := range keys {
 			v[k] = n.value(v[k], k, inside)
+		}
+		if extra, ok := v["extra"].(map[string]any); ok && key == "userInfo" {
+			if delete(extra, credential); len(extra) == 0 {
+				delete(v, "extra")
+			}
 		}
 	case []any:
 		for i := range v {

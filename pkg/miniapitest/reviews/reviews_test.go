@@ -155,6 +155,22 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
+// The name of an IPAddress is the address that the server has given to a Service.
+func TestNormaliseIPAddress(t *testing.T) {
+	t.Parallel()
+	made := func(address string) Exchange {
+		return Exchange{Request: []byte(fmt.Sprintf(`{"kind":"AdmissionReview","request":{"operation":"DELETE","name":%[1]q,"userInfo":{"extra":{"authentication.kubernetes.io/credential-id":["1"]}},
+			"oldObject":{"kind":"IPAddress","metadata":{"name":%[1]q},"spec":{"parentRef":{"name":"web"}}}}}`, address))}
+	}
+	first, second := normalised(t, made("10.0.3.4")), normalised(t, made("10.0.200.9"))
+	if diff := lines.Diff(text(first), text(second)); diff != "" {
+		t.Errorf("another address (-first +second):\n%s", diff)
+	}
+	if got := string(first.Request); !strings.Contains(got, `"name": "10.0.0.1"`) || strings.Contains(got, "extra") {
+		t.Errorf("want the first address, and no extra field of the user, got %s", got)
+	}
+}
+
 // recordRuns records the reviews of some runs from a handler.
 func recordRuns(t *testing.T, dir string, runs ...int) {
 	t.Helper()
