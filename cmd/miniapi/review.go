@@ -66,7 +66,7 @@ the object is valid then. The exit code is 1 if not.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object of the request, or the one that is deleted or connected to.")
-	flags.StringVar(&o.old, "old", "", "`File` with the object before an update. By default, the object itself.")
+	flags.StringVar(&o.old, "old", "", "`File` with the object before an update, by default the object itself; or the object whose subresource -f has, such as the Pod of an Eviction.")
 	flags.StringVar(&o.operation, "operation", string(admissionv1.Create), "CREATE, UPDATE, DELETE or CONNECT.")
 	flags.StringVar(&o.subresource, "subresource", "", "Subresource of the request, such as scale or status.")
 	flags.StringVar(&o.as, "as", "", "`User` who makes the request. By default, the admin.")

@@ -17,7 +17,6 @@ func buildFaults(c *Config) *faults.Injector {
 		Serializer: c.generic.Serializer,
 		Revision:   c.revision,
 		Abort:      c.listener.Abort,
-		Observe:    c.options.Faults.Observe,
 		Stopping:   c.following,
 	})
 }

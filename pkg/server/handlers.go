@@ -31,7 +31,9 @@ import (
 // handlerChain returns the library's handler chain, with the handlers that come before the library's mux.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
-		handler := c.faults.Handler(c.decisions.Handler(c.apis.handler(next)))
+		api := c.apis.handler(next)
+		c.decisions.Evaluate(api)
+		handler := c.decisions.Handler(c.faults.Handler(api))
 		if wrap := c.options.WrapHandler; wrap != nil {
 			handler = wrap(handler)
 		}

@@ -92,8 +92,8 @@ func (r *Recording) Hides(kind Kind) bool {
 	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
 }
 
-// Finish ends the recording. It adds a request that reached admission to the recorder's memory, and returns the request
-// in any case.
+// Finish ends the recording. It adds a request that reached admission, or met a fault, to the recorder's memory, and
+// returns the request in any case.
 func (r *Recording) Finish() *Request {
 	if r == nil {
 		return nil
@@ -105,7 +105,7 @@ func (r *Recording) Finish() *Request {
 	}
 	r.over = true
 	r.request.Took = Duration(time.Since(r.received))
-	if len(r.request.Admissions) > 0 && !r.evaluating {
+	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating {
 		r.recorder.add(r.request)
 	}
 	return r.request

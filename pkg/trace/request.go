@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Request is a request to the API that reached admission.
+// Request is a request to the API that reached admission, or that met a fault.
 type Request struct {
 	// ID numbers the requests in the order in which they ended, from 1.
 	ID int64 `json:"id"`
@@ -20,10 +20,14 @@ type Request struct {
 	// Verb is the verb of the API: create, update, patch, delete, deletecollection, or one of a connection.
 	Verb string `json:"verb"`
 	Resource
+	// Path is the path of a request that isn't for a resource. Such a request is recorded only if it met a fault.
+	Path      string `json:"path,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// Name is empty for deletecollection, and for a new object whose name the server didn't come to make.
 	Name   string `json:"name,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
+	// Faults are the faults that the server injected into the request itself. Those of webhooks are in their calls.
+	Faults []Fault `json:"faults,omitempty"`
 
 	// Admissions are the passes through the chain. Most requests have one. A deletecollection has one for each object,
 	// and an update that meets another update has one for each attempt.

@@ -48,6 +48,9 @@ func (t *timeline) request(r *Request) {
 	if r.Error != nil && !r.refused() {
 		t.line(1, "error: %s", r.Error.Message)
 	}
+	for _, fault := range r.Faults {
+		t.line(1, "%s", faultLine(fault, "request"))
+	}
 	for i, admission := range r.Admissions {
 		depth := 1
 		if len(r.Admissions) > 1 {
@@ -132,6 +135,9 @@ func (t *timeline) webhook(depth int, w *Webhook) {
 	if t.detail == Wide {
 		t.line(depth+1, "%s", w.Verdict.Clause())
 		t.line(depth+1, "%s, review %s %s: %s", w.Call.Address, w.Call.ReviewVersion, w.Call.UID, w.Call.Times)
+	}
+	if w.Call.Fault != nil {
+		t.line(depth+1, "%s", faultLine(*w.Call.Fault, "call"))
 	}
 	if w.Call.Error != nil {
 		t.line(depth+1, "%s", w.Call.Error.Message)

@@ -79,6 +79,8 @@ const (
 	RefusedEarlier Reason = "RefusedEarlier"
 	Invalid        Reason = "Invalid"
 	TimedOut       Reason = "TimedOut"
+	// Faulted: a fault answered the request before admission.
+	Faulted Reason = "Faulted"
 )
 
 // Reasons of webhooks that a request never met.
@@ -125,6 +127,7 @@ var clauses = map[Reason]string{
 	RefusedEarlier:         "{by} had refused the request: {detail}",
 	Invalid:                "the object is invalid, which is found out before validating webhooks: {detail}",
 	TimedOut:               "the request had ended before its turn came: {detail}",
+	Faulted:                "{by} ended the request before admission: {detail}",
 
 	PluginOff:       "admission plugin {by} is off",
 	ConfiguredLater: "it was configured after the request",

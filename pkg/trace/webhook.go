@@ -33,6 +33,8 @@ type Call struct {
 	// ReviewVersion is the version of the AdmissionReview, v1 or v1beta1. UID is its uid.
 	ReviewVersion string `json:"reviewVersion,omitempty"`
 	UID           string `json:"uid,omitempty"`
+	// Fault is the fault that the server injected into the call; nil without one.
+	Fault *Fault `json:"fault,omitempty"`
 	// Start is the time since the request was received.
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`

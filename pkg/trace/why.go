@@ -139,6 +139,8 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	switch {
 	case !configured.PluginOn:
 		return Verdict{Reason: PluginOff, By: plugin}
+	case len(r.Admissions) == 0 && len(r.Faults) > 0:
+		return Verdict{Reason: Faulted, By: r.Faults[len(r.Faults)-1].String(), Detail: r.errorText()}
 	case len(r.Admissions) == 0:
 		return Verdict{Reason: RefusedEarlier, By: "the server", Detail: r.errorText()}
 	}
@@ -166,9 +168,21 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	return Verdict{Reason: TimedOut, Detail: r.errorText()}
 }
 
+// Reads says that the request is a read, which never reaches admission. It is recorded because it met a fault.
+func (r *Request) Reads() bool {
+	switch r.Verb {
+	case "get", "list", "watch":
+		return len(r.Admissions) == 0
+	}
+	return r.Path != ""
+}
+
 func (r *Request) errorText() string {
 	if r.Error != nil {
 		return r.Error.Message
+	}
+	if r.Code == 0 {
+		return "the request has no response"
 	}
 	return fmt.Sprintf("the response has the status %d", r.Code)
 }
@@ -207,6 +221,9 @@ func sentence(a Answer, call *Call, request *Request) string {
 	text := fmt.Sprintf("%s %s for %s: %s", a.Webhook, verb, request.Subject(), a.Verdict.Clause())
 	if call != nil {
 		text += ", and " + call.words()
+		if call.Fault != nil {
+			text = strings.TrimSuffix(text, ".") + ": the server injected " + call.Fault.String()
+		}
 	}
 	text = strings.TrimSuffix(text, ".")
 	if a.Again != nil {
@@ -238,6 +255,9 @@ func (r *Request) Subject() string {
 	object := name
 	if namespace != "" && r.Resource.Resource != "namespaces" {
 		object = namespace + "/" + name
+	}
+	if r.Path != "" {
+		return fmt.Sprintf("%s of %s by %s", operation, r.Path, r.User.Name)
 	}
 	dry := ""
 	if r.DryRun {

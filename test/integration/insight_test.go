@@ -16,6 +16,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -173,6 +174,8 @@ func questions() []question {
 		{name: "an admission plugin refuses", reason: "the namespace doesn't exist", hook: mutating("asked", allow()), request: askedFor("missing", unchangedConfigMap), namespace: "missing", want: trace.RefusedEarlier},
 		{name: "a policy refuses", reason: "policies come before webhooks", hook: validating("asked", allow()), before: refusingPolicy, want: trace.RefusedEarlier},
 		{name: "an invalid object", reason: "validation comes before validating webhooks", hook: validating("asked", allow()), request: askedFor("default", func(c *corev1.ConfigMap) { c.Data = map[string]string{"a b": ""} }), want: trace.Invalid},
+		{name: "a fault ends the request", reason: "a test injects a fault into the server", hook: validating("asked", allow()), before: faulty("status: 500"), want: trace.Faulted},
+		{name: "a fault breaks the call", reason: "a test injects a fault into calls of webhooks", hook: validating("asked", allow(), failsOpen), before: faulty("webhooks: ['*'], wrongUID: true"), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
 		{name: "the call failed, ignored", reason: "failurePolicy Ignore lets the request pass", hook: unreachable(validating("asked", nil, failsOpen)), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
 		{name: "configured after the request", reason: "a webhook sees later requests alone", before: configuredLater, want: trace.ConfiguredLater},
 		{name: "no such webhook", reason: "no webhook has this name and kind", want: trace.NotConfigured},
@@ -199,6 +202,18 @@ func createConfiguration(ctx context.Context, srv *miniapitest.Server) error {
 	configurations := srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	_, err := configurations.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "thing"}}, metav1.CreateOptions{})
 	return err
+}
+
+// faulty injects a fault for the rest of a subtest.
+func faulty(fault string) func(*testing.T, *miniapitest.Server) {
+	return func(t *testing.T, srv *miniapitest.Server) {
+		t.Helper()
+		inject(t, srv, "faults: [{resources: [configmaps], "+fault+"}]")
+		t.Cleanup(func() {
+			ctx := context.WithoutCancel(t.Context())
+			ok(t, srv.Client().Discovery().RESTClient().Delete().AbsPath(faults.Path).Do(ctx).Error())
+		})
+	}
 }
 
 func existing(t *testing.T, srv *miniapitest.Server) {

@@ -55,7 +55,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	if err != nil {
 		return failed(hook.GetName(), apierrors.NewInternalError(err), "could not get REST client: %w", err)
 	}
-	ctx = intercepted(ctx, Target{hook.GetConfigurationName(), hook.GetName(), attributes})
+	ctx = intercepted(ctx, Target{hook.GetConfigurationName(), hook.GetName(), attributes}, record)
 
 	ctx, span := tracing.Start(ctx, c.span,
 		attribute.String("configuration", hook.GetConfigurationName()),

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // Target is the call of a webhook for a request.
@@ -15,9 +17,16 @@ type Target struct {
 	Attributes admission.Attributes
 }
 
-// Interceptor is called before each call of a webhook. It returns the transport of the call, given the one that the
-// call has, or nil to leave the call alone.
-type Interceptor func(ctx context.Context, target Target) func(http.RoundTripper) http.RoundTripper
+// Interceptor is called before each call of a webhook. It returns nil to leave the call alone.
+type Interceptor func(ctx context.Context, target Target) *Interception
+
+// Interception is what an interceptor does to a call.
+type Interception struct {
+	// Fault names the reason in a trace.
+	Fault trace.Fault
+	// Transport returns the transport of the call, given the one that the call has.
+	Transport func(http.RoundTripper) http.RoundTripper
+}
 
 type (
 	interceptorKey struct{}
@@ -30,16 +39,18 @@ func WithInterceptor(ctx context.Context, interceptor Interceptor) context.Conte
 	return context.WithValue(ctx, interceptorKey{}, interceptor)
 }
 
-// intercepted returns the context of a call.
-func intercepted(ctx context.Context, target Target) context.Context {
+// intercepted returns the context of a call, and records an interception.
+func intercepted(ctx context.Context, target Target, record *callRecord) context.Context {
 	intercept, ok := ctx.Value(interceptorKey{}).(Interceptor)
 	if !ok {
 		return ctx
 	}
-	if transport := intercept(ctx, target); transport != nil {
-		return context.WithValue(ctx, transportKey{}, transport)
+	interception := intercept(ctx, target)
+	if interception == nil {
+		return ctx
 	}
-	return ctx
+	record.intercepted(interception.Fault)
+	return context.WithValue(ctx, transportKey{}, interception.Transport)
 }
 
 // Intercepting wraps the transport of webhooks, so that an interceptor can replace it for a call.

@@ -207,6 +207,13 @@ func address(config admissionregistrationv1.WebhookClientConfig) string {
 	return text
 }
 
+// intercepted records a fault of the call.
+func (r *callRecord) intercepted(fault trace.Fault) {
+	if r != nil {
+		r.scope.Update(func(*trace.Request) { r.call.Fault = &fault })
+	}
+}
+
 // sends records the review. It returns a context that measures the call.
 func (r *callRecord) sends(ctx context.Context, review *review) context.Context {
 	if r == nil {

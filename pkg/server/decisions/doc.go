@@ -36,9 +36,12 @@ type Config struct {
 // Decisions are those of one server.
 type Decisions struct {
 	Config
-	// api serves requests for resources.
+	// api serves requests for resources, for evaluations.
 	api atomic.Pointer[http.Handler]
 }
 
-// New returns decisions that record nothing before Handler is called.
+// New returns decisions. Evaluate must be called before they are served.
 func New(config Config) *Decisions { return &Decisions{Config: config} }
+
+// Evaluate sets the handler for resources by which requests are evaluated that aren't made.
+func (d *Decisions) Evaluate(api http.Handler) { d.api.Store(&api) }

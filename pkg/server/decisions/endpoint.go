@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,8 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if requests := d.Recorder.Requests(filter); len(requests) > 0 {
+	requests := slices.DeleteFunc(d.Recorder.Requests(filter), (*trace.Request).Reads)
+	if len(requests) > 0 {
 		return answer(w, Why{trace.Why(target, configured, requests[len(requests)-1], false)})
 	}
 	if filter.Name == "" {

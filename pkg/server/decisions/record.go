@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,33 +20,17 @@ import (
 // maxError is the size up to which the body of an error is read.
 const maxError = 64 << 10
 
-// Handler records the requests that the handler for resources serves, while the recorder is on. The requests are
-// authenticated and authorized.
-func (d *Decisions) Handler(api http.Handler) http.Handler {
-	recorded := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !d.Recorder.On() || trace.From(req.Context()) != nil {
-			api.ServeHTTP(w, req)
-			return
-		}
+// Handler records the requests that another handler serves, while the recorder is on. The requests are authenticated
+// and authorized. Recorded requests that reach no admission and meet no fault, as most reads, are forgotten at their end.
+func (d *Decisions) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
-		if !ok || !mayBeAdmitted(info) {
-			api.ServeHTTP(w, req)
+		if !d.Recorder.On() || !ok || strings.HasPrefix(info.Path, Prefix) {
+			next.ServeHTTP(w, req)
 			return
 		}
-		d.record(d.Recorder.Begin(described(req, info)), api, w, req)
-	}))
-	d.api.Store(&recorded)
-	return recorded
-}
-
-// mayBeAdmitted is false for requests that admission never sees: reads, except of subresources, which may be
-// connections.
-func mayBeAdmitted(info *request.RequestInfo) bool {
-	switch info.Verb {
-	case "get", "list", "watch":
-		return info.IsResourceRequest && info.Subresource != ""
-	}
-	return info.IsResourceRequest
+		d.record(d.Recorder.Begin(described(req, info)), next, w, req)
+	})
 }
 
 func described(req *http.Request, info *request.RequestInfo) trace.Request {
@@ -56,6 +41,9 @@ func described(req *http.Request, info *request.RequestInfo) trace.Request {
 		Resource:  trace.Resource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource, Subresource: info.Subresource},
 		Namespace: info.Namespace,
 		Name:      info.Name,
+	}
+	if !info.IsResourceRequest {
+		r.Path = info.Path
 	}
 	if received, ok := request.ReceivedTimestampFrom(req.Context()); ok {
 		r.Received = received

@@ -63,8 +63,8 @@ func (c *cutting) Write(p []byte) (int, error) {
 // marking adds Header to a response.
 type marking struct {
 	http.ResponseWriter
-	told *told
-	code int
+	events *events
+	code   int
 }
 
 // Unwrap implements responsewriter.UserProvidedDecorator.
@@ -74,7 +74,7 @@ func (m *marking) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *marking) WriteHeader(code int) {
 	if m.code == 0 {
 		m.code = code
-		m.told.addTo(m.Header())
+		m.events.addTo(m.Header())
 	}
 	m.ResponseWriter.WriteHeader(code)
 }

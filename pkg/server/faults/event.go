@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/audit"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 const (
@@ -20,10 +22,8 @@ const (
 	Annotation = "faults.miniapi.dev/injected"
 )
 
-// Event tells of a fault that was injected.
+// Event is the injection of a fault.
 type Event struct {
-	// Time is the moment of the injection.
-	Time time.Time
 	// Fault is the name of the fault, and Effect the field of Fault, or "" for a latency alone.
 	Fault, Effect string
 	// Number is the number of the request among those that the fault has selected.
@@ -52,7 +52,7 @@ func (e Event) String() string {
 
 func (i *injection) event() Event {
 	e := Event{
-		Time: time.Now(), Fault: i.fault.Name, Effect: string(i.effect), Number: i.number, Delay: i.delay,
+		Fault: i.fault.Name, Effect: string(i.effect), Number: i.number, Delay: i.delay,
 		Webhook: i.subject.webhook, Configuration: i.subject.configuration,
 	}
 	if i.effect == status {
@@ -61,28 +61,33 @@ func (i *injection) event() Event {
 	return e
 }
 
-// told has the faults that a request met, and tells of them in the audit event and in the response.
-type told struct {
-	mu     sync.Mutex
-	events []string
+// traced returns the event as a trace has it.
+func (e Event) traced() trace.Fault {
+	return trace.Fault{Name: e.Fault, Effect: e.Effect, Latency: trace.Duration(e.Delay), Number: e.Number}
 }
 
-func (t *told) add(e Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.events = append(t.events, e.String())
+// events are the events of a request, for its audit event and its response.
+type events struct {
+	mu    sync.Mutex
+	texts []string
 }
 
-func (t *told) all() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.events)
+func (s *events) add(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts = append(s.texts, e.String())
 }
 
-func (t *told) addTo(header http.Header) { header[Header] = t.all() }
+func (s *events) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.texts)
+}
 
-func (t *told) annotate(ctx context.Context) {
-	if events := t.all(); len(events) > 0 {
+func (s *events) addTo(header http.Header) { header[Header] = s.all() }
+
+func (s *events) annotate(ctx context.Context) {
+	if events := s.all(); len(events) > 0 {
 		audit.AddAuditAnnotation(ctx, Annotation, strings.Join(events, "; "))
 	}
 }

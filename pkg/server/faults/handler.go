@@ -42,8 +42,8 @@ func (i *Injector) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
-		v := &visit{Injector: i, subject: s, told: &told{}, next: next}
-		defer v.told.annotate(req.Context())
+		v := &visit{Injector: i, subject: s, events: &events{}, next: next}
+		defer v.events.annotate(req.Context())
 		if watching {
 			v.watch(w, req)
 			return
@@ -56,7 +56,7 @@ func (i *Injector) Handler(next http.Handler) http.Handler {
 type visit struct {
 	*Injector
 	subject *subject
-	told    *told
+	events  *events
 	next    http.Handler
 }
 
@@ -110,7 +110,7 @@ func (v *visit) meet(req *http.Request, current *inForce) *injection {
 	if met == nil {
 		return nil
 	}
-	v.tell(req.Context(), v.told, met)
+	record(req.Context(), v.events, met)
 	if met.delay > 0 {
 		wait(req.Context(), v.config.Stopping, met.delay)
 	}
@@ -126,5 +126,5 @@ func (v *visit) execute(met *injection, req *http.Request) {
 
 // marked returns a writer that adds Header to the response.
 func (v *visit) marked(w http.ResponseWriter) http.ResponseWriter {
-	return responsewriter.WrapForHTTP1Or2(&marking{ResponseWriter: w, told: v.told})
+	return responsewriter.WrapForHTTP1Or2(&marking{ResponseWriter: w, events: v.events})
 }

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // Config has the parts of the server that an Injector needs.
@@ -23,8 +25,6 @@ type Config struct {
 	Revision func(context.Context) (uint64, error)
 	// Abort resets the connection of a request.
 	Abort func(*http.Request)
-	// Observe, if set, is called with each injected fault, with the context of the request or of the call.
-	Observe func(context.Context, Event)
 	// Stopping ends when the server begins to stop: no latency keeps it.
 	Stopping context.Context
 }
@@ -196,12 +196,12 @@ func (i *Injector) states() []State {
 	return i.all.states()
 }
 
-// tell tells of an injection.
-func (i *Injector) tell(ctx context.Context, t *told, made *injection) {
+// record adds the injection of a fault into a request to the request's events and trace.
+func record(ctx context.Context, events *events, made *injection) {
 	e := made.event()
-	t.add(e)
-	if i.config.Observe != nil {
-		i.config.Observe(ctx, e)
+	events.add(e)
+	if scope := trace.From(ctx); scope != nil {
+		scope.Injected(e.traced(), made.subject.objectName())
 	}
 }
 

@@ -19,8 +19,6 @@ type Options struct {
 	File string
 	// Seed decides which requests meet faults with a share, and the latencies.
 	Seed uint64
-	// Observe, if set, is called with each injected fault.
-	Observe func(context.Context, Event)
 }
 
 // AddFlags adds the flags.

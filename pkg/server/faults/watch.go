@@ -36,7 +36,7 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	current, forget := v.open(&openWatch{v, ctx, end})
 	defer forget()
 	req = req.WithContext(ctx)
-	marked := &marking{ResponseWriter: w, told: v.told}
+	marked := &marking{ResponseWriter: w, events: v.events}
 	w = responsewriter.WrapForHTTP1Or2(marked)
 
 	var met *injection
@@ -87,7 +87,7 @@ func (i *Injector) endWatches(fresh rules) {
 		if met == nil || o.context.Err() != nil {
 			continue
 		}
-		i.tell(o.context, o.told, met)
+		record(o.context, o.events, met)
 		if met.delay == 0 {
 			o.end(ended{met})
 			continue

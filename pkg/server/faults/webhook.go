@@ -17,15 +17,16 @@ import (
 
 // interceptor returns the function by which calls of webhooks for a request meet faults.
 func (v *visit) interceptor(all rules) webhook.Interceptor {
-	return func(ctx context.Context, target webhook.Target) func(http.RoundTripper) http.RoundTripper {
+	return func(_ context.Context, target webhook.Target) *webhook.Interception {
 		met := all.inject(v.subject.called(target))
 		if met == nil {
 			return nil
 		}
-		v.tell(ctx, v.told, met)
-		return func(base http.RoundTripper) http.RoundTripper {
+		e := met.event()
+		v.events.add(e)
+		return &webhook.Interception{Fault: e.traced(), Transport: func(base http.RoundTripper) http.RoundTripper {
 			return &transport{met, base, v.config.Stopping}
-		}
+		}}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/retry"
 )
 
 // maker makes the request.
@@ -102,12 +103,17 @@ func (m *maker) prepare(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	created.Object["status"] = status
-	// Not every resource has the subresource; then the status was stored with the object.
-	if err := m.send(ctx, m.admin, "PUT", m.path(m.main.GetName(), "status"), created, nil); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
-		return err
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // the server may write the status, too
+		if err := m.send(ctx, m.admin, "GET", m.path(m.main.GetName()), nil, created); err != nil {
+			return err
+		}
+		created.Object["status"] = status
+		return m.send(ctx, m.admin, "PUT", m.path(m.main.GetName(), "status"), created, nil)
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil // the resource has no such subresource: the status was stored with the object
 	}
-	return nil
+	return err
 }
 
 // register registers the webhook for the request alone.
@@ -161,11 +167,36 @@ func (m *maker) make(ctx context.Context) error {
 	case admissionv1.Delete:
 		return m.send(ctx, m.user, "DELETE", m.object(), nil, nil)
 	}
-	return m.send(ctx, m.user, "POST", m.object(), nil, nil)
+	return m.connect(ctx)
 }
 
-// updated returns the body of an update. It has the resource version of the stored object. If the subresource has
-// another kind than the object, as scale has, it gets the object's replicas.
+// connect connects to the object. The options of the connection are those of the request's object, if that is of
+// another kind, such as PodExecOptions.
+func (m *maker) connect(ctx context.Context) error {
+	options := map[string]any{"stdout": true, "command": "true"}
+	if m.Object.GetKind() != m.main.GetKind() {
+		options = m.Object.Object
+	}
+	subpath, _ := options["path"].(string)
+	request := m.user.Discovery().RESTClient().Post().AbsPath(path.Join(m.object(), subpath))
+	for name, value := range options {
+		switch name {
+		case "apiVersion", "kind", "metadata", "path":
+			continue
+		}
+		values, ok := value.([]any)
+		if !ok {
+			values = []any{value}
+		}
+		for _, v := range values {
+			request.Param(name, fmt.Sprint(v))
+		}
+	}
+	return request.Do(ctx).Error()
+}
+
+// updated returns the body of an update, with the metadata of the stored object that a client keeps. If the subresource
+// has another kind than the object, as scale has, it gets the object's replicas.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	if err := m.send(ctx, m.admin, "GET", m.object(), nil, live); err != nil {
@@ -182,6 +213,9 @@ func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error)
 	body.SetName(live.GetName())
 	body.SetNamespace(live.GetNamespace())
 	body.SetResourceVersion(live.GetResourceVersion())
+	body.SetUID(live.GetUID())
+	body.SetCreationTimestamp(live.GetCreationTimestamp())
+	body.SetGeneration(live.GetGeneration())
 	return body, nil
 }
 
@@ -190,14 +224,6 @@ func (m *maker) send(ctx context.Context, client kubernetes.Interface, verb, to 
 	request := client.Discovery().RESTClient().Verb(verb).AbsPath(to)
 	if m.DryRun && client == m.user {
 		request.Param("dryRun", metav1.DryRunAll)
-	}
-	if m.Operation == admissionv1.Connect && client == m.user {
-		switch m.Subresource {
-		case "exec":
-			request.Param("stdout", "true").Param("command", "true")
-		case "attach":
-			request.Param("stdout", "true")
-		}
 	}
 	if body != nil {
 		encoded, err := json.Marshal(body)

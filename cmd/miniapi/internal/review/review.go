@@ -25,7 +25,8 @@ func operations() []admissionv1.Operation {
 type Request struct {
 	Operation admissionv1.Operation
 	// Object is the object of the request, or the one that is deleted or connected to. Old is the object before an
-	// update; by default, it is Object.
+	// update; by default, it is Object. If Object is of a subresource, such as a Scale, an Eviction or PodExecOptions, Old
+	// is the object of the resource.
 	Object, Old *unstructured.Unstructured
 	// Subresource is the subresource of the request, or "".
 	Subresource string

@@ -1,0 +1,43 @@
+package trace
+
+import "fmt"
+
+// Fault is a fault that a server injected on purpose, for a test.
+type Fault struct {
+	// Name is the name of the fault.
+	Name string `json:"name"`
+	// Effect is the effect of the fault, such as conflict or status 503. It is empty for a latency alone.
+	Effect  string   `json:"effect,omitempty"`
+	Latency Duration `json:"latency,omitempty"`
+	// Number is the number of the request or call among those that the fault selects, from 1.
+	Number uint64 `json:"number"`
+}
+
+// String returns the fault in words: fault slow: latency 731ms, status 503.
+func (f Fault) String() string {
+	text := "fault " + f.Name
+	separator := ": "
+	if f.Latency > 0 {
+		text += separator + "latency " + f.Latency.String()
+		separator = ", "
+	}
+	if f.Effect != "" {
+		text += separator + f.Effect
+	}
+	return text
+}
+
+// Injected records a fault of the request itself. The name is that of the object, which the path of a creation lacks.
+func (r *Recording) Injected(fault Fault, name string) {
+	r.Update(func(request *Request) {
+		request.Faults = append(request.Faults, fault)
+		if request.Name == "" {
+			request.Name = name
+		}
+	})
+}
+
+// faultLine returns the line of a timeline for a fault of a request or a call.
+func faultLine(f Fault, of string) string {
+	return fmt.Sprintf("%s, at %s %d of those that it selects", f, of, f.Number)
+}
