@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
@@ -127,7 +129,7 @@ func (o *reviewOptions) request() (request review.Request, webhook review.Webhoo
 	case o.as == "" && len(o.asGroups) > 0:
 		return request, webhook, errors.New("--as-group: needs --as")
 	}
-	if request.Object, err = loadOne("-f", o.file); err != nil {
+	if request.Object, err = loadRequest(o.file); err != nil {
 		return request, webhook, err
 	}
 	if o.old != "" {
@@ -152,7 +154,7 @@ func (o *reviewOptions) request() (request review.Request, webhook review.Webhoo
 	return request, webhook, request.Check()
 }
 
-// loadOne reads a file with one object.
+// loadOne reads a file with one object that can be stored.
 func loadOne(flag, file string) (*unstructured.Unstructured, error) {
 	objects, err := manifests.Load(file)
 	if err != nil {
@@ -162,6 +164,37 @@ func loadOne(flag, file string) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("%s %s: must have one object, got %d", flag, file, len(objects))
 	}
 	return objects[0].Unstructured, nil
+}
+
+// loadRequest reads the file of -f with one object. It may be one that is never stored, such as a SubjectAccessReview or
+// PodExecOptions.
+func loadRequest(file string) (*unstructured.Unstructured, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("-f: %w", err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("-f %s: %w", file, err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+	switch {
+	case len(objects) != 1:
+		return nil, fmt.Errorf("-f %s: must have one object, got %d", file, len(objects))
+	case objects[0].GetKind() == "" || objects[0].GetAPIVersion() == "":
+		return nil, fmt.Errorf("-f %s: the object must have apiVersion and kind", file)
+	}
+	return objects[0], nil
 }
 
 // made runs a server for the request. The server serves every version of every API, and any user may do anything.

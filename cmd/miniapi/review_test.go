@@ -42,6 +42,9 @@ func TestReview(t *testing.T) {
 	pod, deployment := file(t, "pod.yaml", "%s", reviewedPod), file(t, "deployment.yaml", "%s", reviewedDeployment)
 	more := file(t, "more.yaml", "%s", strings.Replace(reviewedDeployment, "replicas: 3", "replicas: 5", 1))
 	definition, widget := file(t, "definition.yaml", "%s", reviewedDefinition), file(t, "widget.yaml", "%s", reviewedWidget)
+	exec := file(t, "exec.yaml", "%s", "apiVersion: v1\nkind: PodExecOptions\ncommand: [ls, -l]\ntty: true\nstdin: true\ncontainer: c\n")
+	access := file(t, "access.yaml", "%s", "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: jane, nonResourceAttributes: {path: /, verb: get}}\n")
+	eviction := file(t, "eviction.yaml", "%s", "apiVersion: policy/v1\nkind: Eviction\nmetadata: {name: web, namespace: shop}\n")
 	for _, test := range []struct {
 		name, reason string
 		args         []string
@@ -67,6 +70,18 @@ func TestReview(t *testing.T) {
 		}},
 		{"connect", "the options of the connection are the object", []string{"-f", pod, "--operation=CONNECT", "--subresource=exec"}, map[string]any{
 			"request.operation": "CONNECT", "request.object.kind": "PodExecOptions", "request.name": "web",
+		}},
+		{"options of a connection", "a webhook decides by the command", []string{"-f", exec, "--old", pod, "--operation=CONNECT", "--subresource=exec"}, map[string]any{
+			"request.object.command.0": "ls", "request.object.tty": true, "request.object.container": "c", "request.namespace": "shop",
+		}},
+		{"review of permissions", "the server answers the object and doesn't store it", []string{"-f", access}, map[string]any{
+			"request.operation": "CREATE", "request.kind.kind": "SubjectAccessReview", "request.object.spec.user": "jane",
+		}},
+		{"eviction", "the object of a subresource is created", []string{"-f", eviction, "--old", pod, "--subresource=eviction"}, map[string]any{
+			"request.operation": "CREATE", "request.subResource": "eviction", "request.kind.kind": "Eviction", "request.name": "web",
+		}},
+		{"metadata of an update", "a client keeps the metadata that the server has set", []string{"-f", more, "--old", deployment, "--operation=UPDATE", "--review-version=v1beta1"}, map[string]any{
+			"request.object.metadata.generation": 1.0, "request.oldObject.metadata.generation": 1.0,
 		}},
 		{"conversion", "the webhook is registered for another version", []string{"-f", deployment, "--webhook-version=apps/v1beta2"}, map[string]any{
 			"request.kind.version": "v1beta2", "request.object.apiVersion": "apps/v1beta2", "request.requestKind.version": "v1",
@@ -174,6 +189,7 @@ func TestReviewFailures(t *testing.T) {
 	}{
 		{"no file", nil, 2, "-f must name a file with the object"},
 		{"several objects", []string{"-f", file(t, "two.yaml", "%s---\n%s", reviewedPod, reviewedPod)}, 2, "must have one object, got 2"},
+		{"no kind", []string{"-f", file(t, "none.yaml", "metadata: {name: web}\n")}, 2, "the object must have apiVersion and kind"},
 		{"operation", []string{"-f", pod, "--operation=PATCH"}, 2, `--operation "PATCH": must be one of [CREATE UPDATE DELETE CONNECT]`},
 		{"no subresource", []string{"-f", pod, "--operation=CONNECT"}, 2, "--operation CONNECT: needs --subresource, such as exec"},
 		{"old", []string{"-f", pod, "--old", pod}, 2, "--old: is for an update"},
