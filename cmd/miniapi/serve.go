@@ -37,8 +37,8 @@ func newServeCommand() *cobra.Command {
 		Short: "Serve a Kubernetes API over an embedded etcd",
 		Long: `Serve a Kubernetes API on 127.0.0.1:6443 over an embedded etcd.
 
-It writes a kubeconfig for the admin, and prints one line when it is ready.
-Flags have kube-apiserver's names wherever miniapi has the feature.`,
+The server writes a kubeconfig for the admin, and prints one line when it is ready.
+Flags that kube-apiserver has, too, have the same names.`,
 		Example: `  # Serve, and use it from another terminal
   miniapi serve
   kubectl --kubeconfig miniapi.kubeconfig get namespaces

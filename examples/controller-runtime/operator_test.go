@@ -97,7 +97,7 @@ func TestTooManyReplicas(t *testing.T) {
 	}
 }
 
-// A website in the earlier version is the same website, with the defaulter's replicas too.
+// A website that is created in the earlier version can be read in the current one, with the defaulter's replicas.
 func TestEarlierVersion(t *testing.T) {
 	t.Parallel()
 	c := start(t)

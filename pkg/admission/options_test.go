@@ -3,6 +3,7 @@ package admission
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -191,7 +192,10 @@ func TestOrder(t *testing.T) {
 		if p.on {
 			name = "+" + name
 		}
-		got = append(got, name)
+		// A plugin that kube-apiserver lacks may stand anywhere.
+		if slices.ContainsFunc(want, func(w string) bool { return strings.TrimPrefix(w, "+") == p.name }) {
+			got = append(got, name)
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -13,12 +13,12 @@ import (
 // process share miniapi processes.
 var processes engine.Engine = &process.Engine{Program: program.Find}
 
-// documents are the definitions in files that options have named. They are a variable of the package because a test process
-// starts many servers with the same ones.
+// documents caches the files that options name. The servers of a test process share the cache, because most of them name
+// the same files.
 var documents = &manifests.Documents{}
 
-// WithEngine replaces what runs the server. Choose gets the engine so far. The option is for package inprocess, and for
-// engines of other programs.
+// WithEngine replaces the engine, which runs the server. Choose gets the engine of earlier options. WithEngine is for package
+// inprocess, and for engines of other programs.
 func WithEngine(choose func(earlier engine.Engine) (engine.Engine, error)) Option {
 	return func(o *options) error {
 		if choose == nil {

@@ -68,9 +68,10 @@ type Options struct {
 	Controllers controllers.Selection
 	// Peers configures the peering with the other servers of an external etcd.
 	Peers *peers.Options
-	// RejectForwardingRedirects keeps redirects by the servers of aggregated APIs from clients. Its default is true.
+	// RejectForwardingRedirects refuses the redirects of aggregated API servers, instead of passing them on to clients. The
+	// default is true.
 	RejectForwardingRedirects bool
-	// EnableAggregatorRouting is accepted: services are always resolved to endpoints.
+	// EnableAggregatorRouting has no effect: the server always resolves services to endpoints.
 	EnableAggregatorRouting bool
 	// RuntimeHooks are hooks that extensions implement, and that the server calls for clients. By default there are none.
 	RuntimeHooks *runtimehooks.Options

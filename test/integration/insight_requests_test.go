@@ -122,7 +122,8 @@ func TestDenialsAreExplained(t *testing.T) {
 	}
 }
 
-// Without --trace-requests, requests are recorded while they are followed, and a follower gets them as they end.
+// Without --trace-requests, the server records requests only while a client follows. The client gets each request when
+// the request ends.
 func TestRequestsAreFollowed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
@@ -25,7 +26,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 	case starts <- struct{}{}:
 		defer func() { <-starts }()
 	case <-ctx.Done():
-		return nil, errors.New("nothing has been started yet")
+		return nil, fmt.Errorf("waiting for the starts of other servers in this process: %w", context.Cause(ctx))
 	}
 	defer reserveHeap(&firstReserved)()
 	log := &log{events.Log}

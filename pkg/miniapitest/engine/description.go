@@ -26,7 +26,8 @@ type Description struct {
 	// Flags are flags of "miniapi serve", as --name or --name=value.
 	Flags []string `json:",omitempty"`
 	// Definitions are CustomResourceDefinitions to have from the start, as if the fixture had applied them. Info.Installed
-	// tells which of them the server has. An engine sends them by itself.
+	// lists those that the server has. The JSON of a Description leaves out the definitions: an engine in another process
+	// sends each of them once.
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager that would apply them.
 	DefinitionManager string `json:",omitempty"`

@@ -162,7 +162,8 @@ func (r Reader) glob(pattern string) ([]string, error) {
 	return files, nil
 }
 
-// from adds the folder of a relative path to an error: usually, a missing file is in another folder.
+// from adds the working directory to the error of a relative path. A wrong working directory is the usual cause of a
+// missing file.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
 		return fmt.Errorf("%w: paths in a file system begin at its root, without a slash, and have no .. in them", err)

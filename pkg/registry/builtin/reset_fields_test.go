@@ -29,7 +29,7 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 		all["/status"] = registry.StatusStrategy{Strategy: main}
 	}
 	for _, s := range main.Kind.Subresources {
-		// The endpoints of a pod's parts list the fields that they can change (see TestPodPartsOwnTheirFields).
+		// TestPodPartsOwnTheirFields checks the subresources of pods.
 		if s.Update != nil && main.Kind.Resource != "pods" {
 			all["/"+s.Name] = s.Update(main)
 		}

@@ -143,8 +143,8 @@ func (s *schemas) add(name string) error {
 	return nil
 }
 
-// modelName returns the name by which openapi-gen knows a type: the one that the type gives itself, or else that of the Go
-// type. An embedded metav1.TypeMeta lends its method, which isn't the name of the type.
+// modelName returns the name of a type in openapi-gen's output: the result of its method OpenAPIModelName, or else the name
+// of the Go type. A type that embeds metav1.TypeMeta inherits TypeMeta's method, whose result modelName ignores.
 func modelName(t reflect.Type) string {
 	named, ok := reflect.New(t).Interface().(util.OpenAPIModelNamer)
 	if !ok {

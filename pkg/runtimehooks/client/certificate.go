@@ -26,7 +26,7 @@ func NewCertificate(certFile, keyFile string) (*Certificate, error) {
 	return c, err
 }
 
-// fileState tells a file from what it was.
+// fileState has the time and the size by which a changed file is recognized.
 type fileState struct {
 	modified time.Time
 	size     int64

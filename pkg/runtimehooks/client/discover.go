@@ -19,8 +19,8 @@ import (
 // discoveryTimeout bounds a call of Discovery.
 const discoveryTimeout = 10 * time.Second
 
-// Discover asks the extension of an ExtensionConfig for its handlers, and returns them as they belong in the status: with
-// all defaults, by name. An answer that is invalid in any part is an error.
+// Discover asks the extension of an ExtensionConfig for its handlers. The result is the list of handlers for the
+// ExtensionConfig's status: sorted by name, with all defaults. An answer that is invalid in any part is an error.
 func (c *Client) Discover(ctx context.Context, config *runtimev1.ExtensionConfig) ([]runtimev1.ExtensionHandler, error) {
 	d, err := c.options.Catalog.Describe(hooksv1.Discovery)
 	if err != nil {

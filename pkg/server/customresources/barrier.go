@@ -176,7 +176,7 @@ func (b *barrier) settle() {
 	}
 }
 
-// isPast tells whether the informer has seen the definition at the version or a later one, or its end.
+// isPast reports whether the informer has seen this version of the definition, a later version, or the deletion.
 func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	crd := k.seen[name]
 	if crd == nil {

@@ -58,7 +58,7 @@ func (s *stores) wait() error {
 	case <-destroyed:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the last requests of definitions that are gone: %w", ctx.Err())
+		return fmt.Errorf("waiting for the end of requests for deleted CustomResourceDefinitions: %w", ctx.Err())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // span is a range of numbers, with both ends.
 type span struct{ first, last uint64 }
 
-// spans are ranges of numbers. Without any, they have all numbers.
+// spans are ranges of numbers. An empty list stands for all numbers.
 type spans []span
 
 // parseNumbers parses Fault.Requests.

@@ -32,7 +32,8 @@ type Snapshot struct {
 type CustomResources interface {
 	// EndDeletions waits until definitions that are being deleted are gone.
 	EndDeletions(ctx context.Context)
-	// Restored waits until a definition that was written or deleted at a revision is in effect.
+	// Restored waits until the server serves a definition as it was written at a revision. If deleted is true, Restored
+	// waits until the definition, which was deleted at the revision, is no longer served.
 	Restored(name string, revision int64, deleted bool)
 }
 

@@ -50,16 +50,16 @@ type Content struct {
 	JSON   json.RawMessage
 }
 
-// User issues a client certificate.
+// User requests a client certificate.
 type User struct {
 	Name   string
 	Groups []string `json:",omitempty"`
 }
 
-// Certificate issues a serving certificate.
+// Certificate requests a serving certificate.
 type Certificate struct{ Hosts, IPs []string }
 
-// Reach waits until the server reaches a webhook.
+// Reach requests an answer when the server has reached a webhook.
 type Reach struct {
 	Webhook engine.Webhook
 	Timeout time.Duration
@@ -133,7 +133,7 @@ func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 func (w *Writer) Write(message any) error {
 	line, err := json.Marshal(message)
 	if err != nil {
-		return fmt.Errorf("encoding a message: %w", err)
+		return fmt.Errorf("encode %T: %w", message, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

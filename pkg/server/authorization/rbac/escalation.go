@@ -25,8 +25,8 @@ type EscalationChecker struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// NewEscalationChecker makes a checker that reads roles and bindings from source, which should be up to date
-// ([FromClient]). The authorizer decides on the verbs escalate and bind.
+// NewEscalationChecker makes a checker that reads roles and bindings from source. The source must not lag behind writes,
+// as the caches of informers do: use [FromClient]. The authorizer decides on the verbs escalate and bind.
 func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorizer) *EscalationChecker {
 	return &EscalationChecker{resolver: NewResolver(source), authorizer: authz}
 }

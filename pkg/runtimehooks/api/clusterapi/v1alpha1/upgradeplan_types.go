@@ -63,5 +63,5 @@ type UpgradeStep struct {
 	Version string `json:"version,omitempty"`
 }
 
-// GenerateUpgradePlan asks for the versions on the way of an upgrade.
+// GenerateUpgradePlan asks for the intermediate versions of an upgrade.
 func GenerateUpgradePlan(*GenerateUpgradePlanRequest, *GenerateUpgradePlanResponse) {}
