@@ -20,8 +20,9 @@ const (
 	// finalizerEstimate is how many seconds finalizers are given for their work.
 	finalizerEstimate = 15
 
-	// parallel is how many resources are deleted at once.
-	parallel = 4
+	// parallel is how many resources of a namespace are deleted at once. A data folder is synced once for several
+	// deletions. All namespaces together make less requests at once than --max-mutating-requests-inflight allows.
+	parallel = 16
 )
 
 var podsResource = schema.GroupResource{Resource: "pods"}
