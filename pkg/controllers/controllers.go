@@ -78,6 +78,8 @@ type Set struct {
 	resources *served.Resources
 	// open lets the controllers work. They are held until the start.
 	open func()
+	// leave is Leave. It is nil if no other server stores the same objects.
+	leave func(context.Context)
 
 	// handlers are told of all objects by the sources. synced is called when they have been told of those that were there, and forget
 	// when others may be there again.
@@ -194,6 +196,14 @@ func (s *Set) Hold() (release func(context.Context) error) {
 			forget()
 		}
 		return err
+	}
+}
+
+// Leave lets the controllers of another server that stores the same objects go on at once. These controllers don't work any
+// more. Leave returns when the other server knows, or when ctx ends. The server must still answer requests.
+func (s *Set) Leave(ctx context.Context) {
+	if s.leave != nil {
+		s.leave(ctx)
 	}
 }
 

@@ -64,9 +64,20 @@ func (s *Set) lead() error {
 	if err != nil {
 		return err
 	}
+	leading, leave := context.WithCancel(s.runner.Life())
+	left := make(chan struct{})
+	s.leave = func(ctx context.Context) {
+		s.runner.Hold() // before another server works
+		leave()
+		select {
+		case <-left:
+		case <-ctx.Done():
+		}
+	}
 	s.runner.Go(func() {
-		for s.runner.Life().Err() == nil {
-			elector.Run(s.runner.Life())
+		defer close(left)
+		for leading.Err() == nil {
+			elector.Run(leading)
 		}
 	})
 	return nil

@@ -28,6 +28,10 @@ const controllersUserAgent = "kube-controller-manager/miniapi"
 // settleTimeout bounds the wait for what the controllers do at first, and after Restore.
 const settleTimeout = 10 * time.Second
 
+// leaveTimeout bounds the wait of a stop for the end of the Lease by which the controllers lead. If the etcd doesn't answer,
+// another server waits until the Lease is over.
+const leaveTimeout = time.Second
+
 // authenticateControllers makes the requests of each controller those of its service account, so that audit, webhooks and
 // authorization see what they see of a kube-controller-manager.
 func (c *Config) authenticateControllers() {
@@ -159,6 +163,17 @@ func (c *Config) hold() (release func()) {
 			klog.FromContext(ctx).Error(err, "the controllers may not know all restored objects yet")
 		}
 	}
+}
+
+// leaveControllers lets the controllers of another server that has the same etcd go on.
+func (c *Config) leaveControllers() {
+	set := c.clients.controllers.Load()
+	if set == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.life, leaveTimeout)
+	defer cancel()
+	set.Leave(ctx)
 }
 
 // closeControllers returns when the controllers have ended.

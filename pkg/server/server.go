@@ -172,6 +172,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.config.apis.peers != nil {
 		s.config.apis.peers.Leave()
 	}
+	s.config.leaveControllers()
 	s.config.unfollow()
 	if s.config.etcd.Embedded() {
 		s.config.etcd.Member().Hurry()

@@ -188,3 +188,37 @@ func TestDeletedNamespaceHasNewKinds(t *testing.T) {
 		t.Errorf("custom resources are left: %v", left.Items)
 	}
 }
+
+// A kind that is served again while a namespace is being deleted may have objects in it. They go too.
+func TestDeletedNamespaceHasKindsThatAppear(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, withControllers("namespace"))
+	client, maps := srv.Client(), srv.Client().CoreV1().ConfigMaps("waiting")
+	define(t, srv, "widgets", "Widget", "v1")
+	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
+	widgets := srv.DynamicClient().Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"})
+	serve := func(served bool) {
+		t.Helper()
+		definition := must(definitions.Get(t.Context(), "widgets.example.com", metav1.GetOptions{}))(t)
+		versions := fieldOf(definition, "spec", "versions").([]any)
+		versions[0].(map[string]any)["served"] = served
+		must(definitions.Update(t.Context(), definition, metav1.UpdateOptions{}))(t)
+	}
+	deletedNamespace(t, client, "waiting", func() {
+		must(widgets.Namespace("waiting").Create(t.Context(), object("example.com/v1", "Widget", "hidden", nil), metav1.CreateOptions{}))(t)
+		must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}, metav1.CreateOptions{}))(t)
+		serve(false)
+	})
+	waitsFor(t, client, "waiting", map[corev1.NamespaceConditionType]string{
+		corev1.NamespaceContentRemaining:    "SomeResourcesRemain: Some resources are remaining: configmaps. has 1 resource instances",
+		corev1.NamespaceFinalizersRemaining: "SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+	})
+	serve(true)
+	define(t, srv, "gears", "Gear", "v1")
+	must(widgets.Namespace("waiting").Get(t.Context(), "hidden", metav1.GetOptions{}))(t)
+	must(maps.Patch(t.Context(), "held", types.MergePatchType, noFinalizers, metav1.PatchOptions{}))(t)
+	namespaceGone(t, client, "waiting")
+	if left := must(widgets.List(t.Context(), metav1.ListOptions{}))(t); len(left.Items) > 0 {
+		t.Errorf("custom resources are left: %v", left.Items)
+	}
+}

@@ -1,0 +1,124 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// startElsewhere starts a server with controllers, and another one that has the resource hammers of tools.example.com. The
+// first server aggregates the API of the second.
+func startElsewhere(t *testing.T, selection ...string) (srv, elsewhere *miniapitest.Server) {
+	t.Helper()
+	elsewhere = miniapitest.Start(t)
+	defineIn(t, elsewhere, "tools.example.com", "hammers", "Hammer", "v1")
+	proxy := httputil.NewSingleHostReverseProxy(must(url.Parse(elsewhere.Config().Host))(t))
+	proxy.Transport = must(rest.TransportFor(elsewhere.Config()))(t)
+	proxy.FlushInterval = -1 // a watch goes on
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		for name := range req.Header {
+			if len(name) > 9 && name[:9] == "X-Remote-" {
+				req.Header.Del(name) // the other server knows the proxy as its admin
+			}
+		}
+		proxy.ServeHTTP(w, req)
+	}), "tools.default.svc")
+	srv = miniapitest.Start(t, withControllers(selection...), placed("default", "tools", 443, port))
+	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
+	becomes(t, srv, "Available True")
+	return srv, elsewhere
+}
+
+func hammerGone(t *testing.T, elsewhere *miniapitest.Server, namespace, name string) {
+	t.Helper()
+	gone(t, "hammer "+name, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return elsewhere.DynamicClient().Resource(groupVersionOf("tools.example.com/v1").WithResource("hammers")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// A namespace that is deleted takes along the objects that another server has in it.
+func TestDeletedNamespaceIsEmptiedElsewhere(t *testing.T) {
+	t.Parallel()
+	srv, elsewhere := startElsewhere(t, "namespace")
+	hammers := elsewhere.DynamicClient().Resource(groupVersionOf("tools.example.com/v1").WithResource("hammers"))
+	const name = "both"
+	must(elsewhere.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
+	held := object("tools.example.com/v1", "Hammer", "held", nil)
+	held.SetFinalizers([]string{"example.com/hold"})
+	deletedNamespace(t, srv.Client(), name, func() {
+		must(hammers.Namespace(name).Create(t.Context(), object("tools.example.com/v1", "Hammer", "hammer", nil), metav1.CreateOptions{}))(t)
+		must(hammers.Namespace(name).Create(t.Context(), held, metav1.CreateOptions{}))(t)
+		must(hammers.Namespace("default").Create(t.Context(), object("tools.example.com/v1", "Hammer", "stays", nil), metav1.CreateOptions{}))(t)
+	})
+	hammerGone(t, elsewhere, name, "hammer")
+	waitsFor(t, srv.Client(), name, map[corev1.NamespaceConditionType]string{
+		corev1.NamespaceContentRemaining:    "SomeResourcesRemain: Some resources are remaining: hammers.tools.example.com has 1 resource instances",
+		corev1.NamespaceFinalizersRemaining: "SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+	})
+	must(hammers.Namespace(name).Patch(t.Context(), "held", "application/merge-patch+json", noFinalizers, metav1.PatchOptions{}))(t)
+	namespaceGone(t, srv.Client(), name)
+	if left := must(hammers.List(t.Context(), metav1.ListOptions{}))(t); len(left.Items) != 1 || left.Items[0].GetName() != "stays" {
+		t.Errorf("want the hammer of another namespace to be left, got %v", left.Items)
+	}
+}
+
+// Garbage is collected across servers: an owner may be here, and its dependent elsewhere, and the other way round.
+func TestGarbageCollectionElsewhere(t *testing.T) {
+	t.Parallel()
+	srv, elsewhere := startElsewhere(t, "garbagecollector")
+	maps := srv.Client().CoreV1().ConfigMaps("default")
+	hammers := resources(elsewhere, "tools.example.com/v1", "hammers")
+	owned := func(o *unstructured.Unstructured, owner metav1.OwnerReference) *unstructured.Unstructured {
+		o.SetOwnerReferences([]metav1.OwnerReference{owner})
+		return o
+	}
+	here := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "here"}}, metav1.CreateOptions{}))(t)
+	must(hammers.Create(t.Context(), owned(object("tools.example.com/v1", "Hammer", "dependent", nil), ownerOf(here, true)), metav1.CreateOptions{}))(t)
+	there := must(hammers.Create(t.Context(), object("tools.example.com/v1", "Hammer", "there", nil), metav1.CreateOptions{}))(t)
+	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "dependent", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "tools.example.com/v1", Kind: "Hammer", Name: "there", UID: there.GetUID()},
+	}}}, metav1.CreateOptions{}))(t)
+	must(hammers.Create(t.Context(), object("tools.example.com/v1", "Hammer", "stays", nil), metav1.CreateOptions{}))(t)
+
+	// The owner here waits for its dependent elsewhere, which the collector must have seen.
+	foreground := metav1.DeletePropagationForeground
+	ok(t, maps.Delete(t.Context(), "here", metav1.DeleteOptions{PropagationPolicy: &foreground}))
+	gone(t, "the owner", func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return maps.Get(ctx, "here", metav1.GetOptions{})
+	})
+	hammerGone(t, elsewhere, "default", "dependent")
+
+	ok(t, hammers.Delete(t.Context(), "there", metav1.DeleteOptions{}))
+	gone(t, "the dependent", func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return maps.Get(ctx, "dependent", metav1.GetOptions{})
+	})
+	must(hammers.Get(t.Context(), "stays", metav1.GetOptions{}))(t)
+
+	// What nothing serves any more keeps the objects that it may own.
+	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "tools.example.com/v1", Kind: "Hammer", Name: "stays", UID: must(hammers.Get(t.Context(), "stays", metav1.GetOptions{}))(t).GetUID()},
+	}}}, metav1.CreateOptions{}))(t)
+	ok(t, clusterResources(srv, apiRegistration, "apiservices").Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
+	first := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, metav1.CreateOptions{}))(t)
+	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "second", OwnerReferences: []metav1.OwnerReference{ownerOf(first, false)}}}, metav1.CreateOptions{}))(t)
+	ok(t, maps.Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	eventually(t, func(ctx context.Context) error { // the collector has worked since
+		if _, err := maps.Get(ctx, "second", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("want garbage to be collected, got %w", err)
+		}
+		return nil
+	})
+	must(maps.Get(t.Context(), "kept", metav1.GetOptions{}))(t)
+}
