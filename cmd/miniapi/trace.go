@@ -27,6 +27,7 @@ type traceOptions struct {
 	kubeconfig kubeconfig.Source
 	namespace  string
 	follow     bool
+	open       bool
 	object     string
 	user       string
 	limit      int
@@ -52,6 +53,7 @@ requests are recorded while "miniapi trace --follow" runs.
 
     miniapi trace --follow
     miniapi trace --for pods/web -o wide
+    miniapi trace --open
     miniapi trace why ValidatingWebhookConfiguration/my-webhook pods/web`,
 		Args: cli.UsageArgs(cli.KnownSubcommand),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,6 +69,7 @@ requests are recorded while "miniapi trace --follow" runs.
 	flags.StringVar(&o.user, "user", "", "Show requests of this user alone.")
 	flags.IntVar(&o.limit, "limit", lastRequests, "Show at most this many of the last requests; 0 shows all.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format: wide has all plugins, the parts of the time of calls, and more; json and yaml have everything.")
+	flags.BoolVar(&o.open, "open", false, "Open the server's page about requests in a browser. Its link signs the browser in once, as the kubeconfig's user.")
 	cmd.AddCommand(newTraceWhyCommand(o))
 	return cmd
 }
@@ -85,6 +88,9 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 	server, err := o.kubeconfig.Server()
 	if err != nil {
 		return err
+	}
+	if o.open {
+		return openPage(ctx, server, out)
 	}
 	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user)
 	if o.follow {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/features"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
@@ -147,6 +148,11 @@ func (o *Options) enabled() []plugin {
 // Runs reports whether the plugin of a name runs.
 func (o *Options) Runs(name string) bool {
 	return slices.ContainsFunc(o.enabled(), func(p plugin) bool { return p.name == name })
+}
+
+// Hides says whether a resource is hidden from webhooks.
+func (o *Options) Hides(resource schema.GroupResource) bool {
+	return o.ExcludeReviews && slices.Contains(notIntercepted, resource)
 }
 
 // pluginNames returns the names of the plugins that the filter selects, in order. A nil filter selects all.

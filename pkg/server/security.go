@@ -179,8 +179,12 @@ func (c *Config) buildDecisions(context.Context) error {
 		RequestInfo:    genericapiserver.NewRequestInfoResolver(c.generic),
 		Mapper:         c.clients.mapper,
 		Configurations: c.clients.typed.AdmissionregistrationV1(),
+		Discovery:      c.clients.typed.Discovery(),
+		Equivalents:    func() runtime.EquivalentResourceMapper { return c.generic.EquivalentResourceRegistry },
+		Hides:          c.options.Admission.Hides,
 		Runs:           c.options.Admission.Runs,
 	})
+	c.generic.Authentication.Authenticator = c.decisions.Authenticator(c.generic.Authentication.Authenticator)
 	return nil
 }
 

@@ -17,6 +17,7 @@ func TestSharedStateIsInOneFile(t *testing.T) {
 	t.Parallel()
 	constants := []string{
 		"bootstrap/objects.go: rbacObjects", // the RBAC objects of every cluster
+		"decisions/page.go: page",           // the file page.html
 		"version/version.go: builtVersion",  // the version of the build
 		"shared.go: shared",
 	}

@@ -1,6 +1,9 @@
 package trace
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Verdict says why a webhook, policy or binding takes part in a request, or doesn't.
 type Verdict struct {
@@ -133,6 +136,15 @@ var clauses = map[Reason]string{
 	ConfiguredLater: "it was configured after the request",
 	NotConfigured:   "there is no such webhook",
 	NotRecorded:     "no request for the object is recorded, and there is no such object to try: {detail}",
+}
+
+// MarshalJSON implements json.Marshaler. It adds the reason in words.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	type plain Verdict
+	return json.Marshal(struct {
+		plain
+		Text string `json:"text"`
+	}{plain(v), v.Clause()})
 }
 
 // Clause returns the reason in words, without a full stop.

@@ -18,7 +18,7 @@ type callTimes struct {
 	mu                                    sync.Mutex
 	reused                                bool
 	connecting, connected, shaking, shook time.Time
-	wrote, answered                       time.Time
+	got, wrote, answered                  time.Time
 }
 
 func (t *callTimes) begin() { t.began = time.Now() }
@@ -47,7 +47,7 @@ func (t *callTimes) within(ctx context.Context) context.Context {
 		GotConn: func(info httptrace.GotConnInfo) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.reused = info.Reused
+			t.reused, t.got = info.Reused, time.Now()
 		},
 	})
 }
@@ -57,7 +57,11 @@ func (t *callTimes) end() trace.Times {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	times := trace.Times{Reused: t.reused, Wait: between(t.wrote, t.answered), Decode: between(t.answered, now)}
+	waiting := t.wrote
+	if waiting.After(t.answered) { // an answer may come before the transport tells that the request is written
+		waiting = t.got
+	}
+	times := trace.Times{Reused: t.reused, Wait: between(waiting, t.answered), Decode: between(t.answered, now)}
 	if !t.reused {
 		times.Connect, times.TLS = between(t.connecting, t.connected), between(t.shaking, t.shook)
 	}

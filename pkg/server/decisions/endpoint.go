@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Prefix is the prefix of the paths. Users need the permission to get these nonResourceURLs, and to post to WhyPath.
+	// Prefix is the prefix of the paths, and the path of the page. Users need the permission to get these nonResourceURLs, and to post to WhyPath.
 	Prefix = "/debug/admission/"
 	// RequestsPath lists recorded requests, as a List. With follow=true, the response is a stream of Events, one a line,
 	// for requests that end from then on. The parameters resource, namespace, name and user select, and limit=N gives the
@@ -53,6 +53,10 @@ type Why struct {
 // ServeHTTP serves the paths below Prefix.
 func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	serve := map[string]func(http.ResponseWriter, *http.Request) error{
+		http.MethodGet + Prefix:       d.show,
+		http.MethodGet + SignInPath:   d.signIn,
+		http.MethodPost + SignInPath:  d.link,
+		http.MethodGet + MatrixPath:   d.matrix,
 		http.MethodGet + RequestsPath: d.requests,
 		http.MethodGet + WhyPath:      d.why,
 		http.MethodPost + WhyPath:     d.evaluateWhy,
@@ -60,7 +64,7 @@ func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if serve == nil {
 		serve = func(http.ResponseWriter, *http.Request) error {
 			return apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "",
-				fmt.Sprintf("%s %s isn't served: there are GET %s, and GET and POST %s", req.Method, req.URL.Path, RequestsPath, WhyPath), 0, false)
+				fmt.Sprintf("%s %s isn't served: there are GET %s, GET %s, GET %s, and GET and POST %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath), 0, false)
 		}
 	}
 	if err := serve(w, req); err != nil {

@@ -1,0 +1,43 @@
+package decisions
+
+import (
+	"crypto/sha256"
+	_ "embed" // the page
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+// page is all of the page: markup, style and script. It loads nothing but what the paths below Prefix serve.
+//
+//go:embed page.html
+var page string
+
+// pagePolicy is the page's Content-Security-Policy. Only its own script and style run. Nothing may turn text into markup:
+// the page shows values of objects, which come from any client.
+func pagePolicy() string {
+	return strings.Join([]string{
+		"default-src 'none'", "script-src " + hashOf("script"), "style-src " + hashOf("style"), "connect-src 'self'",
+		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+	}, "; ")
+}
+
+// hashOf returns the hash of an element of the page, as the policy names it.
+func hashOf(element string) string {
+	_, after, _ := strings.Cut(page, "<"+element+">")
+	content, _, _ := strings.Cut(after, "</"+element+">")
+	hash := sha256.Sum256([]byte(content))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+}
+
+// show serves the page.
+func (d *Decisions) show(w http.ResponseWriter, _ *http.Request) error {
+	for name, value := range map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy(), "Cache-Control": "no-store",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+	} {
+		w.Header().Set(name, value)
+	}
+	_, _ = w.Write([]byte(page)) // the client may have gone
+	return nil
+}

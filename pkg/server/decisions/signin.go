@@ -1,0 +1,149 @@
+package decisions
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+const (
+	// SignInPath signs a browser in. POST, by a client with credentials, gives a SignIn. GET with the token of its link
+	// gives the browser a cookie, for the user of the POST.
+	SignInPath = Prefix + "sign-in"
+
+	// linkLife is the time within which a link must be opened, and sessionLife the time that a browser stays signed in.
+	linkLife    = time.Minute
+	sessionLife = 8 * time.Hour
+	// maxSessions bounds the numbers of links and of sessions. The one that ends first gives way.
+	maxSessions = 100
+
+	cookieName     = "miniapi-admission"
+	tokenParameter = "token"
+)
+
+// SignIn is the answer of SignInPath.
+type SignIn struct {
+	// Link is the path of a link that signs a browser in, once.
+	Link string `json:"link"`
+	// Seconds is the time in which the link must be opened.
+	Seconds int `json:"seconds"`
+}
+
+// sessions are users by the hashes of their secrets.
+type sessions struct {
+	life time.Duration
+
+	mu    sync.Mutex
+	users map[[sha256.Size]byte]session
+}
+
+type session struct {
+	user user.Info
+	ends time.Time
+}
+
+// begin returns the secret of a new session.
+func (s *sessions) begin(of user.Info) string {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == nil {
+		s.users = map[[sha256.Size]byte]session{}
+	}
+	for len(s.users) >= maxSessions {
+		var first [sha256.Size]byte
+		ends := time.Time{}
+		for hash, each := range s.users {
+			if ends.IsZero() || each.ends.Before(ends) {
+				first, ends = hash, each.ends
+			}
+		}
+		delete(s.users, first)
+	}
+	s.users[sha256.Sum256([]byte(token))] = session{of, time.Now().Add(s.life)}
+	return token
+}
+
+// user returns the user of a secret, or nil. With once, the secret is used up.
+func (s *sessions) user(token string, once bool) user.Info {
+	hash := sha256.Sum256([]byte(token))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.users[hash]
+	if !ok {
+		return nil
+	}
+	over := time.Now().After(found.ends)
+	if over || once {
+		delete(s.users, hash)
+	}
+	if over {
+		return nil
+	}
+	return found.user
+}
+
+// Authenticator authenticates browsers that are signed in, for the paths below Prefix alone, and leaves other requests
+// to the next authenticator.
+func (d *Decisions) Authenticator(next authenticator.Request) authenticator.Request {
+	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
+		if found := d.signedIn(req); found != nil {
+			return &authenticator.Response{User: found}, true, nil
+		}
+		return next.AuthenticateRequest(req)
+	})
+}
+
+func (d *Decisions) signedIn(req *http.Request) user.Info {
+	if !strings.HasPrefix(req.URL.Path, Prefix) {
+		return nil
+	}
+	if req.URL.Path == SignInPath && req.Method == http.MethodGet {
+		return d.links.user(req.URL.Query().Get(tokenParameter), true)
+	}
+	cookie, err := req.Cookie(cookieName)
+	if err != nil {
+		return nil
+	}
+	return d.browsers.user(cookie.Value, false)
+}
+
+// link gives a link for the user of the request.
+func (d *Decisions) link(w http.ResponseWriter, req *http.Request) error {
+	of, ok := request.UserFrom(req.Context())
+	if !ok {
+		return apierrors.NewUnauthorized("the request has no user")
+	}
+	token := d.links.begin(of)
+	w.Header().Set("Cache-Control", "no-store")
+	return answer(w, SignIn{Link: SignInPath + "?" + url.Values{tokenParameter: {token}}.Encode(), Seconds: int(linkLife.Seconds())})
+}
+
+// signIn gives the browser a cookie, and leads it to the page.
+func (d *Decisions) signIn(w http.ResponseWriter, req *http.Request) error {
+	of, ok := request.UserFrom(req.Context())
+	if !ok {
+		return apierrors.NewUnauthorized("the request has no user")
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: d.browsers.begin(of), Path: Prefix, MaxAge: int(sessionLife.Seconds()),
+		Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Location", Prefix)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,195 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
+)
+
+// browser is a page in headless Chromium, driven by the DevTools protocol.
+type browser struct {
+	t    *testing.T
+	conn *websocket.Conn
+	last int
+}
+
+// browserPatience bounds the start of Chromium, and each wait for the page.
+const browserPatience = time.Minute
+
+// openBrowser starts Chromium with an empty page. Without Chromium, the test is skipped: nothing else shows what a browser
+// makes of a page.
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	var program string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("no chromium in PATH: on Debian, apt-get install chromium")
+	}
+	dir, err := os.MkdirTemp("", "miniapi-chromium-") // t.TempDir fails while a helper of Chromium still writes
+	ok(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	command := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+		"--ignore-certificate-errors", "--remote-debugging-port=0", "--remote-allow-origins=*", "--user-data-dir="+dir, "about:blank")
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = browserPatience
+	ok(t, command.Start())
+	t.Cleanup(func() {
+		cancel()
+		_ = command.Wait() // it ends by the signal
+		if err := os.RemoveAll(dir); err != nil {
+			t.Logf("removing the folder of the browser: %v", err)
+		}
+	})
+	var address string
+	eventually(t, func(context.Context) error {
+		content, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))
+		port, _, complete := strings.Cut(string(content), "\n")
+		address = "127.0.0.1:" + port
+		if err == nil && !complete {
+			err = errors.New("the port of the browser isn't there yet")
+		}
+		return err
+	})
+	var pages []struct {
+		Type                 string
+		WebSocketDebuggerURL string `json:"webSocketDebuggerUrl"`
+	}
+	response, err := http.Get("http://" + address + "/json/list") //nolint:noctx // of this machine
+	ok(t, err)
+	defer response.Body.Close()
+	ok(t, json.NewDecoder(response.Body).Decode(&pages))
+	for _, page := range pages {
+		if page.Type == "page" {
+			conn, err := websocket.Dial(page.WebSocketDebuggerURL, "", "http://"+address)
+			ok(t, err)
+			conn.MaxPayloadBytes = 64 << 20
+			t.Cleanup(func() { _ = conn.Close() })
+			return &browser{t: t, conn: conn}
+		}
+	}
+	t.Fatalf("the browser has no page: %+v", pages)
+	return nil
+}
+
+// do sends a command, and decodes its result.
+func (b *browser) do(method string, params map[string]any, into any) {
+	b.t.Helper()
+	b.last++
+	ok(b.t, b.conn.SetDeadline(time.Now().Add(browserPatience)))
+	ok(b.t, websocket.JSON.Send(b.conn, map[string]any{"id": b.last, "method": method, "params": params}))
+	for {
+		var message struct {
+			ID     int
+			Result json.RawMessage
+			Error  json.RawMessage
+		}
+		if err := websocket.JSON.Receive(b.conn, &message); err != nil {
+			b.t.Fatalf("%s: %v", method, err)
+		}
+		if message.ID != b.last {
+			continue // an event
+		}
+		if message.Error != nil {
+			b.t.Fatalf("%s: %s", method, message.Error)
+		}
+		if into != nil {
+			ok(b.t, json.Unmarshal(message.Result, into))
+		}
+		return
+	}
+}
+
+// eval returns the value of an expression in the page.
+func (b *browser) eval(expression string) any {
+	b.t.Helper()
+	var result struct {
+		Result           struct{ Value any }
+		ExceptionDetails json.RawMessage
+	}
+	b.do("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &result)
+	if result.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, result.ExceptionDetails)
+	}
+	return result.Result.Value
+}
+
+// until waits until an expression is true in the page.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	eventually(b.t, func(context.Context) error {
+		if b.eval("Boolean("+expression+")") != true {
+			return fmt.Errorf("in the page, this isn't true: %s", expression)
+		}
+		return nil
+	})
+}
+
+// press presses keys, one after the other.
+func (b *browser) press(keys ...string) {
+	b.t.Helper()
+	for _, key := range keys {
+		event := map[string]any{"type": "keyDown", "key": key}
+		if len(key) == 1 {
+			event["text"] = key
+		}
+		b.do("Input.dispatchKeyEvent", event, nil)
+		b.do("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
+	}
+}
+
+// show sets the width of the page and its colors.
+func (b *browser) show(width, height int, scheme string) {
+	b.t.Helper()
+	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// screenshots is the variable that names the folder of the test's screenshots.
+const screenshots = "MINIAPI_SCREENSHOTS"
+
+// shoot keeps a screenshot in the folder that the environment names, if it does.
+func (b *browser) shoot(name string) {
+	b.t.Helper()
+	dir := os.Getenv(screenshots)
+	if dir == "" {
+		return
+	}
+	var shot struct{ Data string }
+	b.do("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
+	content, err := base64.StdEncoding.DecodeString(shot.Data)
+	ok(b.t, err)
+	ok(b.t, os.WriteFile(filepath.Join(dir, name+".png"), content, 0o600))
+}
+
+// visit returns the status, the header and the body of a page without credentials.
+func visit(t testing.TB, client *http.Client, url string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	ok(t, err)
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	response, err := client.Do(req)
+	ok(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	ok(t, err)
+	return response, fmt.Sprintf("%d %s", response.StatusCode, body)
+}

@@ -1,0 +1,220 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+)
+
+// stranger returns a client without credentials, which follows no redirections.
+func stranger(t testing.TB, srv *miniapitest.Server) *http.Client {
+	t.Helper()
+	transport := must(rest.TransportFor(rest.AnonymousClientConfig(srv.Config())))(t)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// linkFor returns the URL of a link that signs a browser in.
+func linkFor(t testing.TB, config *rest.Config) string {
+	t.Helper()
+	body, err := must(kubernetes.NewForConfig(config))(t).Discovery().RESTClient().Post().AbsPath(decisions.SignInPath).DoRaw(t.Context())
+	ok(t, err)
+	var signIn decisions.SignIn
+	ok(t, json.Unmarshal(body, &signIn))
+	return config.Host + signIn.Link
+}
+
+// permit allows a user to use paths that are no resources.
+func permit(t testing.TB, srv *miniapitest.Server, user string, verbs []string, paths ...string) {
+	t.Helper()
+	client := srv.Client().RbacV1()
+	must(client.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: named(user), Rules: []rbacv1.PolicyRule{{Verbs: verbs, NonResourceURLs: paths}}}, metav1.CreateOptions{}))(t)
+	must(client.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: named(user), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{}))(t)
+}
+
+// A link signs a browser in once, as the user that asked for the link, and for the paths of the page alone.
+func TestPageSignsIn(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	host, browser := srv.Config().Host, stranger(t, srv)
+	link := linkFor(t, srv.Config())
+	response, _ := visit(t, browser, link, nil)
+	cookies := response.Cookies()
+	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != decisions.Prefix || len(cookies) != 1 {
+		t.Fatalf("want a redirection to the page and a cookie, got %d, %v", response.StatusCode, response.Header)
+	}
+	if c := cookies[0]; !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != decisions.Prefix {
+		t.Errorf("want a cookie for the page alone that scripts and other sites can't use, got %s", c.Raw)
+	}
+	as := http.Header{"Cookie": {cookies[0].Name + "=" + cookies[0].Value}}
+	wrong := http.Header{"Cookie": {cookies[0].Name + "=x"}}
+
+	alice := srv.AddUser("alice")
+	permit(t, srv, "alice", []string{"get", "post"}, decisions.SignInPath, decisions.Prefix)
+	response, _ = visit(t, browser, linkFor(t, alice), nil)
+	asAlice := http.Header{"Cookie": {cookies[0].Name + "=" + response.Cookies()[0].Value}}
+
+	for _, test := range []struct {
+		name, reason string
+		path         string
+		header       http.Header
+		want         int
+	}{
+		{"the page", "the browser is signed in", decisions.Prefix, as, http.StatusOK},
+		{"requests", "the browser has the permissions of its user", decisions.RequestsPath, as, http.StatusOK},
+		{"the API", "the cookie is for the page alone", "/api/v1/namespaces", as, http.StatusUnauthorized},
+		{"a path that leaves the page", "paths are compared as they are", decisions.Prefix + "../../api/v1/namespaces", as, http.StatusNotFound},
+		{"the same link", "a link works once", strings.TrimPrefix(link, host), nil, http.StatusUnauthorized},
+		{"another cookie", "only cookies of this server count", decisions.Prefix, wrong, http.StatusUnauthorized},
+		{"no cookie", "strangers see nothing", decisions.Prefix, nil, http.StatusUnauthorized},
+		{"the page, as alice", "alice may see the page", decisions.Prefix, asAlice, http.StatusOK},
+		{"requests, as alice", "the session is bound to alice, who may not see requests", decisions.RequestsPath, asAlice, http.StatusForbidden},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			response, body := visit(t, browser, host+test.path, test.header)
+			if response.StatusCode != test.want {
+				t.Errorf("%s: want %d, got %s", test.reason, test.want, body)
+			}
+		})
+	}
+	response, body := visit(t, browser, host+decisions.Prefix, as)
+	policy := response.Header.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(body, "http://") || strings.Contains(body, "https://") {
+		t.Errorf("want a page that loads nothing from elsewhere, got the policy %s", policy)
+	}
+}
+
+// The matrix has the operations of each resource for which a webhook is called, by the webhook's rules.
+func TestMatrixOfWebhooks(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t)
+	install(t, srv,
+		mutating("pods", allow(), on("CREATE", "v1", "pods", "pods/exec", "pods/status"), labelledWeb),
+		validating("all", allow(), on("DELETE", "apps/*", "*/*"), scope("Namespaced")),
+		validating("itself", allow(), on("*", "admissionregistration.k8s.io/v1", "*")))
+	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.MatrixPath).DoRaw(t.Context())
+	ok(t, err)
+	var matrix decisions.Matrix
+	ok(t, json.Unmarshal(body, &matrix))
+	got := map[string]string{}
+	for _, row := range matrix.Resources {
+		for i, cell := range row.Cells {
+			if cell != nil {
+				got[row.String()+" "+matrix.Webhooks[i].Name] = strings.Join(cell.Operations, " ")
+			}
+		}
+	}
+	want := map[string]string{
+		"pods pods": "CREATE", "controllerrevisions.apps all": "DELETE", "daemonsets.apps all": "DELETE", "deployments.apps all": "DELETE",
+		"replicasets.apps all": "DELETE", "statefulsets.apps all": "DELETE",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"objectSelector: app=web"}, matrix.Webhooks[0].Conditional); diff != "" {
+		t.Errorf("conditions of the first webhook (-want +got):\n%s", diff)
+	}
+}
+
+// hostile is a text that would run, or show an image, if it became markup.
+const hostile = `"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
+
+// The page shows requests as they come, with their waterfall, differences and reviews. It works by keys, and at 400 pixels.
+// Values of objects stay text.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	b := openBrowser(t)
+	install(t, srv,
+		mutating("sidecar", patch(miniapitest.Add("/data/added", "by a webhook")), on("CREATE", "v1", "configmaps")),
+		mutating("other", allow(), on("UPDATE", "v1", "configmaps")),
+		validating("check", allow(), on("CREATE", "v1", "configmaps")),
+		validating("refuse", deny(hostile), on("CREATE", "v1", "secrets")))
+	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("sizes"), Spec: validations(admissionregistrationv1.Validation{Expression: "int(object.data.size) > 0"})},
+		admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}})
+	create := func(ctx context.Context, name string) error {
+		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"note": hostile}}, Data: map[string]string{"text": hostile, "size": "3"},
+		}, metav1.CreateOptions{})
+		return err
+	}
+	ok(t, create(t.Context(), "first"))
+	config := srv.Config()
+	config.Impersonate, config.UserAgent = rest.ImpersonationConfig{UserName: hostile, Groups: []string{"system:masters"}}, hostile
+	if _, err := must(kubernetes.NewForConfig(config))(t).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: named("refused")}, metav1.CreateOptions{}); err == nil {
+		t.Fatal("want the Secret to be refused")
+	}
+
+	b.show(1280, 800, "light")
+	b.do("Page.enable", nil, nil)
+	b.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": "window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"}, nil)
+	b.do("Page.navigate", map[string]any{"url": linkFor(t, srv.Config())}, nil)
+	b.until(`location.pathname === "/debug/admission/" && document.querySelectorAll("#list button").length >= 2 && document.querySelector("#live").getAttribute("aria-pressed") === "true"`)
+
+	ok(t, create(t.Context(), "live"))
+	b.until(`document.querySelector("#list button")?.textContent.includes("default/live")`)
+	b.press("j")
+	b.until(`document.querySelector("#detail h2").textContent.includes("default/live")`)
+	b.shoot("light")
+	if got := b.eval(`[...document.querySelectorAll("#detail h3")].map((h) => h.textContent).join(", ")`); got != "mutating · round 0, mutating · round 1, validating, object" {
+		t.Errorf("want the waterfall by round, got %v", got)
+	}
+	if bars, _ := b.eval(`[...document.querySelectorAll("#detail .bar")].filter((bar) => bar.getBoundingClientRect().width >= 2).length`).(float64); bars < 6 {
+		t.Errorf("want bars of plugins and webhooks, got %v", bars)
+	}
+	b.press("e")
+	b.until(`[...document.querySelectorAll(".diff .add")].some((line) => line.textContent.includes("by a webhook"))`)
+	b.until(`[...document.querySelectorAll(".values td")].some((cell) => cell.textContent.includes("spec.validations[0].expression"))`)
+	b.until(`[...document.querySelectorAll("#detail .body p")].some((p) => p.textContent.includes('rules[0].operations is ["UPDATE"]'))`)
+	b.eval(`for (const each of document.querySelectorAll("details.json")) each.open = true`)
+	b.until(`[...document.querySelectorAll(".json pre")].some((pre) => pre.textContent.includes('"kind": "AdmissionReview"'))`)
+	b.shoot("light-open")
+	b.eval(`navigator.clipboard.writeText = async (text) => { window.copied = text }; document.querySelector("details.json button").click()`)
+	b.until(`JSON.parse(window.copied || "{}").kind === "AdmissionReview"`)
+
+	// The hostile names and values are there, as text.
+	b.press("j")
+	b.until(`document.querySelector("#detail h2").textContent.includes("refused")`)
+	b.press("e")
+	b.until(`document.querySelector("#detail .banner").textContent.includes('<img src=x onerror="window.hacked=1">')`)
+	b.until(`document.querySelector("#detail .facts").textContent.includes('<script>window.hacked=1</script>')`)
+	b.press("j")
+	b.press("e")
+	b.eval(`for (const each of document.querySelectorAll("details.json")) each.open = true`)
+	b.until(`document.querySelector("#detail").textContent.includes("onerror")`)
+	if got := b.eval(`[document.querySelectorAll("img, iframe, object, main script").length, typeof window.hacked, window.violations.join()].join()`); got != "0,undefined," {
+		t.Errorf("want values of objects to stay text, got elements, type of the mark and violations %v", got)
+	}
+
+	b.eval(`filter.value = "secrets"; filter.dispatchEvent(new Event("input"))`)
+	b.until(`document.querySelectorAll("#list button").length === 1`)
+	b.eval(`filter.value = ""; filter.dispatchEvent(new Event("input")); document.activeElement.blur()`)
+	b.press("m")
+	b.until(`[...document.querySelectorAll("#matrix tbody th")].map((th) => th.textContent).join() === "configmaps,secrets"`)
+	b.shoot("matrix")
+	b.press("r", "k")
+	b.show(1280, 800, "dark")
+	b.shoot("dark")
+
+	b.show(400, 800, "light")
+	b.until(`document.documentElement.scrollWidth <= 400`)
+	b.press("e")
+	b.shoot("narrow")
+	b.press("Escape")
+	b.until(`document.querySelector("#list").getBoundingClientRect().width > 300 && document.documentElement.scrollWidth <= 400`)
+	b.shoot("narrow-list")
+}
