@@ -109,7 +109,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	})
 }
 
-// beginWith gives the server definitions from its start, which takes a third of the time of requests for them.
+// beginWith gives the server definitions from its start. Requests for the definitions would take three times as long.
 func (o *serveOptions) beginWith(definitions []manifests.Object) error {
 	o.Server.Definitions.FieldManager = manifests.FieldManager
 	for _, definition := range definitions {

@@ -65,7 +65,8 @@ const (
 )
 
 // order is the chain. The mutating plugins run from top to bottom, then the validating ones. The order and the defaults
-// are kube-apiserver's, except for ServiceAccount: it is off because it needs a controller that makes service accounts.
+// are kube-apiserver's, except for ServiceAccount. That plugin is off, and pkg/server turns it on where the controller
+// runs that makes service accounts.
 var order = []plugin{
 	{"AlwaysAdmit", off, unconfigured(always.Admit)},
 	{namespaceautoprovision.Name, off, unconfigured(namespaceautoprovision.New)},

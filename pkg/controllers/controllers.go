@@ -50,10 +50,11 @@ type Environment struct {
 	Mapper    meta.RESTMapper
 	// Informers are shared with the rest of the server, which starts them.
 	Informers informers.SharedInformerFactory
-	// Objects tells of all objects that the server stores itself. Nil: informers ask the server for all.
+	// Objects is the source of all objects that the server stores. If it is nil, informers read all objects from the
+	// server.
 	Objects objects.Source
-	// Elsewhere selects the resources of which Objects doesn't tell, because another server has them. It returns nil if
-	// there are none. It must not be nil if Objects isn't.
+	// Elsewhere selects the resources that another server stores, whose objects Objects lacks. It returns nil if there
+	// are none. With Objects, Elsewhere is required.
 	Elsewhere func() func(served.Resource) bool
 	// Count counts the objects of a resource in a namespace without a request, and says whether it can. May be nil.
 	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
@@ -81,8 +82,8 @@ type Set struct {
 	// leave is Leave. It is nil if no other server stores the same objects.
 	leave func(context.Context)
 
-	// handlers are told of all objects by the sources. synced is called when they have been told of those that were there, and forget
-	// when others may be there again.
+	// The sources call handlers with all objects. synced is called when the handlers have received all objects of the
+	// start, and forget when a restore may have brought objects back.
 	sources  []objects.Source
 	handlers objects.Handlers
 	synced   []func()
@@ -108,7 +109,7 @@ func New(ctx context.Context, selection Selection, env Environment) (*Set, error
 	return s, nil
 }
 
-// ResourcesChanged is called when other resources are served than before.
+// ResourcesChanged tells the controllers that the served resources have changed.
 func (s *Set) ResourcesChanged() { s.resources.Changed() }
 
 // Start lets the controllers work. The informers must have been started.
@@ -137,7 +138,7 @@ func (s *Set) Start() error {
 	return s.lead()
 }
 
-// await begins when the sources are synced, unless the controllers are closed before.
+// await begins the work when the sources are synced, unless the controllers are closed earlier.
 func (s *Set) await(synced *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() {
@@ -162,8 +163,8 @@ func (s *Set) begin() {
 	close(s.told)
 }
 
-// Settle returns when the controllers know of everything that was stored before the call, and have nothing to do but for
-// what has failed and what they wait for.
+// Settle returns when the controllers know all objects that were stored before the call, and have no work left. Failed
+// and delayed work may be left.
 func (s *Set) Settle(ctx context.Context) error {
 	select {
 	case <-s.told:
@@ -185,8 +186,8 @@ func (s *Set) settleSources(ctx context.Context) error {
 	return nil
 }
 
-// Hold interrupts the controllers, until release is called, so that what is stored can be replaced as a whole. What they
-// knew is then forgotten.
+// Hold interrupts the controllers until release is called, so that a restore can replace the stored objects. At
+// release, the controllers forget their knowledge of objects.
 func (s *Set) Hold() (release func(context.Context) error) {
 	open := s.runner.Hold()
 	return func(ctx context.Context) error {

@@ -67,7 +67,7 @@ func WithRuntimeExtension(name string, handler http.Handler) Option {
 	}
 }
 
-// Hooks calls the runtime hooks of a server, and has what was sent to its extensions.
+// Hooks calls the runtime hooks of a server, and lists the requests to its extensions.
 type Hooks struct {
 	server   *Server
 	requests map[string]*hookRequests // by extension
@@ -95,7 +95,7 @@ type HookCall struct {
 type HookResult struct {
 	// Answers are those of the handlers, in the order of the calls.
 	Answers []HookAnswer `json:"answers"`
-	// Response is what came of them, unless there is an error. Decode it into the response of the hook.
+	// Response is the combined response of the handlers, if there is no error. Decode it into the response of the hook.
 	Response json.RawMessage `json:"response"`
 	// Error is why the call has failed: the first handler that failed ends it.
 	Error string `json:"error"`

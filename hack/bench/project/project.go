@@ -23,7 +23,7 @@ const (
 // large are the sizes of the definitions that have most of a project's content, in kB. Others have the median size.
 var large = [...]int{1400, 360, 360, 350, 310, 280, 240, 100, 100, 90, 90, 90, 90, 80, 80, 80}
 
-// Write writes a project into a folder, a file a definition. The text makes the content another one.
+// Write writes a project into a folder, one file for each definition. Another text makes another content.
 func Write(folder, text string) error {
 	for n := range Definitions {
 		kB := Median

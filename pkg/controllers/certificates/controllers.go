@@ -28,12 +28,13 @@ const (
 	lifetime = 365 * 24 * time.Hour
 	shortest = 10 * time.Minute
 
-	// backdate makes a certificate valid for clients whose clock is slow. One with a lifetime below short isn't shortened
-	// by that.
+	// backdate is the time by which a certificate begins earlier, for clients whose clock is slow. A certificate with a
+	// lifetime below short keeps its whole lifetime.
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 
-	// over is how long a request is kept that is issued, denied or has failed, and waiting how long any other is.
+	// over is the time for which an issued, denied or failed request is kept, and waiting the time for any other
+	// request.
 	over    = time.Hour
 	waiting = 24 * time.Hour
 )
@@ -50,7 +51,7 @@ type Config struct {
 	Sign func(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error)
 }
 
-// handle does a request that has no certificate yet, and returns when to do it again.
+// handle handles a request without a certificate, and returns the time until the next look at the request.
 type handle func(c *Config, ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (time.Duration, error)
 
 // NewApprover starts the controller that approves requests of kubelets, if they may have what they ask for.
@@ -119,7 +120,8 @@ func (c *Config) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 	return 0, fmt.Errorf("csr %q is a kubelet's, and its user may not create certificatesigningrequests/selfnodeclient or nodeclient", csr.Name)
 }
 
-// allowed reports whether the user of a request may create a subresource of requests.
+// allowed reports whether the user of a request has the permission to create a subresource of
+// CertificateSigningRequests.
 func (c *Config) allowed(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, subresource string) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: map[string]authorizationv1.ExtraValue{},
@@ -186,7 +188,7 @@ func (c *Config) clean(ctx context.Context, csr *certificatesv1.CertificateSigni
 	return 0, ignoreStale(err)
 }
 
-// overAt returns when a request is to be deleted, the zero time if never.
+// overAt returns the time at which a request must be deleted, or the zero time if it must stay.
 func overAt(csr *certificatesv1.CertificateSigningRequest) (end time.Time) {
 	sooner := func(from metav1.Time, after time.Duration) {
 		if at := from.Add(after); !from.IsZero() && (end.IsZero() || at.Before(end)) {

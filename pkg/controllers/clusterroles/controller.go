@@ -80,9 +80,9 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 	return 0, err
 }
 
-// Aggregated returns the rules of all roles that a role selects, each once, in the order of all. A role that aggregates
-// others itself counts with the rules that it is to have, so that no role is written twice; within a circle, it counts with
-// those that it has.
+// Aggregated returns the rules of the roles that a role selects, each rule once, in the order of the roles. A selected
+// role that aggregates others counts with its future rules, so that no role is written twice. In a circle of roles, it
+// counts with its current rules.
 func Aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	a := aggregation{all: all, state: map[string]state{}, rules: []rbacv1.PolicyRule{}}
 	err := a.add(role)

@@ -30,8 +30,8 @@ const (
 	// Component is the source of its events.
 	Component = "controllermanager"
 
-	// deletionTimeout is how long a pod that is to be evicted counts as gone, and staleTimeout how long its condition
-	// DisruptionTarget holds, until it is deleted.
+	// deletionTimeout is the time for which an evicted pod that still exists counts as gone. staleTimeout is the time
+	// for which its condition DisruptionTarget stays true.
 	deletionTimeout = 2 * time.Minute
 	staleTimeout    = 2 * time.Minute
 )
@@ -200,8 +200,7 @@ func (c *controller) podsOf(budget *policyv1.PodDisruptionBudget) ([]*corev1.Pod
 	return pods, err
 }
 
-// disrupted returns the pods that are to be evicted and aren't deleted yet, and the time after which that is checked
-// again.
+// disrupted returns the evicted pods that still exist, and the time until the next check.
 func (c *controller) disrupted(budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (map[string]metav1.Time, time.Duration) {
 	var again time.Duration
 	disrupted := map[string]metav1.Time{}
@@ -246,7 +245,8 @@ func isReady(pod *corev1.Pod) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// staleAfter returns when the condition DisruptionTarget of a pod is stale, if it has one that can be.
+// staleAfter returns the time until the condition DisruptionTarget of a pod is stale. It returns false for a pod
+// without such a condition.
 func staleAfter(pod *corev1.Pod) (after time.Duration, has bool) {
 	target := conditionOf(pod, corev1.DisruptionTarget)
 	if pod.DeletionTimestamp != nil || target == nil || target.Status != corev1.ConditionTrue || target.Reason == corev1.PodReasonTerminationByKubelet ||
@@ -256,7 +256,7 @@ func staleAfter(pod *corev1.Pod) (after time.Duration, has bool) {
 	return max(0, time.Until(target.LastTransitionTime.Add(staleTimeout))), true
 }
 
-// resetStale sets the condition of a pod to false that was to be evicted and wasn't.
+// resetStale sets the condition DisruptionTarget to false, for a pod whose eviction didn't delete it.
 func (c *controller) resetStale(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Pods.GetStore().GetByKey(key)
 	if err != nil || !exists {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/scale"
 )
 
-// expected is what a budget is about: so many pods, of which so many are to be healthy.
+// expected is the number of pods that a budget selects, and the number of them that must be healthy.
 type expected struct {
 	pods, healthy int32
 	// unmanaged is true if a pod has no controller, so that the number of pods isn't known.

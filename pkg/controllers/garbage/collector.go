@@ -41,7 +41,7 @@ type Collector struct {
 	requests
 	events *events.Recorder
 	graph  *graph
-	// remove has objects whose deletion is considered, orphan those whose dependents are orphaned.
+	// remove has the objects that may have to be deleted, and orphan the objects whose dependents must be orphaned.
 	remove, orphan *work.Queue[types.UID]
 	// begun is closed when the collector has been told of all objects.
 	begun chan struct{}
@@ -60,10 +60,11 @@ func New(config Config) *Collector {
 // Handler is to be told of all objects.
 func (c *Collector) Handler() objects.Handler { return c.graph }
 
-// Begin is called when the handler has been told of every object: before, an owner may seem to be gone.
+// Begin starts the work. The caller calls Begin after the handler has received every stored object: without an object,
+// its dependents would seem to have no owner.
 func (c *Collector) Begin() { close(c.begun) }
 
-// Forget drops what is known of owners that are gone, for when they may be back.
+// Forget drops the list of absent owners. The caller calls Forget when a restore may have brought owners back.
 func (c *Collector) Forget() { c.graph.absent.Clear() }
 
 func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerReference) {
@@ -155,8 +156,8 @@ func propagation(live *metav1.PartialObjectMetadata) metav1.DeletionPropagation 
 	return metav1.DeletePropagationBackground
 }
 
-// classified are the owners of an object: those that exist, those that don't, and those that wait until their dependents
-// are deleted.
+// classified has the owners of an object in three lists: existing owners, absent owners, and owners that wait until
+// their dependents are deleted.
 type classified struct {
 	present         []metav1.OwnerReference
 	absent, waiting []types.UID
@@ -204,8 +205,8 @@ func (c *Collector) owner(ctx context.Context, namespace string, r metav1.OwnerR
 	return live, err
 }
 
-// deleteInForeground deletes an object whose owner waits, and which has dependents. If one of those waits itself, the
-// object stops blocking its owners: it may be part of a circle.
+// deleteInForeground deletes an object whose owner waits and which has dependents itself. If a dependent waits, too,
+// the owners may form a circle: the object then stops blocking its owners.
 func (c *Collector) deleteInForeground(ctx context.Context, n node, live *metav1.PartialObjectMetadata, dependents []node) error {
 	for _, d := range dependents {
 		if d.waits {
@@ -235,7 +236,8 @@ func (c *Collector) finishForeground(ctx context.Context, n node) error {
 	return c.removeFinalizer(ctx, n.identity, metav1.FinalizerDeleteDependents)
 }
 
-// orphanDependents makes the dependents of an object independent of it, and then removes the finalizer that asked for it.
+// orphanDependents removes the references to an object from its dependents, and then removes the object's orphan
+// finalizer.
 func (c *Collector) orphanDependents(ctx context.Context, uid types.UID) (time.Duration, error) {
 	if err := c.await(ctx); err != nil {
 		return 0, err

@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// absentOwners is how many owners are remembered to be gone, so that each of their dependents needn't ask.
+// absentOwners is the size of the list of absent owners. The list spares a request for each further dependent of such
+// an owner.
 const absentOwners = 500
 
 // node is an object in the graph.
@@ -21,8 +22,8 @@ type node struct {
 	identity
 	owners     []metav1.OwnerReference
 	dependents map[*node]struct{}
-	// virtual is true for an owner that dependents refer to and that the source hasn't told of: its identity is what a
-	// dependent says.
+	// virtual is true for an owner that is known by the references of its dependents alone. Its identity is that of a
+	// reference.
 	virtual bool
 	// deleting, orphan and foreground are those of the object.
 	deleting, orphan, foreground bool
@@ -32,8 +33,8 @@ type node struct {
 
 // graph has the owners and dependents of all objects.
 type graph struct {
-	// remove, orphan and retry are called with objects whose deletion is to be considered, whose dependents are to be
-	// orphaned, and that are to be considered later.
+	// The graph calls remove with an object that may have to be deleted, orphan with an object whose dependents must be
+	// orphaned, and retry with an object to consider later.
 	remove, orphan, retry func(types.UID)
 	// misplaced is called with a dependent whose owner is in another namespace.
 	misplaced func(dependent identity, owner metav1.OwnerReference)
@@ -87,8 +88,8 @@ func (g *graph) Stored(o objects.Object) {
 	}
 }
 
-// observe notes that an owner exists that was known by its dependents alone. Those who refer to it by something else
-// are considered: their owner may be gone.
+// observe notes that a virtual owner exists. Dependents with another identity in their references are considered,
+// because their owner may be gone.
 func (g *graph) observe(n *node, seen identity) {
 	if !n.virtual {
 		return
@@ -114,8 +115,7 @@ func (g *graph) reportMisplaced(dependent *node, owner types.UID) {
 	}
 }
 
-// replaceOwners makes an object depend on other owners. Owners that it blocked, and doesn't block any more, are
-// considered.
+// replaceOwners replaces the owners of an object. Owners that the object no longer blocks are considered.
 func (g *graph) replaceOwners(n *node, owners []metav1.OwnerReference) {
 	before := byUID(n.owners)
 	after := byUID(owners)
@@ -163,8 +163,8 @@ func blocks(r metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
-// addToOwners makes an object a dependent of owners. An owner that isn't known is considered: it may be gone. So is the
-// object, if it refers to an owner by something else than what is known of the owner.
+// addToOwners makes an object a dependent of owners. An unknown owner is considered, because it may be gone. The object
+// is considered if its reference differs from the known identity of an owner.
 func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 	doubtful := false
 	for _, r := range owners {
@@ -212,7 +212,7 @@ func (g *graph) Deleted(o objects.Object) {
 	}
 }
 
-// Listed implements objects.Handler. Objects that weren't listed are considered: they are gone, or another source has
+// Listed implements objects.Handler. Objects that the list lacks are considered: they are gone, or another source has
 // them.
 func (g *graph) Listed(all sets.Set[types.UID]) {
 	g.mu.Lock()
@@ -242,7 +242,7 @@ func (g *graph) delete(n *node, last identity) {
 	g.removeAll(maps.Keys(n.dependents))
 }
 
-// missed notes that a request hasn't found an object where it is said to be.
+// missed notes that a request has not found an object at its identity.
 func (g *graph) missed(absent identity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// identity is where an object is said to be. A reference has no namespace: its owner is in that of the dependent, or in
-// none.
+// identity is the kind, the place and the UID of an object, as the object or a reference has them. A reference has no
+// namespace: the owner is in the namespace of the dependent, or in none.
 type identity struct {
 	APIVersion, Kind string
 	Namespace, Name  string
@@ -48,7 +48,8 @@ func (i identity) isReferredBy(r metav1.OwnerReference) bool {
 	return i == referred(r, i.Namespace)
 }
 
-// isMeantBy is isReferredBy for any version of the kind: that of an object that was seen is the one that is stored.
+// isMeantBy is isReferredBy for any version of the kind, because the version of a stored object may differ from that of
+// a reference.
 func (i identity) isMeantBy(r metav1.OwnerReference) bool {
 	return r.UID == i.UID && r.Name == i.Name &&
 		schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == i.groupVersionKind().GroupKind()
@@ -62,7 +63,8 @@ func (i identity) compare(other identity) int {
 	)
 }
 
-// partition divides dependents by how they refer to an owner. A dependent with several references may be in both.
+// partition divides dependents into those whose references have the owner's identity and the others. A dependent with
+// several references may be in both lists.
 func partition(dependents []*node, owner identity) (matching, others []*node) {
 	for _, d := range dependents {
 		matches, differs := false, owner.Namespace != "" && d.Namespace != owner.Namespace
@@ -88,8 +90,8 @@ func partition(dependents []*node, owner identity) (matching, others []*node) {
 	return matching, others
 }
 
-// another returns another identity by which dependents refer to an owner that isn't where it was looked for: the next
-// one in order or, without one, the first. It returns nil if there is no other.
+// another returns the next identity, in order, by which dependents refer to an owner. The first identity follows the
+// last. another returns nil if there is one identity alone.
 func another(dependents []*node, absent identity) *identity {
 	var first, next *identity
 	for _, d := range dependents {

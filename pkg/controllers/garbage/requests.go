@@ -32,7 +32,8 @@ type requests struct {
 	resources *served.Resources
 }
 
-// of is the client for an object: in the version of its identity or, if that is stored but not served, in another one.
+// of returns the client for an object, in the version of its identity. If that version isn't served, the client is for
+// another version.
 func (r *requests) of(id identity) (metadata.ResourceInterface, error) {
 	kind := id.groupVersionKind()
 	resource, namespaced, err := r.resources.ResourceOf(kind)

@@ -99,7 +99,7 @@ func (c *content) deletionFailure() string {
 	return fmt.Sprintf("Failed to delete all resource types, %d remaining: %v", len(messages), strings.Join(messages, ", "))
 }
 
-// resourcesRemaining says nothing as long as only pods are looked at, as kube-controller-manager doesn't.
+// resourcesRemaining returns "" while the controller deletes pods alone, as in kube-controller-manager.
 func (c *content) resourcesRemaining() string {
 	var remaining []string
 	for gvr, n := range c.remaining {

@@ -46,7 +46,7 @@ type content struct {
 	undeleted             []error
 }
 
-// delete deletes everything in the namespace: the pods, and when they are gone, the rest.
+// delete deletes all objects in the namespace: first the pods and, when the pods are gone, all others.
 func (c *content) delete(ctx context.Context) {
 	c.remaining, c.finalizers = map[schema.GroupVersionResource]int{}, map[string]int{}
 	resources, err := c.Resources.List()
@@ -126,7 +126,8 @@ func (c *content) deleteAll(ctx context.Context, r served.Resource) {
 	}
 }
 
-// deleteObjects returns the objects that are left, and for how many seconds.
+// deleteObjects deletes the objects of a resource. It returns the remaining objects, and the estimated time in seconds
+// until they are gone.
 func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []metav1.PartialObjectMetadata, estimate int64, err error) {
 	if r.GroupResource() == podsResource {
 		if estimate, err = c.grace(ctx); err != nil {
@@ -192,7 +193,7 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// grace returns the longest time, in seconds, for which a pod may go on, 0 if it is over for all.
+// grace returns the longest remaining grace period of the pods in seconds, or 0 if none remains.
 func (c *content) grace(ctx context.Context) (int64, error) {
 	pods, err := c.Client.Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

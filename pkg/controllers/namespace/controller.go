@@ -34,7 +34,8 @@ const (
 	// create objects in it.
 	sharedDelay = 5 * time.Second
 
-	// goneDelay collects the deletions of objects for which a namespace waits.
+	// goneDelay is the time between the deletion of an object for which a namespace waits and the next look at the
+	// namespace. Further deletions in that time need no look of their own.
 	goneDelay = 20 * time.Millisecond
 )
 
@@ -91,7 +92,7 @@ func (c *Controller) add(obj any) {
 	c.queue.AddAfter(namespace.Name, delay)
 }
 
-// Handler makes a namespace be looked at again when objects in it are gone.
+// Handler returns the handler by which the controller learns of deleted objects, and looks at their namespace again.
 func (c *Controller) Handler() objects.Handler { return handler{c} }
 
 type handler struct{ *Controller }

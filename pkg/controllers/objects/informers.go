@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// syncTimeout is how long informers are waited for. A resource may be listed and fail forever, because its
-	// conversion webhook does.
+	// syncTimeout bounds the wait for the first lists of informers. The list of a resource can fail for ever, for
+	// example if its conversion webhook does.
 	syncTimeout = 30 * time.Second
 
-	// retryPeriod is the wait before discovery is asked again when it has failed.
+	// retryPeriod is the time between a failed discovery and the next one.
 	retryPeriod = 5 * time.Second
 )
 
@@ -61,7 +61,7 @@ func (i *Informers) Follow(_ context.Context, handler Handler, synced func()) {
 	i.queue.Add(struct{}{})
 }
 
-// Settle implements Source. It can't know what the informers haven't been told yet.
+// Settle implements Source. It returns at once: informers don't know of writes whose events they haven't received.
 func (i *Informers) Settle(context.Context) error { return nil }
 
 // update starts informers of the resources that are new, and stops those of resources that are gone.

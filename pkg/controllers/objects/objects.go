@@ -49,19 +49,19 @@ type Handler interface {
 	Stored(Object)
 	// Deleted is called with the last known state of an object that is stored no longer.
 	Deleted(Object)
-	// Listed is called after each list, with the UIDs of everything that is stored. Between two lists, deletions may
-	// have been missed.
+	// Listed is called after each list, with the UIDs of all stored objects. The source may have missed deletions
+	// between two lists.
 	Listed(all sets.Set[types.UID])
 }
 
 // Source tells of objects.
 type Source interface {
-	// Follow tells the handler of all objects that are stored and then, until ctx ends, of all changes in the order in
-	// which they were made to an object. It calls synced once, when the handler has been told of everything that was
-	// stored when Follow was called, and returns at once. The handler isn't told of events, which nothing owns and
-	// which own nothing.
+	// Follow starts to call the handler, and returns at once. The handler gets all stored objects and then, until ctx
+	// ends, all changes; the changes of one object come in their order. synced is called once, when the handler has
+	// received every object that was stored at the call of Follow. Objects of the kind Event are left out: they have no
+	// owners and no dependents.
 	Follow(ctx context.Context, handler Handler, synced func())
-	// Settle returns when the handler has been told of everything that was stored before the call.
+	// Settle returns when the handler has received every object that was stored before the call.
 	Settle(ctx context.Context) error
 }
 

@@ -33,7 +33,7 @@ const (
 	quarantine    = 40 * time.Second
 	maxTerminated = 12500
 
-	// defaultLease is for how long a kubelet's Lease holds that doesn't say so.
+	// defaultLease is the duration of a kubelet's Lease without leaseDurationSeconds.
 	defaultLease = 40 * time.Second
 )
 
@@ -78,7 +78,7 @@ type collector struct {
 	missing map[string]time.Time // since when nodes of pods are known not to exist
 }
 
-// changed considers a pod that may have to be deleted: any that is being deleted, has ended, or has a node.
+// changed queues a pod that may have to be deleted: a pod that is being deleted, has ended, or has a node.
 func (c *collector) changed(o metav1.Object) {
 	if pod, ok := o.(*corev1.Pod); ok && (pod.DeletionTimestamp != nil || hasEnded(pod) || pod.Spec.NodeName != "") {
 		c.queue.Add(cache.MetaObjectToName(pod).String())
@@ -157,8 +157,8 @@ func (c *collector) check(ctx context.Context, key string) (time.Duration, error
 	return c.checkTerminating(ctx, pod)
 }
 
-// checkOrphan is for a pod whose node doesn't exist: it is deleted after its grace period, or when the node has been
-// missing for some time.
+// checkOrphan checks a pod whose node doesn't exist. The pod is deleted after its grace period, or when the node has
+// been missing for some time.
 func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	if pod.DeletionTimestamp != nil {
 		if again, err := c.checkTerminating(ctx, pod); again == 0 || err != nil {

@@ -1,5 +1,5 @@
 // Package podgc is the controller pod-garbage-collector-controller: it deletes pods that no kubelet deletes.
 //
-// [New] is the way in. The rules are those of kube-controller-manager, with one more: a pod that is being deleted is
-// deleted for good after its grace period if its node has no kubelet, as the nodes have that tests and users create.
+// [New] is the way in. The rules are those of kube-controller-manager, with one more: if the node of a deleted pod has
+// no kubelet, the pod is gone after its grace period. Nodes that tests and users create have no kubelet.
 package podgc

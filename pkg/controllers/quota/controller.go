@@ -46,7 +46,7 @@ type Config struct {
 	Measure func(ctx context.Context, quota *corev1.ResourceQuota) (corev1.ResourceList, error)
 }
 
-// New starts a controller. The handler tells it of objects that are gone or use less.
+// New starts a controller. The handler reports objects that are gone or use less.
 func New(config Config) (objects.Handler, error) {
 	c := &controller{Config: config}
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: Account, Workers: 5, Do: c.sync})

@@ -67,7 +67,7 @@ func (h handler) Deleted(o objects.Object) { h.Stored(o) }
 // Listed implements objects.Handler.
 func (handler) Listed(sets.Set[types.UID]) {}
 
-// publish writes the ConfigMap of a namespace, if it isn't as it must be.
+// publish writes the ConfigMap of a namespace, unless the ConfigMap already has the certificates.
 func (c *Config) publish(ctx context.Context, namespace string) (time.Duration, error) {
 	if !work.IsActive(c.Namespaces, namespace) {
 		return 0, nil

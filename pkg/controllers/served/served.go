@@ -1,4 +1,4 @@
-// Package served knows which resources a server has. Discovery is asked once, and again after a change.
+// Package served lists the resources of a server. It asks discovery once, and again after a change.
 //
 // Use client-go's discovery client for a single question.
 package served
@@ -70,8 +70,8 @@ func (r *Resources) Changes() int {
 	return r.changes
 }
 
-// List returns the resources, each once, in the preferred version. With an error, it returns those that are known
-// nevertheless; discovery is asked again at the next call then.
+// List returns the resources, each once, in the preferred version. With an error, List returns the resources that it
+// knows nevertheless, and the next call asks discovery again.
 func (r *Resources) List() ([]Resource, error) {
 	r.mu.Lock()
 	known, changes := r.known, r.changes

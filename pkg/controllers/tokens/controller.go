@@ -174,7 +174,7 @@ func (c *Controller) delete(ctx context.Context, k key) error {
 	return err
 }
 
-// unreference removes a Secret with a token, which is gone, from the secrets of its account.
+// unreference removes a deleted Secret from the secrets of its service account.
 func (c *Controller) unreference(ctx context.Context, k key) error {
 	c.mu.Lock()
 	named, known := c.filled[k.uid]

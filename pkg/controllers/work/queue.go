@@ -16,14 +16,15 @@ type Options[K comparable] struct {
 	Name string
 	// Workers is how many keys are done at once, at most. 0 stands for 1.
 	Workers int
-	// Do does a key. The key is done again after again, if that isn't 0, and after an error, at the rate of Limiter.
+	// Do handles a key. If again isn't 0, the key is handled again after that time. After an error, the Limiter delays
+	// the next attempt.
 	Do func(ctx context.Context, key K) (again time.Duration, err error)
-	// Limiter delays keys that have failed. Nil stands for 5 ms, and twice as long after each further error, up to 1000 s.
+	// Limiter delays keys that have failed. The default is 5 ms, doubled after each further error, up to 1000 s.
 	Limiter workqueue.TypedRateLimiter[K]
 }
 
-// Queue has the keys that are to be done. A key that is added several times before it is done, is done once. A key that
-// is added while it is being done, is done again afterwards.
+// Queue has keys to handle. A key that is added several times before its turn is handled once. A key that is added
+// while a worker handles it is handled again afterwards.
 type Queue[K comparable] struct {
 	Options[K]
 	runner *Runner
@@ -61,7 +62,7 @@ func (q *Queue[K]) Add(key K) {
 	q.add(key)
 }
 
-// AddAfter adds a key later. If the key is to be added even sooner, that stays.
+// AddAfter adds a key after a delay. An earlier time of the same key stays.
 func (q *Queue[K]) AddAfter(key K, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

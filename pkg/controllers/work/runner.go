@@ -93,8 +93,8 @@ func (r *Runner) Close() {
 	r.running.Wait()
 }
 
-// Hold interrupts work that runs, and lets none begin until release is called. Hold returns when no work runs, so that
-// what is stored can be replaced as a whole. Work that was interrupted is done again.
+// Hold interrupts running work, and lets no work begin until release is called. Hold returns when no work runs, so that
+// a restore can replace the stored objects. Interrupted work is done again.
 func (r *Runner) Hold() (release func()) {
 	r.mu.Lock()
 	if r.held == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
 )
 
-// Recorder returns a handler that passes requests on to next, and writes each AdmissionReview and its response. It calls
-// failed, if there is one, with errors of writing.
+// Recorder returns a handler that passes requests on to next, and writes each AdmissionReview with its response. Errors
+// of writing go to failed, which may be nil.
 func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)

@@ -23,7 +23,7 @@ import (
 type maker struct {
 	Request
 	admin, user kubernetes.Interface
-	// main is the object that the request is for: that of the resource, if Object is of a subresource.
+	// main is the object of the resource, also if Object is that of a subresource.
 	main    *unstructured.Unstructured
 	mapping *meta.RESTMapping
 }

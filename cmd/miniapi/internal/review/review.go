@@ -46,7 +46,7 @@ type Webhook struct {
 	// Version, if it isn't empty, is the version for which the webhook is registered, other than that of the request: the
 	// review has the object in that version.
 	Version schema.GroupVersion
-	// Answer, if there is one, returns the response to a review. Without it, the webhook allows the request.
+	// Answer returns the response to a review. If Answer is nil, the webhook allows the request.
 	Answer func(ctx context.Context, review []byte) (code int, body []byte, err error)
 }
 

@@ -90,7 +90,7 @@ func (l *listening) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(response)
 }
 
-// keep keeps the first review: others are of a second round, or of requests that follow.
+// keep keeps the first review alone. Later reviews belong to a second round, or to later requests.
 func (l *listening) keep(review, response []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,8 +14,9 @@ const (
 	maxCells = 4 << 20
 )
 
-// Diff returns the difference between two texts, or "" if they are the same. A line of the first text alone begins with
-// a minus, one of the second alone with a plus, and a group of differences with the numbers of its first lines.
+// Diff returns the difference between two texts, or "" if they are the same. Lines of the first text alone begin with a
+// minus, and lines of the second alone with a plus. Each group of differences begins with the numbers of its first
+// lines.
 func Diff(before, after string) string {
 	if before == after {
 		return ""
@@ -89,7 +90,7 @@ func match(all []line, before, after []string) []line {
 	if len(before)*len(after) > maxCells {
 		return marked(marked(all, removed, before), added, after)
 	}
-	// common has the length of the longest common subsequence of what begins at two lines.
+	// common has the length of the longest common subsequence of the texts that begin at two lines.
 	common := make([][]int32, len(before)+1)
 	for i := range common {
 		common[i] = make([]int32, len(after)+1)
