@@ -1,0 +1,86 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
+)
+
+// list returns quantities by name.
+func list(of map[corev1.ResourceName]string) corev1.ResourceList {
+	if of == nil {
+		return nil
+	}
+	all := corev1.ResourceList{}
+	for name, quantity := range of {
+		all[name] = resource.MustParse(quantity)
+	}
+	return all
+}
+
+type quantities = map[corev1.ResourceName]string
+
+func TestSync(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("no list")
+	for _, test := range []struct {
+		name, reason                 string
+		spec, hard, used             quantities
+		measured                     quantities
+		err                          error
+		wantHard, wantUsed, wantNone quantities // wantNone: no write
+	}{
+		{"new", "the limits are in force from then on", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil},
+		{"as before", "a write would be for nothing", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}},
+		{"as much in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0.5"}, quantities{"cpu": "500m"}, nil, nil, nil, quantities{}},
+		{"fewer", "what is gone is free", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"}, nil},
+		{"other limits", "limits that are gone aren't measured", quantities{"pods": "3"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"}, nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil},
+		{"not measured", "the last measure holds, and the rest is written", quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil},
+		{"empty", "a status says so", quantities{}, nil, nil, nil, nil, quantities{}, quantities{}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			q := &corev1.ResourceQuota{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: list(test.spec)},
+				Status: corev1.ResourceQuotaStatus{Hard: list(test.hard), Used: list(test.used)},
+			}
+			client := fake.NewClientset(q)
+			quotas, err := controllertest.Informer(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &controller{Config: Config{Client: client.CoreV1(), Quotas: quotas, Measure: func(context.Context, *corev1.ResourceQuota) (corev1.ResourceList, error) {
+				return list(test.measured), test.err
+			}}}
+			again, err := c.sync(t.Context(), "ns/q")
+			if !errors.Is(err, test.err) || again != resync {
+				t.Errorf("%s: want error %v and another measure after %s, got %v after %s", test.reason, test.err, resync, err, again)
+			}
+			writes := controllertest.Writes(client.Actions())
+			if test.wantNone != nil {
+				if len(writes) > 0 {
+					t.Errorf("%s: want no write, got %v", test.reason, writes)
+				}
+				return
+			}
+			if diff := cmp.Diff([]string{"update resourcequotas/status ns/q"}, writes); diff != "" {
+				t.Fatalf("%s: the writes differ (-want +got):\n%s", test.reason, diff)
+			}
+			got, err := client.CoreV1().ResourceQuotas("ns").Get(t.Context(), "q", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(corev1.ResourceQuotaStatus{Hard: list(test.wantHard), Used: list(test.wantUsed)}, got.Status); diff != "" && len(test.wantHard)+len(test.wantUsed) > 0 {
+				t.Errorf("%s: the status differs (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
