@@ -21,7 +21,7 @@ func TestImports(t *testing.T) {
 		ours + "/manifests":      true,
 		ours + "/reviews":        true,
 
-		ours + "/reviews/internal/tree": true,
+		ours + "/internal/tree": true,
 	}
 	for _, name := range dependencies(t, "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/restmapper",
 		"k8s.io/client-go/discovery/cached/memory", "k8s.io/client-go/tools/clientcmd") {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
 // Exchange is a request to a webhook, and its response.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
 // Writer writes exchanges into a folder, a file each. It is safe for concurrent use.

@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
 // Recorder returns a handler that passes requests on to next, and writes each AdmissionReview with its response. Errors

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/jsonpatch"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/lines"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
 )
 
 // answer is the part of an exchange that is compared.
@@ -73,7 +74,7 @@ func patched(object, patch any) any {
 	if patch == nil {
 		return object
 	}
-	result, err := apply(object, patch)
+	result, err := jsonpatch.Apply(object, patch)
 	if err != nil {
 		return map[string]any{"patch": patch, "error": fmt.Sprintf("the patch can't be applied: %v", err)}
 	}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/jsonpatch"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
 )
 
 // review returns the request of a review.
@@ -142,7 +143,7 @@ func TestApply(t *testing.T) {
 	} {
 		before, _ := tree.Decode([]byte(object))
 		patch, _ := tree.Decode([]byte(test.patch))
-		got, err := apply(before, patch)
+		got, err := jsonpatch.Apply(before, patch)
 		if test.wantErr != "" {
 			if err == nil || !strings.Contains(err.Error(), test.wantErr) {
 				t.Errorf("%s: want an error with %q, got %v", test.name, test.wantErr, err)

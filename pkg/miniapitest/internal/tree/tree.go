@@ -42,3 +42,22 @@ func Text(value any, keys ...string) string {
 	s, _ := At(value, keys...).(string)
 	return s
 }
+
+// Clone returns a copy of a value that shares nothing with it.
+func Clone(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		clone := make(map[string]any, len(v))
+		for key, field := range v {
+			clone[key] = Clone(field)
+		}
+		return clone
+	case []any:
+		clone := make([]any, len(v))
+		for i := range v {
+			clone[i] = Clone(v[i])
+		}
+		return clone
+	}
+	return value
+}

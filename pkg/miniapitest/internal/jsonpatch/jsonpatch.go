@@ -1,4 +1,7 @@
-package replay
+// Package jsonpatch applies JSON patches (RFC 6902), as the patches of admission webhooks are, to JSON as package tree has it.
+//
+// Don't use it to make patches.
+package jsonpatch
 
 import (
 	"encoding/json"
@@ -8,16 +11,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/tree"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// apply returns a copy of an object with a JSON patch (RFC 6902).
-func apply(object, patch any) (any, error) {
+// Apply returns a copy of an object with a JSON patch (RFC 6902).
+func Apply(object, patch any) (any, error) {
 	operations, ok := patch.([]any)
 	if !ok {
 		return nil, errors.New("the patch isn't a JSON array")
 	}
-	result := cloned(object)
+	result := tree.Clone(object)
 	for i, operation := range operations {
 		var err error
 		if result, err = operate(result, operation); err != nil {
@@ -30,7 +33,7 @@ func apply(object, patch any) (any, error) {
 // operate applies an operation to an object.
 func operate(object, operation any) (any, error) {
 	path, from := tree.Text(operation, "path"), tree.Text(operation, "from")
-	value := cloned(tree.At(operation, "value"))
+	value := tree.Clone(tree.At(operation, "value"))
 	switch op := tree.Text(operation, "op"); op {
 	case "add":
 		return edit(object, path, func(place) (any, edition, error) { return value, insert, nil })
@@ -48,7 +51,7 @@ func operate(object, operation any) (any, error) {
 	case "copy", "move":
 		var moved any
 		result, err := edit(object, from, func(p place) (any, edition, error) {
-			moved = cloned(p.value)
+			moved = tree.Clone(p.value)
 			if op == "move" {
 				return nil, remove, p.mustExist()
 			}
@@ -162,24 +165,6 @@ func editElement(parent []any, key, path, rest string, more bool, change func(pl
 		return parent, nil
 	}
 	return append(parent[:index], append([]any{changed}, parent[index:]...)...), nil
-}
-
-func cloned(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		clone := make(map[string]any, len(v))
-		for key, field := range v {
-			clone[key] = cloned(field)
-		}
-		return clone
-	case []any:
-		clone := make([]any, len(v))
-		for i := range v {
-			clone[i] = cloned(v[i])
-		}
-		return clone
-	}
-	return value
 }
 
 // equal compares values. Numbers are equal if they have the same value.
