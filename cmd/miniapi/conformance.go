@@ -26,13 +26,13 @@ import (
 func newConformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
-		Short: "Judge an API server by the promises of Kubernetes",
+		Short: "Judge an API server or an admission webhook by the promises of Kubernetes",
 		Args:  cli.UsageArgs(cli.KnownSubcommand),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		SuggestionsMinimumDistance: 2,
 	}
-	cmd.AddCommand(newConformanceAPIServerCommand())
+	cmd.AddCommand(newConformanceAPIServerCommand(), newConformanceWebhookCommand())
 	return cmd
 }
 

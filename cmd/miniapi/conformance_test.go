@@ -8,24 +8,28 @@ import (
 	"testing"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 )
 
-// The list of promises in the documentation is that of the suite.
+// The lists of promises in the documentation are those of the suites.
 func TestConformanceDocument(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/conformance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := &bytes.Buffer{}
-	if err := report.Promises(table, apiserver.Cases(nil)); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(document, table.Bytes()) {
-		t.Errorf("docs/conformance.md is out of date: replace its table of promises by the output of\n" +
-			"go run ./cmd/miniapi conformance apiserver --list --output markdown")
+	for command, cases := range map[string][]conformance.Case{"apiserver": apiserver.Cases(nil), "webhook": webhook.Cases(nil)} {
+		table := &bytes.Buffer{}
+		if err := report.Promises(table, cases); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(document, table.Bytes()) {
+			t.Errorf("docs/conformance.md is out of date: replace its table of cases by the output of\n"+
+				"go run ./cmd/miniapi conformance %s --list --output markdown", command)
+		}
 	}
 }
 

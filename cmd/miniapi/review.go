@@ -15,17 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
-	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/review"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
-	"github.com/miniapi-dev/miniapi/pkg/server"
-	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 )
 
 // reviewOptions are the flags of "miniapi review".
@@ -197,35 +194,14 @@ func loadRequest(file string) (*unstructured.Unstructured, error) {
 	return objects[0], nil
 }
 
-// made runs a server for the request. The server serves every version of every API, and any user may do anything.
+// made has a server make the request.
 func (o *reviewOptions) made(ctx context.Context, request review.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
-	run := launch.NewOptions(server.NewOptions())
-	run.Server.Controllers = controllers.Selection{controllers.All}
-	run.Server.Serving.BindPort = 0
-	run.Server.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
-	run.Server.APIs.RuntimeConfig = map[string]string{"api/all": "true", "api/legacy": "true"}
-	if err := run.Begin(errOut, &logging.Quiet{To: errOut}); err != nil {
-		return nil, err
-	}
-	ctx, cancel := launch.UntilSignal(ctx)
-	defer cancel()
-	running, stop := context.WithCancel(ctx)
-	defer stop()
-	err = run.Run(running, errOut, func(ctx context.Context, s *server.Server) error {
-		defer stop()
-		applier := manifests.Applier{Config: s.AdminConfig()}
-		if err := applier.Apply(ctx, objects); err != nil {
-			return fmt.Errorf("--apply: %w", err)
-		}
-		config := s.AdminConfig()
-		config.QPS = -1
+	server := disposable{controllers: controllers.Selection{controllers.All}, objects: objects}
+	err = server.do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
 		var err error
 		outcome, err = review.Do(ctx, config, request, webhook)
 		return err
 	})
-	if err == nil && outcome == nil {
-		err = errors.New("interrupted")
-	}
 	return outcome, err
 }
 

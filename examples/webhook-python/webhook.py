@@ -43,7 +43,7 @@ class Webhook(http.server.BaseHTTPRequestHandler):
                 "kind": asked["kind"],
                 "response": review(asked["request"]),
             }
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return self.answer(400, b"want an AdmissionReview")
         return self.answer(200, json.dumps(answer).encode(), "application/json")
 

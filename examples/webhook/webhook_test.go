@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance"
 )
 
 func TestOwners(t *testing.T) {
@@ -27,4 +28,10 @@ func TestOwners(t *testing.T) {
 	if _, err := namespaces.Create(t.Context(), orphan, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("want a namespace without an owner to be refused, got %v", err)
 	}
+}
+
+// The handler keeps to the protocol, and the configuration to good practice.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	conformance.Webhook(t, Handler(), conformance.Configuration("config/webhook.yaml"))
 }

@@ -12,6 +12,8 @@ type Case struct {
 	ID string
 	// Promise is the sentence that must be true, and Source the document and section that it comes from.
 	Promise, Source string
+	// Level is that of most of its findings, for the list of cases. The zero value stands for LevelError.
+	Level Level
 	// Cost is about how long the case takes, for the estimate of a run. The default is DefaultCost.
 	Cost time.Duration
 	// Timeout ends the context of the case. The default is DefaultTimeout.

@@ -33,8 +33,9 @@ type Finding struct {
 	Level Level `json:"level"`
 	// Sent is what the target was sent, such as a request with its body. It is empty if nothing was sent.
 	Sent string `json:"sent,omitempty"`
-	// Expected and Seen are what the promise says and what happened.
-	Expected string `json:"expected"`
+	// Expected and Seen are what the promise says of this request and what happened. Expected is empty if the promise
+	// says it all.
+	Expected string `json:"expected,omitempty"`
 	Seen     string `json:"seen"`
 	// Advice says what to change, if the finding knows.
 	Advice string `json:"advice,omitempty"`

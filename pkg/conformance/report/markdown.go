@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
@@ -38,13 +40,21 @@ func writeMarkdown(to io.Writer, run *Run) error {
 	return err
 }
 
-// Promises writes the table of cases for a document: identifier, promise and source.
+// Promises writes the table of cases for a document: identifier, promise and source, and the level if not all have the
+// same.
 func Promises(to io.Writer, cases []conformance.Case) error {
+	leveled := slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.Level != "" })
+	row := func(cells ...string) string {
+		if !leveled {
+			cells = slices.Delete(cells, 1, 2)
+		}
+		return "| " + strings.Join(cells, " | ") + " |\n"
+	}
 	out := &bytes.Buffer{}
-	fmt.Fprint(out, "| case | promise | source |\n| --- | --- | --- |\n")
+	fmt.Fprint(out, row("case", "level", "promise", "source"), row("---", "---", "---", "---"))
 	for i := range cases {
 		c := &cases[i]
-		fmt.Fprintf(out, "| `%s` | %s | %s |\n", c.ID, cell(c.Promise), cell(c.Source))
+		fmt.Fprint(out, row("`"+c.ID+"`", string(cmp.Or(c.Level, conformance.LevelError)), cell(c.Promise), cell(c.Source)))
 	}
 	_, err := to.Write(out.Bytes())
 	return err

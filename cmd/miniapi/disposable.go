@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/logging"
+	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
+)
+
+// disposable is a server that runs for one command alone, on a free port. It serves every version of every API, and any
+// user may do anything.
+type disposable struct {
+	controllers controllers.Selection
+	// objects are there before the command's work.
+	objects []manifests.Object
+}
+
+// do runs the server while work runs. A signal ends both, and is an error.
+func (d disposable) do(ctx context.Context, errOut io.Writer, work func(context.Context, *rest.Config) error) error {
+	run := launch.NewOptions(server.NewOptions())
+	run.Server.Controllers = d.controllers
+	run.Server.Serving.BindPort = 0
+	run.Server.Authorization.Modes = []string{authorization.ModeAlwaysAllow}
+	run.Server.APIs.RuntimeConfig = map[string]string{"api/all": "true", "api/legacy": "true"}
+	if err := run.Begin(errOut, &logging.Quiet{To: errOut}); err != nil {
+		return err
+	}
+	ctx, cancel := launch.UntilSignal(ctx)
+	defer cancel()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := false
+	err := run.Run(running, errOut, func(ctx context.Context, s *server.Server) error {
+		defer stop()
+		applier := manifests.Applier{Config: s.AdminConfig()}
+		if err := applier.Apply(ctx, d.objects); err != nil {
+			return fmt.Errorf("--apply: %w", err)
+		}
+		config := s.AdminConfig()
+		config.QPS = -1
+		err := work(ctx, config)
+		worked = err == nil
+		return err
+	})
+	if err == nil && !worked {
+		err = errors.New("interrupted")
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+// Package cluster reads what a cluster has of a webhook configuration: the configuration, the definitions of its custom
+// resources, the labels of the namespaces that matter, and the way to its service through the API server.
+//
+// Don't use it to change anything in a cluster: it only reads.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// Found is what a cluster has.
+type Found struct {
+	Configurations []*webhook.Configuration
+	// Definitions are those of the custom resources that the rules name. Their versions aren't converted.
+	Definitions []*unstructured.Unstructured
+
+	config    *rest.Config
+	transport http.RoundTripper
+}
+
+// Find reads the configurations of a name, of either kind.
+func Find(ctx context.Context, config *rest.Config, name string) (*Found, error) {
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	f := &Found{config: config, transport: transport}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+		object, err := client.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource, name, err)
+		}
+		objects = append(objects, object)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name", name, config.Host)
+	}
+	namespaces, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
+	if err == nil { // without the permission, the labels aren't known
+		for i := range namespaces.Items {
+			objects = append(objects, &namespaces.Items[i])
+		}
+	}
+	if f.Configurations, err = webhook.ReadConfigurations(objects); err != nil {
+		return nil, err
+	}
+	return f, f.findDefinitions(ctx, client)
+}
+
+// findDefinitions reads the definitions of the rules' groups.
+func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) error {
+	all, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("the definitions of the rules' resources: %w", err)
+	}
+	for i := range all.Items {
+		definition := &all.Items[i]
+		group, _, err := unstructured.NestedString(definition.Object, "spec", "group")
+		if err != nil || !f.names(group) {
+			continue
+		}
+		definition.SetResourceVersion("")
+		definition.SetUID("")
+		definition.SetManagedFields(nil)
+		delete(definition.Object, "status")
+		// The server that makes the requests can't reach a conversion webhook.
+		unstructured.RemoveNestedField(definition.Object, "spec", "conversion")
+		f.Definitions = append(f.Definitions, definition)
+	}
+	return nil
+}
+
+// names tells whether a rule names a group.
+func (f *Found) names(group string) bool {
+	for _, c := range f.Configurations {
+		for i := range c.Hooks {
+			for j := range c.Hooks[i].Rules {
+				if slices.Contains(c.Hooks[i].Rules[j].APIGroups, group) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Proxied returns the way to a service through the API server.
+func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webhook.Endpoint, error) {
+	if service == nil {
+		return webhook.Endpoint{}, errors.New("clientConfig has no service")
+	}
+	base, _, err := rest.DefaultServerURL(f.config.Host, f.config.APIPath, schema.GroupVersion{}, rest.IsConfigTransportTLS(*f.config))
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	port, at := int32(443), "/"
+	if service.Port != nil {
+		port = *service.Port
+	}
+	if service.Path != nil {
+		at = *service.Path
+	}
+	u := url.URL{Scheme: base.Scheme, Host: base.Host, Path: path.Join("/", base.Path, "api/v1/namespaces", service.Namespace, "services", fmt.Sprintf("https:%s:%d", service.Name, port), "proxy", at)}
+	return webhook.Endpoint{URL: u.String(), Transport: f.transport}, nil
+}

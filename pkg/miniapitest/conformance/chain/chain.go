@@ -1,0 +1,226 @@
+// Package chain makes the inputs of a webhook suite by the admission chain of an API server: it makes requests there,
+// with objects that are given, are samples, or follow the schema at random, and records what the server sends to
+// webhooks. The same server then judges the objects that webhooks patch.
+//
+// Don't use it with a server that others use: it registers webhooks for whatever the rules match, and writes objects.
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// DefaultFuzzed is how many random objects are made for each resource, by default.
+const DefaultFuzzed = 3
+
+// Options are those of a chain.
+type Options struct {
+	// Config is that of an administrator of a server that serves nobody else.
+	Config *rest.Config
+	// Objects are sent instead of samples, for the resources that they are of.
+	Objects []*unstructured.Unstructured
+	// Seed is that of random objects.
+	Seed uint64
+	// Fuzzed is how many random objects are made for each resource; 0 stands for DefaultFuzzed, and a negative number
+	// for none.
+	Fuzzed int
+}
+
+// Chain makes requests at a server. It implements webhook.Judge.
+type Chain struct {
+	options   Options
+	client    kubernetes.Interface
+	dynamic   dynamic.Interface
+	samples   samples
+	schemas   map[string]map[string]any
+	resources []resource
+	namespace string
+}
+
+// resource is what a server serves.
+type resource struct {
+	schema.GroupVersionResource
+	kind         string
+	namespaced   bool
+	preferred    bool
+	custom       bool
+	verbs        []string
+	subresources []string
+}
+
+// New returns a chain. It asks the server for its resources.
+func New(ctx context.Context, o Options) (*Chain, error) {
+	if o.Config == nil {
+		return nil, errors.New("the chain needs a client configuration of a server")
+	}
+	if o.Fuzzed == 0 {
+		o.Fuzzed = DefaultFuzzed
+	}
+	config := rest.CopyConfig(o.Config)
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	c := &Chain{options: o, schemas: map[string]map[string]any{}, namespace: "conformance"}
+	var err error
+	if c.samples, err = readSamples(); err != nil {
+		return nil, err
+	}
+	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	return c, c.discover()
+}
+
+// discover lists what the server serves.
+func (c *Chain) discover() error {
+	groups, lists, err := c.client.Discovery().ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return fmt.Errorf("discovery: %w", err)
+	}
+	preferred := map[string]bool{}
+	for _, group := range groups {
+		preferred[group.PreferredVersion.GroupVersion] = true
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return fmt.Errorf("discovery: %w", err)
+		}
+		subresources := map[string][]string{}
+		for i := range list.APIResources {
+			if main, sub, is := strings.Cut(list.APIResources[i].Name, "/"); is {
+				subresources[main] = append(subresources[main], sub)
+			}
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			if strings.Contains(r.Name, "/") || !contains(r.Verbs, "create") {
+				continue
+			}
+			c.resources = append(c.resources, resource{
+				GroupVersionResource: gv.WithResource(r.Name), kind: r.Kind, namespaced: r.Namespaced, preferred: preferred[list.GroupVersion],
+				custom: strings.Contains(gv.Group, ".") && !strings.HasSuffix(gv.Group, ".k8s.io"), verbs: r.Verbs, subresources: subresources[r.Name],
+			})
+		}
+	}
+	sort.SliceStable(c.resources, func(i, j int) bool { return c.resources[i].Group < c.resources[j].Group })
+	return nil
+}
+
+// client of a resource, in the namespace of an object.
+func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
+	if r.namespaced {
+		return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
+	}
+	return c.dynamic.Resource(r.GroupVersionResource)
+}
+
+// Valid implements webhook.Judge: the server is asked to create the object, as a dry run that takes no unknown field.
+func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]any) error {
+	group, version, name := in.Resource()
+	for i := range c.resources {
+		r := &c.resources[i]
+		if r.GroupVersionResource != (schema.GroupVersionResource{Group: group, Version: version, Resource: name}) {
+			continue
+		}
+		u, err := asUnstructured(object)
+		if err != nil {
+			return err
+		}
+		u.SetResourceVersion("")
+		u.SetUID("")
+		u.SetManagedFields(nil)
+		_, err = c.of(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return err
+		}
+	}
+	return nil // another error says nothing of the object
+}
+
+// Inputs makes requests for every rule of the webhooks, and returns what they are sent: each with the index of its
+// webhook. Uncovered are rules for which the server sent nothing, with the reasons.
+func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*webhook.Input, uncovered []string, err error) {
+	recorder, err := record(hooks)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, recorder.close()) }()
+	if err := c.prepare(ctx, hooks); err != nil {
+		return nil, nil, err
+	}
+	if err := recorder.register(ctx, c); err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, recorder.unregister(context.WithoutCancel(ctx), c)) }()
+	run := &requests{Chain: c, recorder: recorder, hooks: hooks}
+	for i := range c.resources {
+		if r := &c.resources[i]; run.wanted(r) {
+			if err := run.resource(ctx, r); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	inputs, err = recorder.inputs()
+	return inputs, run.uncovered(inputs), err
+}
+
+// prepare makes the namespaces of the objects.
+func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
+	labels := map[string]any{}
+	for i := range hooks {
+		if s := hooks[i].Entry.NamespaceSelector; s != nil {
+			for key, value := range s.MatchLabels {
+				labels[key] = value
+			}
+		}
+	}
+	names := map[string]bool{c.namespace: true}
+	for _, object := range c.options.Objects {
+		if object.GetNamespace() != "" {
+			names[object.GetNamespace()] = true
+		}
+	}
+	namespaces := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	for name := range names {
+		own := map[string]any{}
+		for key, value := range labels {
+			if key != "kubernetes.io/metadata.name" {
+				own[key] = value
+			}
+		}
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name, "labels": own}}}
+		if _, err := namespaces.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// timeout bounds the wait for the webhooks to be in effect.
+const timeout = 20 * time.Second
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,277 @@
+package chain
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+//go:embed samples.yaml
+var samplesYAML []byte
+
+// samples are objects by version and kind.
+type samples map[string]map[string]map[string]any
+
+func readSamples() (samples, error) {
+	var s samples
+	if err := yaml.Unmarshal(samplesYAML, &s); err != nil {
+		return nil, fmt.Errorf("samples: %w", err)
+	}
+	return s, nil
+}
+
+// of returns a copy of the sample of a resource, or nil.
+func (s samples) of(r *resource) *unstructured.Unstructured {
+	version := r.GroupVersion().String()
+	if r.Group == "" {
+		version = "core/" + r.Version
+	}
+	sample, has := s[version][r.kind]
+	if !has {
+		return nil
+	}
+	u, err := asUnstructured(sample)
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// asUnstructured returns a copy of an object with the types of JSON that Kubernetes uses.
+func asUnstructured(object map[string]any) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := json.Unmarshal(body, &u.Object); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// schema returns the schema of a resource's objects, or nil if the server publishes none.
+func (c *Chain) schema(r *resource) (map[string]any, error) {
+	version := r.GroupVersion().String()
+	if _, read := c.schemas[version]; !read {
+		path := "apis/" + version
+		if r.Group == "" {
+			path = "api/" + version
+		}
+		paths, err := c.client.Discovery().OpenAPIV3().Paths()
+		if err != nil {
+			return nil, fmt.Errorf("schemas: %w", err)
+		}
+		c.schemas[version] = nil
+		if of, has := paths[path]; has {
+			body, err := of.Schema("application/json")
+			if err != nil {
+				return nil, fmt.Errorf("schemas of %s: %w", version, err)
+			}
+			var document struct {
+				Components struct {
+					Schemas map[string]any `json:"schemas"`
+				} `json:"components"`
+			}
+			if err := json.Unmarshal(body, &document); err != nil {
+				return nil, fmt.Errorf("schemas of %s: %w", version, err)
+			}
+			c.schemas[version] = document.Components.Schemas
+		}
+	}
+	for _, value := range c.schemas[version] {
+		schema, _ := value.(map[string]any)
+		kinds, _ := schema["x-kubernetes-group-version-kind"].([]any)
+		for _, k := range kinds {
+			kind, _ := k.(map[string]any)
+			if kind["group"] == r.Group && kind["version"] == r.Version && kind["kind"] == r.kind {
+				return schema, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// generator makes random values within a schema.
+type generator struct {
+	random  *rand.Rand
+	schemas map[string]any
+	// odds are those of a field that isn't required.
+	odds float64
+}
+
+// maxDepth ends schemas that refer to themselves.
+const maxDepth = 12
+
+// resolved returns the schema that a reference stands for.
+func (g *generator) resolved(schema map[string]any) map[string]any {
+	for range maxDepth {
+		if all, is := schema["allOf"].([]any); is && len(all) > 0 {
+			if first, is := all[0].(map[string]any); is && schema["type"] == nil && schema["properties"] == nil {
+				schema = first
+				continue
+			}
+		}
+		ref, is := schema["$ref"].(string)
+		if !is {
+			return schema
+		}
+		schema, _ = g.schemas[strings.TrimPrefix(ref, "#/components/schemas/")].(map[string]any)
+	}
+	return schema
+}
+
+// vary adds random fields to an object, and leaves metadata, status and its kind as they are.
+func (g *generator) vary(object, schema map[string]any) {
+	schema = g.resolved(schema)
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range sortedKeys(properties) {
+		property, _ := properties[name].(map[string]any)
+		switch name {
+		case "apiVersion", "kind", "metadata", "status":
+			continue
+		}
+		switch value := object[name].(type) {
+		case nil:
+			if g.random.Float64() < g.odds {
+				object[name] = g.value(property, 1)
+			}
+		case map[string]any:
+			g.vary(value, property)
+		case []any:
+			items, _ := g.resolved(property)["items"].(map[string]any)
+			for _, item := range value {
+				if fields, is := item.(map[string]any); is && items != nil {
+					g.vary(fields, items)
+				}
+			}
+		}
+	}
+}
+
+// value returns a random value of a schema.
+func (g *generator) value(schema map[string]any, depth int) any {
+	schema = g.resolved(schema)
+	if enum, is := schema["enum"].([]any); is && len(enum) > 0 {
+		return enum[g.random.IntN(len(enum))]
+	}
+	if value, has := schema["default"]; has && value != nil {
+		if fields, is := value.(map[string]any); !is || len(fields) > 0 {
+			return value
+		}
+	}
+	if schema["x-kubernetes-int-or-string"] == true || schema["format"] == "int-or-string" {
+		return int64(1)
+	}
+	switch schema["type"] {
+	case "string":
+		return g.text(schema)
+	case "integer", "number":
+		return g.number(schema)
+	case "boolean":
+		return g.random.IntN(2) == 0
+	case "array":
+		return g.array(schema, depth)
+	}
+	return g.object(schema, depth)
+}
+
+func (g *generator) object(schema map[string]any, depth int) any {
+	object := map[string]any{}
+	required := map[string]bool{}
+	list, _ := schema["required"].([]any)
+	for _, name := range list {
+		if text, is := name.(string); is {
+			required[text] = true
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range sortedKeys(properties) {
+		property, _ := properties[name].(map[string]any)
+		if required[name] || depth == 0 && name == "spec" || depth > 0 && depth < maxDepth && g.random.Float64() < g.odds/float64(depth) {
+			object[name] = g.value(property, depth+1)
+		}
+	}
+	if additional, is := schema["additionalProperties"].(map[string]any); is && depth < maxDepth && len(properties) == 0 {
+		object["key"] = g.value(additional, depth+1)
+	}
+	return object
+}
+
+func (g *generator) array(schema map[string]any, depth int) any {
+	items, _ := schema["items"].(map[string]any)
+	least, _ := schema["minItems"].(float64)
+	count := int(least)
+	if count == 0 && depth < maxDepth && g.random.Float64() < 0.5 {
+		count = 1
+	}
+	array := make([]any, 0, count)
+	for range count {
+		array = append(array, g.value(items, depth+1))
+	}
+	return array
+}
+
+// text returns a string, which is a DNS label unless the schema has a format.
+func (g *generator) text(schema map[string]any) any {
+	switch schema["format"] {
+	case "date-time":
+		return "2026-01-01T00:00:00Z"
+	case "date":
+		return "2026-01-01"
+	case "byte":
+		return "dmFsdWU="
+	case "uri", "url":
+		return "https://example.com/"
+	case "ipv4", "ip":
+		return "10.0.0.1"
+	case "email":
+		return "me@example.com"
+	case "hostname":
+		return "www.example.com"
+	case "duration":
+		return "1s"
+	case "uuid":
+		return "00000000-0000-4000-8000-000000000001"
+	}
+	text := string(rune('a'+g.random.IntN(26))) + fmt.Sprint(g.random.IntN(1000))
+	least, _ := schema["minLength"].(float64)
+	for len(text) < int(least) {
+		text += "a"
+	}
+	if most, is := schema["maxLength"].(float64); is && len(text) > int(most) {
+		text = text[:int(most)]
+	}
+	return text
+}
+
+func (g *generator) number(schema map[string]any) any {
+	least, most := 0.0, 100.0
+	if v, is := schema["minimum"].(float64); is {
+		least, most = v, math.Max(most, v)
+	}
+	if v, is := schema["maximum"].(float64); is {
+		most, least = v, math.Min(least, v)
+	}
+	n := int64(least) + g.random.Int64N(int64(most-least)+1)
+	if schema["type"] == "number" {
+		return float64(n)
+	}
+	return n
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,303 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"path"
+	"sort"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// attempts is how many random objects are made until the server takes one.
+const attempts = 6
+
+// requests makes the requests of one call of Inputs.
+type requests struct {
+	*Chain
+	recorder *recorder
+	hooks    []webhook.Hook
+	// refused are the server's errors about objects that aren't random, by resource.
+	refused []string
+}
+
+// isCommon tells whether a resource stands for all others in a rule that has an asterisk.
+func (r *resource) isCommon() bool {
+	switch r.Group + "/" + r.Resource {
+	case "/pods", "/configmaps", "/services", "/serviceaccounts", "/namespaces", "apps/deployments", "networking.k8s.io/ingresses", "rbac.authorization.k8s.io/clusterroles":
+		return r.preferred
+	}
+	return r.custom && r.preferred
+}
+
+// stands tells whether a resource stands for all others: one with a given object does, and the common ones do unless
+// objects are all that a webhook without a configuration is to be sent.
+func (q *requests) stands(r *resource) bool {
+	for _, object := range q.options.Objects {
+		if object.GroupVersionKind() == r.GroupVersion().WithKind(r.kind) {
+			return true
+		}
+	}
+	configured := false
+	for i := range q.hooks {
+		configured = configured || q.hooks[i].Configuration != nil
+	}
+	return r.isCommon() && (configured || len(q.options.Objects) == 0)
+}
+
+// wanted tells whether a rule has the resource.
+func (q *requests) wanted(r *resource) bool {
+	for i := range q.hooks {
+		for j := range q.hooks[i].Entry.Rules {
+			rule := &q.hooks[i].Entry.Rules[j]
+			if rule.Scope != nil && (*rule.Scope == admissionregistrationv1.ClusterScope && r.namespaced || *rule.Scope == admissionregistrationv1.NamespacedScope && !r.namespaced) {
+				continue
+			}
+			named, groups := contains(rule.APIVersions, r.Version) || contains(rule.APIVersions, "*") && r.preferred, contains(rule.APIGroups, r.Group)
+			if !named || !groups && !contains(rule.APIGroups, "*") {
+				continue
+			}
+			for _, of := range rule.Resources {
+				main, _, _ := strings.Cut(of, "/")
+				if main == r.Resource && groups || (main == "*" || main == r.Resource) && q.stands(r) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// resource makes all requests for a resource.
+func (q *requests) resource(ctx context.Context, r *resource) error {
+	bases, err := q.bases(r)
+	if err != nil {
+		return err
+	}
+	for i, base := range bases {
+		q.decorate(base.object, r, fmt.Sprintf("conformance-%d", i))
+		if err := q.life(ctx, r, base); err != nil {
+			return err
+		}
+	}
+	if len(bases) == 0 || q.options.Fuzzed < 0 {
+		return nil
+	}
+	for n := range q.options.Fuzzed {
+		if err := q.fuzzed(ctx, r, bases[n%len(bases)].object, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named is an object, and where it comes from.
+type named struct {
+	object *unstructured.Unstructured
+	origin string
+}
+
+// bases returns the objects of a resource that are given, or else the sample, or else one that follows the schema.
+func (q *requests) bases(r *resource) ([]named, error) {
+	var bases []named
+	for _, object := range q.options.Objects {
+		if object.GroupVersionKind() == r.GroupVersion().WithKind(r.kind) {
+			bases = append(bases, named{object.DeepCopy(), fmt.Sprintf("the given object %s", object.GetName())})
+		}
+	}
+	if len(bases) > 0 {
+		return bases, nil
+	}
+	if sample := q.samples.of(r); sample != nil {
+		return []named{{sample, "a sample"}}, nil
+	}
+	schema, err := q.schema(r)
+	if err != nil || schema == nil {
+		return nil, err
+	}
+	g := q.generator(r, -1)
+	object, _ := g.value(schema, 0).(map[string]any)
+	if object == nil {
+		object = map[string]any{}
+	}
+	u := &unstructured.Unstructured{Object: object}
+	delete(u.Object, "status")
+	delete(u.Object, "metadata")
+	return []named{{u, fmt.Sprintf("generated, seed %d", q.options.Seed)}}, nil
+}
+
+// decorate gives an object its kind, a name, and the labels that the webhooks select.
+func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name string) {
+	u.SetGroupVersionKind(r.GroupVersion().WithKind(r.kind))
+	if u.GetName() == "" {
+		u.SetName(name)
+	}
+	if r.namespaced && u.GetNamespace() == "" {
+		u.SetNamespace(q.namespace)
+	}
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for i := range q.hooks {
+		if s := q.hooks[i].Entry.ObjectSelector; s != nil {
+			for key, value := range s.MatchLabels {
+				labels[key] = value
+			}
+		}
+	}
+	if len(labels) > 0 {
+		u.SetLabels(labels)
+	}
+	u.SetResourceVersion("")
+	u.SetUID("")
+	u.SetManagedFields(nil)
+}
+
+// life creates an object, updates it and its subresources, connects to it, and deletes it.
+func (q *requests) life(ctx context.Context, r *resource, base named) error {
+	client := q.of(r, base.object.GetNamespace())
+	created, err := client.Create(ctx, base.object, metav1.CreateOptions{})
+	q.recorder.keep(err == nil, base.origin)
+	if err != nil {
+		if ctx.Err() == nil && !apierrors.IsAlreadyExists(err) {
+			q.refused = append(q.refused, err.Error())
+		}
+		return ctx.Err()
+	}
+	if contains(r.verbs, "update") {
+		changed := created.DeepCopy()
+		annotations := changed.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations["conformance.miniapi.dev/updated"] = "true"
+		changed.SetAnnotations(annotations)
+		updated, err := client.Update(ctx, changed, metav1.UpdateOptions{})
+		q.recorder.keep(err == nil, base.origin)
+		if err == nil {
+			created = updated
+		}
+	}
+	for _, sub := range r.subresources {
+		q.subresource(ctx, r, created, sub, base.origin)
+	}
+	none := int64(0)
+	err = client.Delete(ctx, created.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &none})
+	q.recorder.keep(err == nil, base.origin)
+	return ctx.Err()
+}
+
+// subresource makes a request for a subresource. A connection fails afterwards, as there is no node.
+func (q *requests) subresource(ctx context.Context, r *resource, object *unstructured.Unstructured, sub, origin string) {
+	client := q.of(r, object.GetNamespace())
+	switch sub {
+	case "status", "finalize", "approval", "ephemeralcontainers", "resize", "scale":
+		live, err := client.Get(ctx, object.GetName(), metav1.GetOptions{}, sub)
+		if err == nil {
+			_, err = client.Update(ctx, live, metav1.UpdateOptions{}, sub)
+		}
+		q.recorder.keep(err == nil, origin)
+	case "eviction":
+		eviction := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
+		}}
+		_, err := client.Create(ctx, eviction, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, sub)
+		q.recorder.keep(err == nil, origin)
+	case "token":
+		token := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": map[string]any{"name": object.GetName()}, "spec": map[string]any{"audiences": []any{"conformance"}}}}
+		_, err := client.Create(ctx, token, metav1.CreateOptions{}, sub)
+		q.recorder.keep(err == nil, origin)
+	case "exec", "attach", "portforward":
+		request := q.client.CoreV1().RESTClient().Post().AbsPath(path.Join("/api/v1/namespaces", object.GetNamespace(), r.Resource, object.GetName(), sub))
+		if sub != "portforward" {
+			request.Param("stdout", "true").Param("command", "true")
+		}
+		_ = request.Do(ctx).Error()
+		q.recorder.keep(true, origin)
+	}
+}
+
+// fuzzed creates a random object, until the server takes one.
+func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.Unstructured, n int) error {
+	schema, err := q.schema(r)
+	if err != nil || schema == nil {
+		return err
+	}
+	g := q.generator(r, n)
+	for attempt := range attempts {
+		g.odds = 0.4 / float64(attempt+1)
+		object := base.DeepCopy()
+		g.vary(object.Object, schema)
+		object.SetName(fmt.Sprintf("conformance-%d-%d", n, attempt))
+		q.metadata(object, n)
+		client := q.of(r, object.GetNamespace())
+		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		q.recorder.keep(err == nil, fmt.Sprintf("random object %d, seed %d", n+1, q.options.Seed))
+		if err == nil {
+			none := int64(0)
+			err := client.Delete(ctx, object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &none})
+			q.recorder.keep(err == nil, fmt.Sprintf("random object %d, seed %d", n+1, q.options.Seed))
+			return ctx.Err()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// metadata gives every other random object labels and annotations, with what their keys may have.
+func (q *requests) metadata(u *unstructured.Unstructured, n int) {
+	if n%2 == 0 {
+		return
+	}
+	labels, annotations := u.GetLabels(), map[string]string{"example.com/a.b_c": "äöü \"quoted\" \\ / ~0~1", "plain": ""}
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["example.com/team"], labels["app.kubernetes.io/name"] = "conformance", ""
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+}
+
+// generator returns a generator for a random object of a resource, which depends on the seed, the resource and the
+// number alone.
+func (q *requests) generator(r *resource, n int) *generator {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, r.GroupVersionResource, n)
+	return &generator{random: rand.New(rand.NewPCG(q.options.Seed, hash.Sum64())), schemas: q.schemas[r.GroupVersion().String()], odds: 0}
+}
+
+// uncovered names the rules' resources for which a webhook was sent nothing.
+func (q *requests) uncovered(inputs []*webhook.Input) []string {
+	sent := map[string]bool{}
+	for _, in := range inputs {
+		_, _, resource := in.Resource()
+		if sub := in.Subresource(); sub != "" {
+			resource += "/" + sub
+		}
+		sent[fmt.Sprintf("%d %s", in.Hook, resource)] = true
+		sent[fmt.Sprintf("%d *", in.Hook)] = true
+	}
+	var missing []string
+	for i := range q.hooks {
+		for j := range q.hooks[i].Entry.Rules {
+			for _, of := range q.hooks[i].Entry.Rules[j].Resources {
+				if !strings.Contains(of, "*") && !sent[fmt.Sprintf("%d %s", i, of)] || of == "*" && !sent[fmt.Sprintf("%d *", i)] {
+					missing = append(missing, fmt.Sprintf("%s: rule %d: no input for %s", q.hooks[i].Name, j+1, of))
+				}
+			}
+		}
+	}
+	sort.Strings(q.refused)
+	return append(missing, q.refused...)
+}

@@ -1,0 +1,294 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"reflect"
+	"sort"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/jsonpatch"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
+)
+
+// aspect is a part of an answer that can be wrong by itself.
+type aspect string
+
+// The aspects, in the order in which an API server looks at them.
+const (
+	inCall        aspect = "call"
+	inCode        aspect = "code"
+	inContentType aspect = "contentType"
+	inBody        aspect = "body"
+	inKind        aspect = "kind"
+	inVersion     aspect = "version"
+	inResponse    aspect = "response"
+	inUID         aspect = "uid"
+	inAllowed     aspect = "allowed"
+	inPatchType   aspect = "patchType"
+	inPatch       aspect = "patch"
+	inValidating  aspect = "validating"
+)
+
+func aspects() []aspect {
+	return []aspect{inCall, inCode, inContentType, inBody, inKind, inVersion, inResponse, inUID, inAllowed, inPatchType, inPatch, inValidating}
+}
+
+// answer is the answer to a review, read as an API server reads it.
+type answer struct {
+	reply
+	sent   *review
+	faults map[aspect]string
+
+	response map[string]any
+	allowed  bool
+	patch    []any
+}
+
+// read reads the answer to a review.
+func read(sent *review, kind Kind, got reply) *answer {
+	a := &answer{reply: got, sent: sent, faults: map[aspect]string{}}
+	switch {
+	case got.err != nil:
+		a.faults[inCall] = got.err.Error()
+		return a
+	case got.code != http.StatusOK:
+		a.faults[inCode] = fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))
+		return a
+	}
+	if media, _, err := mime.ParseMediaType(got.header.Get("Content-Type")); err != nil || media != "application/json" {
+		a.faults[inContentType] = fmt.Sprintf("the Content-Type %q", got.header.Get("Content-Type"))
+	}
+	whole, is := a.decode()
+	if !is {
+		return a
+	}
+	if kind := tree.Text(whole, "kind"); kind != "AdmissionReview" {
+		a.faults[inKind] = fmt.Sprintf("the kind %q", kind)
+	}
+	if version := tree.Text(whole, "apiVersion"); version != sent.version {
+		a.faults[inVersion] = fmt.Sprintf("the apiVersion %q", version)
+	}
+	if a.response, is = whole["response"].(map[string]any); !is {
+		a.faults[inResponse] = "a body without a response: " + short(got.body)
+		return a
+	}
+	if uid, _ := a.response["uid"].(string); uid != sent.uid {
+		a.faults[inUID] = fmt.Sprintf("the uid %q", uid)
+	}
+	if a.allowed, is = a.response["allowed"].(bool); !is {
+		a.faults[inAllowed] = fmt.Sprintf("allowed is %s", encoded(a.response["allowed"], false))
+	}
+	a.readPatch(kind)
+	return a
+}
+
+// decode decodes the body.
+func (a *answer) decode() (map[string]any, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(a.body))
+	decoder.UseNumber()
+	var whole map[string]any
+	if err := decoder.Decode(&whole); err != nil {
+		a.faults[inBody] = fmt.Sprintf("%v, in the body %s", err, short(a.body))
+		return nil, false
+	}
+	if decoder.More() {
+		a.faults[inBody] = "more than one JSON value in the body"
+	}
+	return whole, whole != nil
+}
+
+// readPatch reads the patch of the response.
+func (a *answer) readPatch(kind Kind) {
+	value, has := a.response["patch"]
+	patchType, hasType := a.response["patchType"]
+	has, hasType = has && value != nil && value != "", hasType && patchType != nil
+	switch {
+	case !has && !hasType:
+		return
+	case kind == Validating:
+		a.faults[inValidating] = "a patch or a patchType in the response of a validating webhook"
+		return
+	case has && patchType != "JSONPatch":
+		a.faults[inPatchType] = fmt.Sprintf("a patch with the patchType %s", encoded(patchType, false))
+	case !has:
+		a.faults[inPatchType] = "a patchType without a patch"
+		return
+	}
+	text, is := value.(string)
+	if !is {
+		a.faults[inPatch] = "a patch that isn't a base64 string: " + short(encoded(value, false))
+		return
+	}
+	plain, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		a.faults[inPatch] = fmt.Sprintf("a patch that isn't base64: %v", err)
+		return
+	}
+	decoded, err := tree.Decode(plain)
+	if a.patch, is = decoded.([]any); err != nil || !is {
+		a.faults[inPatch] = "a patch that isn't an array of operations: " + short(plain)
+	}
+}
+
+// broken returns the first fault of the answer, or "".
+func (a *answer) broken() string {
+	for _, aspect := range aspects() {
+		if fault := a.faults[aspect]; fault != "" {
+			return fault
+		}
+	}
+	return ""
+}
+
+// status returns the code and the message of a denial. The code is that of the user's answer.
+func (a *answer) status() (code int, message string) {
+	code = http.StatusForbidden
+	status, _ := a.response["status"].(map[string]any)
+	if number, is := status["code"].(json.Number); is {
+		if n, err := number.Int64(); err == nil && n > 0 {
+			code = int(n)
+		}
+	}
+	message, _ = status["message"].(string)
+	return code, message
+}
+
+// misunderstood says how a webhook says that it can't read a request, which was a good one, or "".
+func (a *answer) misunderstood() string {
+	if a.allowed {
+		return ""
+	}
+	code, message := a.status()
+	if code == http.StatusBadRequest || code >= http.StatusInternalServerError {
+		return fmt.Sprintf("a denial with the code %d: %s", code, message)
+	}
+	return ""
+}
+
+// patched returns the object of a request with the patch of the answer.
+func (a *answer) patched(object map[string]any) (map[string]any, error) {
+	if len(a.patch) == 0 || !a.allowed {
+		return object, nil
+	}
+	changed, err := jsonpatch.Apply(map[string]any(object), any(a.patch))
+	if err != nil {
+		return nil, err
+	}
+	result, is := changed.(map[string]any)
+	if !is {
+		return nil, fmt.Errorf("the patch makes the object %s", short(encoded(changed, false)))
+	}
+	return result, nil
+}
+
+// outcome says what an answer makes of a request.
+type outcome struct {
+	allowed bool
+	code    int
+	object  any
+}
+
+// outcomeOf returns the outcome of an answer that isn't broken.
+func outcomeOf(a *answer, object map[string]any) outcome {
+	if !a.allowed {
+		code, _ := a.status()
+		return outcome{code: code}
+	}
+	patched, err := a.patched(object)
+	if err != nil {
+		return outcome{allowed: true, object: err.Error()}
+	}
+	return outcome{allowed: true, object: meant(patched)}
+}
+
+// difference says how another outcome differs, or "".
+func (o outcome) difference(other outcome) string {
+	switch {
+	case o.allowed != other.allowed:
+		return fmt.Sprintf("allowed is %v instead of %v", other.allowed, o.allowed)
+	case o.code != other.code:
+		return fmt.Sprintf("a denial with the code %d instead of %d", other.code, o.code)
+	}
+	return differs("", o.object, other.object)
+}
+
+// meant returns a value without fields that are null or empty objects, which mean the same as no field.
+func meant(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, field := range v {
+			field = meant(field)
+			if empty, is := field.(map[string]any); field != nil && !(is && len(empty) == 0) {
+				kept[key] = field
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i := range v {
+			kept[i] = meant(v[i])
+		}
+		return kept
+	}
+	return value
+}
+
+// differs names the first place where two values differ, or returns "".
+func differs(path string, want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	w, wok := want.(map[string]any)
+	g, gok := got.(map[string]any)
+	if wok && gok {
+		for _, key := range union(w, g) {
+			if d := differs(path+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), w[key], g[key]); d != "" {
+				return d
+			}
+		}
+	}
+	x, xok := want.([]any)
+	y, yok := got.([]any)
+	if xok && yok && len(x) == len(y) {
+		for i := range x {
+			if d := differs(fmt.Sprintf("%s/%d", path, i), x[i], y[i]); d != "" {
+				return d
+			}
+		}
+	}
+	return fmt.Sprintf("%s is %s instead of %s", path, short(encoded(got, false)), short(encoded(want, false)))
+}
+
+// short returns the beginning of a text.
+func short(text []byte) string {
+	const most = 300
+	text = bytes.TrimSpace(text)
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+// union returns the keys of both, sorted.
+func union(a, b map[string]any) []string {
+	var keys []string
+	for key := range a {
+		keys = append(keys, key)
+	}
+	for key := range b {
+		if _, both := a[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// splitDots splits a path of field names.
+func splitDots(path string) []string { return strings.Split(path, ".") }

@@ -1,0 +1,172 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sort"
+	"time"
+)
+
+// Limits of calls.
+const (
+	// defaultTimeout is that of a webhook whose configuration has none, in version v1.
+	defaultTimeout = 10 * time.Second
+	// maxAnswer bounds what is read of an answer.
+	maxAnswer = 16 << 20
+)
+
+// timeout returns the time that an API server gives a webhook.
+func (h *Hook) timeout() time.Duration {
+	if h.Entry.TimeoutSeconds != nil && *h.Entry.TimeoutSeconds > 0 {
+		return time.Duration(*h.Entry.TimeoutSeconds) * time.Second
+	}
+	return defaultTimeout
+}
+
+// message is a request to a webhook, whatever it has.
+type message struct {
+	method      string        // POST, if empty
+	contentType string        // application/json, if empty
+	timeout     string        // that of the webhook, if empty
+	patience    time.Duration // after which the call ends; that of the webhook, if 0
+	body        io.Reader
+	length      int64 // of a body whose length net/http can't tell
+}
+
+// reply is the answer of a webhook to a message.
+type reply struct {
+	err    error
+	code   int
+	proto  int
+	header http.Header
+	body   []byte
+	took   time.Duration
+}
+
+// client returns the client of a webhook, which keeps connections alive.
+func (s *Suite) client(hook int) *http.Client {
+	s.once.Do(func() {
+		for i := range s.Hooks {
+			s.clients = append(s.clients, &http.Client{Transport: s.Hooks[i].Endpoint.transport(true), CheckRedirect: noRedirect})
+		}
+	})
+	return s.clients[hook]
+}
+
+// Close ends the connections that are kept alive.
+func (s *Suite) Close() {
+	for i := range s.clients {
+		s.clients[i].CloseIdleConnections()
+	}
+}
+
+// noRedirect makes a redirect an answer, as API servers do.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// transport returns what makes calls.
+func (e *Endpoint) transport(http2 bool) http.RoundTripper {
+	if e.Transport != nil {
+		return e.Transport
+	}
+	t := &http.Transport{TLSClientConfig: e.unchecked(), ForceAttemptHTTP2: http2, MaxIdleConnsPerHost: 64}
+	if !http2 {
+		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}
+	return t
+}
+
+// unchecked returns a configuration that takes any certificate: the cases about certificates check it, and the others
+// shall say more than that.
+func (e *Endpoint) unchecked() *tls.Config {
+	config := &tls.Config{}
+	if e.TLS != nil {
+		config = e.TLS.Clone()
+	}
+	config.InsecureSkipVerify = true
+	return config
+}
+
+// send sends a message to a webhook.
+func (h *Hook) send(ctx context.Context, client *http.Client, m message) reply {
+	u, err := url.Parse(h.Endpoint.URL)
+	if err != nil {
+		return reply{err: err}
+	}
+	if m.timeout == "" {
+		m.timeout = h.timeout().String()
+	}
+	u.RawQuery = url.Values{"timeout": {m.timeout}}.Encode()
+	if m.method == "" {
+		m.method = http.MethodPost
+	}
+	if m.patience == 0 {
+		m.patience = h.timeout()
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, m.method, u.String(), m.body)
+	if err != nil {
+		return reply{err: err}
+	}
+	if m.length > 0 {
+		request.ContentLength = m.length
+	}
+	if m.contentType == "" {
+		m.contentType = "application/json"
+	}
+	request.Header.Set("Content-Type", m.contentType)
+	request.Header.Set("Accept", "application/json, */*")
+	request.Header.Set("User-Agent", "kube-apiserver-admission")
+	began := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no answer within %v", m.patience)
+		}
+		return reply{err: err, took: time.Since(began)}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return reply{err: err, code: response.StatusCode, proto: response.ProtoMajor, header: response.Header, body: body, took: time.Since(began)}
+}
+
+// ask sends a review to the webhook of an input.
+func (s *Suite) ask(ctx context.Context, in *Input, r *review) *answer {
+	return s.askBy(ctx, in, s.client(in.Hook), r, message{})
+}
+
+// askBy sends a review by a client, in a message.
+func (s *Suite) askBy(ctx context.Context, in *Input, client *http.Client, r *review, m message) *answer {
+	if m.body == nil {
+		m.body = bytes.NewReader(r.body)
+	}
+	got := s.hook(in).send(ctx, client, m)
+	if got.err == nil {
+		s.mu.Lock()
+		if s.took == nil {
+			s.took = map[int][]time.Duration{}
+		}
+		s.took[in.Hook] = append(s.took[in.Hook], got.took)
+		s.mu.Unlock()
+	}
+	return read(r, s.hook(in).Kind, got)
+}
+
+// percentiles returns how long parts of the calls took at most.
+func percentiles(took []time.Duration, parts ...float64) []time.Duration {
+	sorted := append([]time.Duration{}, took...)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })
+	at := make([]time.Duration, len(parts))
+	for i, part := range parts {
+		if len(sorted) > 0 {
+			at[i] = sorted[min(len(sorted)-1, int(part*float64(len(sorted))))]
+		}
+	}
+	return at
+}

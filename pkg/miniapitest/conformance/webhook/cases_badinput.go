@@ -1,0 +1,129 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
+)
+
+// badInput is a message that is no good AdmissionReview.
+type badInput struct {
+	id, name string
+	level    Level
+	message  func(in *Input) message
+	// mayAllow is set if the message has a request that a webhook may allow.
+	mayAllow bool
+}
+
+// fate is what becomes of the message.
+func (b badInput) fate() string {
+	if b.mayAllow {
+		return "refused or answered"
+	}
+	return "refused"
+}
+
+// badInputs returns messages that no API server sends.
+func badInputs() []badInput {
+	body := func(text string) func(*Input) message {
+		return func(*Input) message { return message{body: strings.NewReader(text)} }
+	}
+	changed := func(change func(whole, request map[string]any)) func(*Input) message {
+		return func(in *Input) message { return message{body: bytes.NewReader(in.with(change).body)} }
+	}
+	return []badInput{
+		{id: "empty", name: "an empty body", message: func(*Input) message { return message{body: http.NoBody} }},
+		{id: "noJSON", name: "a body that isn't JSON", message: body("AdmissionReview?")},
+		{id: "truncated", name: "a body that ends early", message: func(in *Input) message {
+			whole := in.review().body
+			return message{body: bytes.NewReader(whole[:len(whole)/2])}
+		}},
+		{id: "array", name: "a JSON array", message: body("[]")},
+		{id: "null", name: "the JSON value null", message: body("null")},
+		{id: "deep", name: "JSON of 20000 levels", message: body(strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000))},
+		{id: "noRequest", name: "an AdmissionReview without a request", message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`)},
+		{id: "requestType", name: "an AdmissionReview whose request is a string", message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"none"}`)},
+		{id: "kind", name: "an object of another kind", level: LevelAdvice, message: changed(func(whole, _ map[string]any) { whole["kind"], whole["apiVersion"] = "Pod", "v1" })},
+		{id: "version", name: "an AdmissionReview of a version that doesn't exist", mayAllow: true, message: changed(func(whole, _ map[string]any) { whole["apiVersion"] = "admission.k8s.io/v99" })},
+		{id: "contentType", name: "Content-Type text/plain", mayAllow: true, message: func(in *Input) message {
+			return message{body: bytes.NewReader(in.review().body), contentType: "text/plain"}
+		}},
+		{id: "method", name: "a GET without a body", message: func(*Input) message { return message{method: http.MethodGet, body: http.NoBody} }},
+		{id: "objectType", name: "an object that is a string", mayAllow: true, message: changed(func(_, request map[string]any) {
+			for _, key := range []string{"object", "oldObject"} {
+				if request[key] != nil {
+					request[key] = "none"
+				}
+			}
+		})},
+		{id: "objectNull", name: "a CREATE or UPDATE whose object is null", mayAllow: true, message: changed(func(_, request map[string]any) { request["object"] = nil })},
+		{id: "metadataType", name: "an object whose metadata is a string", mayAllow: true, message: changed(func(_, request map[string]any) {
+			for _, key := range []string{"object", "oldObject"} {
+				if object, is := request[key].(map[string]any); is {
+					object["metadata"] = "none"
+				}
+			}
+		})},
+		{id: "labelsType", name: "an object whose labels are an array of numbers", mayAllow: true, message: changed(func(_, request map[string]any) {
+			for _, key := range []string{"object", "oldObject"} {
+				if metadata, is := tree.At(request, key, "metadata").(map[string]any); is {
+					metadata["labels"], metadata["annotations"] = []any{1, 2}, []any{1, 2}
+				}
+			}
+		})},
+	}
+}
+
+// badInputCases are about messages that are answered with 4xx, and after which the webhook goes on.
+func badInputCases() []Case {
+	var cases []Case
+	for _, bad := range badInputs() {
+		level := bad.level
+		if level == "" {
+			level = LevelError
+		}
+		cases = append(cases, Case{
+			ID: "badInput." + bad.id, Level: level, Source: httpSource,
+			Promise: fmt.Sprintf("The 4xx class of status codes indicates that the client seems to have erred: %s is %s, and the webhook goes on.", bad.name, bad.fate()),
+			Advice:  "Check the input before it is used, answer 400 if it can't be read, and let no error end the process or the connection. A webhook that answers 5xx, or allows what it can't read, hides the mistake.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.perHook(ctx, nil, func(in *Input) *Finding { return s.tryBad(ctx, in, bad) })
+			},
+		})
+	}
+	return cases
+}
+
+// tryBad sends a bad message, and then a good one.
+func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
+	sent := s.describe(in) + ", instead: " + bad.name
+	got := s.hook(in).send(ctx, s.client(in.Hook), bad.message(in))
+	if after := s.ask(ctx, in, in.review()).broken(); after != "" {
+		return &Finding{Level: LevelError, Sent: sent + ", then a good request", Seen: after}
+	}
+	switch {
+	case got.err != nil:
+		return &Finding{Level: LevelError, Sent: sent, Seen: got.err.Error()}
+	case got.code >= http.StatusBadRequest && got.code < http.StatusInternalServerError, got.code == http.StatusNotImplemented:
+		return nil // 501 says that the method isn't known
+	case got.code != http.StatusOK:
+		return &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
+	}
+	// Many libraries answer 200 with a denial, whose code says the same.
+	review := read(&review{}, Unknown, got)
+	code, _ := review.status()
+	switch {
+	case review.response == nil:
+		return &Finding{Sent: sent, Seen: "the HTTP status 200, with the body " + short(got.body)}
+	case review.allowed && !bad.mayAllow:
+		return &Finding{Sent: sent, Seen: "the HTTP status 200, with allowed true"}
+	case !review.allowed && code >= http.StatusInternalServerError:
+		_, message := review.status()
+		return &Finding{Level: LevelWarning, Sent: sent, Seen: fmt.Sprintf("a denial with the code %d: %s", code, message)}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
+)
+
+// patchCases are about what patches make of objects.
+func patchCases() []Case {
+	return []Case{
+		{
+			ID: "patch.applies", Level: LevelError, Source: responseSource,
+			Promise: "The patch applies to the object that the webhook was sent.",
+			Advice:  "Make the patch from the object in the request: each parent of a path exists, and a removed or replaced value is there.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.patched(ctx, func(in *Input, _ map[string]any, err error) *Finding {
+					if err != nil {
+						return &Finding{Seen: fmt.Sprintf("%v, in the patch %s", err, short(encoded(s.asked(ctx, in).patch, false)))}
+					}
+					return nil
+				})
+			},
+		},
+		{
+			ID: "patch.valid", Level: LevelError, Source: responseSource,
+			Promise: "After all object modifications are complete, the incoming object is validated by the API server: the patched object is valid.",
+			Advice:  "Patch only with values that the API takes. The user sees the server's error, which blames the user's object.",
+			try:     tryValid,
+		},
+		untouched("patch.status", "status is written by its subresource: a patch of a write of the main resource doesn't touch it.", "Kubernetes API conventions, Spec and Status",
+			"Leave out status. A patch that is made from a typed object may have it by accident: compare the encoded objects without status.",
+			func(in *Input) bool { return in.Subresource() == "" }, "status"),
+		untouched("patch.uid", "metadata.uid, resourceVersion, generation, creationTimestamp and deletionTimestamp are populated by the system, and read-only.", "Kubernetes API reference, ObjectMeta",
+			"Leave out what the server sets.", nil,
+			"metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.selfLink"),
+		untouched("patch.managedFields", "managedFields is for internal housekeeping: a workflow doesn't set or understand it.", "Kubernetes API reference, ObjectMeta",
+			"Leave out metadata.managedFields.", nil, "metadata.managedFields"),
+		untouched("patch.identity", "The patch keeps apiVersion, kind, name and namespace: the request is for that object.", "Kubernetes API conventions, Metadata",
+			"Leave out apiVersion, kind, metadata.name and metadata.namespace.", nil,
+			"apiVersion", "kind", "metadata.name", "metadata.namespace"),
+		{
+			ID: "patch.keepsUnknownFields", Level: LevelWarning, Source: referenceSource,
+			Promise: "A patch keeps fields that the webhook doesn't know: newer API servers and definitions have more of them.",
+			Advice:  "Make the patch from the changes alone, or compare the encoded typed objects before and after. A comparison of request.object with the encoded typed object removes each field that the type lacks.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.each(func(in *Input) bool { return in.object() != nil && len(s.asked(ctx, in).patch) > 0 }, func(in *Input) *Finding {
+					object := tree.Clone(in.object()).(map[string]any)
+					object["futureField"] = map[string]any{"a": "b"}
+					if spec, is := object["spec"].(map[string]any); is {
+						spec["futureField"] = []any{"a"}
+					}
+					got := s.ask(ctx, in, in.with(setObject(object)))
+					after, err := got.patched(object)
+					if got.broken() != "" || !got.allowed || err != nil {
+						return nil // other cases say so
+					}
+					for _, path := range [][]string{{"futureField"}, {"spec", "futureField"}} {
+						if tree.At(object, path...) != nil && tree.At(after, path...) == nil {
+							return &Finding{Sent: s.describe(in) + ", with fields that no version has", Seen: fmt.Sprintf("the patch removes the field %v", path)}
+						}
+					}
+					return nil
+				})
+			},
+		},
+		{
+			ID: "patch.keepsNumbers", Level: LevelError, Source: "RFC 8259, Numbers",
+			Promise: "A patch keeps numbers that a double can't hold, such as 9007199254740993.",
+			Advice:  "Decode numbers as integers or with their digits: json.Number in Go, or patch the changes alone.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.each(func(in *Input) bool { return in.object() != nil && len(s.asked(ctx, in).patch) > 0 }, func(in *Input) *Finding {
+					object := tree.Clone(in.object()).(map[string]any)
+					big := mustTree([]byte(`{"number": 9007199254740993}`))["number"]
+					object["futureField"] = big
+					got := s.ask(ctx, in, in.with(setObject(object)))
+					after, err := got.patched(object)
+					if got.broken() != "" || !got.allowed || err != nil || after["futureField"] == nil {
+						return nil // other cases say so
+					}
+					if d := differs("/futureField", big, after["futureField"]); d != "" {
+						return &Finding{Seen: d}
+					}
+					return nil
+				})
+			},
+		},
+	}
+}
+
+// patched tries something for each input whose answer has a patch. The object is nil if the patch doesn't apply.
+func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[string]any, err error) *Finding) ([]Finding, error) {
+	findings, err := s.each(func(in *Input) bool {
+		a := s.asked(ctx, in)
+		return in.object() != nil && a.broken() == "" && a.allowed && len(a.patch) > 0
+	}, func(in *Input) *Finding {
+		after, err := s.asked(ctx, in).patched(in.object())
+		return try(in, after, err)
+	})
+	if err != nil && findings == nil {
+		return nil, skipped("no answer has a patch")
+	}
+	return findings, err
+}
+
+// untouched is a case about fields that a patch leaves as they are.
+func untouched(id, promise, source, advice string, keep func(*Input) bool, fields ...string) Case {
+	return Case{
+		ID: id, Promise: promise, Source: source, Level: LevelError, Advice: advice,
+		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+			return s.patched(ctx, func(in *Input, after map[string]any, err error) *Finding {
+				if err != nil || keep != nil && !keep(in) {
+					return nil
+				}
+				for _, field := range fields {
+					path := splitDots(field)
+					before, now := meant(tree.At(in.object(), path...)), meant(tree.At(after, path...))
+					if isEmpty(before) && isEmpty(now) {
+						continue
+					}
+					if d := differs("/"+field, before, now); d != "" {
+						return &Finding{Seen: d}
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// isEmpty tells whether a value means the same as no value.
+func isEmpty(value any) bool {
+	fields, is := value.(map[string]any)
+	return value == nil || is && len(fields) == 0
+}
+
+// tryValid has the judge look at patched objects, if it takes the objects before.
+func tryValid(ctx context.Context, s *Suite) ([]Finding, error) {
+	if s.Judge == nil {
+		return nil, skipped("no API server judges objects")
+	}
+	return s.patched(ctx, func(in *Input, after map[string]any, err error) *Finding {
+		if err != nil || in.Subresource() != "" || s.Judge.Valid(ctx, in, in.object()) != nil {
+			return nil
+		}
+		if err := s.Judge.Valid(ctx, in, after); err != nil {
+			return &Finding{Seen: fmt.Sprintf("%v, after the patch %s", err, short(encoded(s.asked(ctx, in).patch, false)))}
+		}
+		return nil
+	})
+}

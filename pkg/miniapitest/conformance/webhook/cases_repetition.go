@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"context"
+	"strings"
+)
+
+// repetitionCases are about requests that come again, or in another order.
+func repetitionCases() []Case {
+	return []Case{
+		{
+			ID: "idempotent.patch", Level: LevelError, Source: idempotenceSource,
+			Promise: "The admission can be applied multiple times without changing the result beyond the initial application.",
+			Advice:  "Look for what the webhook adds before it adds it: its own output as input changes nothing.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.again(ctx, func(in *Input, after map[string]any, second *answer) *Finding {
+					if !second.allowed {
+						return nil
+					}
+					twice, err := second.patched(after)
+					if err != nil {
+						return &Finding{Seen: "a patch that doesn't apply: " + err.Error()}
+					}
+					if d := differs("", meant(after), meant(twice)); d != "" {
+						return &Finding{Seen: d}
+					}
+					return nil
+				})
+			},
+		},
+		{
+			ID: "idempotent.accepted", Level: LevelError, Source: idempotenceSource,
+			Promise: "An idempotent mutating admission webhook is able to successfully process an object it has already admitted and potentially modified.",
+			Advice:  "Accept what the webhook itself sets: reinvocation, and users who apply what they have read, send it again.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.again(ctx, func(_ *Input, _ map[string]any, second *answer) *Finding {
+					if second.allowed {
+						return nil
+					}
+					_, message := second.status()
+					return &Finding{Seen: strings.TrimSpace("a denial: " + message)}
+				})
+			},
+		},
+		{
+			ID: "deterministic", Level: LevelWarning, Source: idempotenceSource,
+			Promise: "The same request again has the same outcome.",
+			Advice:  "Derive what is added from the request alone: no clock, no random names, no order of a map.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.each(func(in *Input) bool { return s.asked(ctx, in).broken() == "" }, func(in *Input) *Finding {
+					for range 4 {
+						if f := s.compared(ctx, in, in.review(), message{}, "again"); f != nil {
+							return f
+						}
+					}
+					return nil
+				})
+			},
+		},
+		{
+			ID: "orderIndependent", Level: LevelWarning, Source: sideEffectsSource,
+			Promise: "Webhooks operate only on the content of the AdmissionReview sent to them: other requests before it change no outcome.",
+			Advice:  "Keep no state between requests: a call doesn't mean that its object is stored.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				for _, in := range s.Inputs {
+					s.asked(ctx, in)
+				}
+				reversed := &Suite{Hooks: s.Hooks}
+				defer reversed.Close()
+				answers := map[*Input]*answer{}
+				for i := len(s.Inputs) - 1; i >= 0; i-- {
+					answers[s.Inputs[i]] = reversed.ask(ctx, s.Inputs[i], s.Inputs[i].review())
+				}
+				return s.each(func(in *Input) bool { return s.asked(ctx, in).broken() == "" }, func(in *Input) *Finding {
+					sent := s.describe(in) + ", after the other inputs in reverse order"
+					if fault := answers[in].broken(); fault != "" {
+						return &Finding{Sent: sent, Seen: fault}
+					}
+					if d := outcomeOf(s.asked(ctx, in), in.object()).difference(outcomeOf(answers[in], in.object())); d != "" {
+						return &Finding{Sent: sent, Seen: d}
+					}
+					return nil
+				})
+			},
+		},
+	}
+}
+
+// again sends each object that was patched once more, with the patch.
+func (s *Suite) again(ctx context.Context, try func(in *Input, after map[string]any, second *answer) *Finding) ([]Finding, error) {
+	return s.patched(ctx, func(in *Input, after map[string]any, err error) *Finding {
+		if err != nil {
+			return nil
+		}
+		sent := s.describe(in) + ", with the object that its own patch has made"
+		second := s.ask(ctx, in, in.with(setObject(after)))
+		if fault := second.broken(); fault != "" {
+			return &Finding{Sent: sent, Seen: fault}
+		}
+		f := try(in, after, second)
+		if f != nil {
+			f.Sent = sent
+		}
+		return f
+	})
+}

@@ -1,0 +1,284 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
+)
+
+// requestCases are about what API servers send, and may send in a newer version.
+func requestCases() []Case {
+	cases := []Case{}
+	for _, operation := range []struct{ id, name, promise string }{
+		{"request.create", "CREATE", "oldObject is null for CREATE operations."},
+		{"request.update", "UPDATE", "object is the new object being admitted, oldObject is the existing object."},
+		{"request.delete", "DELETE", "object is null for DELETE operations; oldObject is the existing object."},
+		{"request.connect", "CONNECT", "oldObject and options are null for CONNECT operations; object has the options of the connection, such as PodExecOptions."},
+	} {
+		cases = append(cases, Case{
+			ID: operation.id, Promise: operation.promise, Source: requestSource, Level: LevelError,
+			Advice: "Decode only what the operation has: object for CREATE, UPDATE and CONNECT, oldObject for UPDATE and DELETE. Or leave the operation out of the rules.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.each(func(in *Input) bool {
+					return in.Operation() == operation.name && in.Subresource() == "" || operation.name == "CONNECT" && in.Operation() == "CONNECT"
+				},
+					func(in *Input) *Finding { return understood(s.asked(ctx, in)) })
+			},
+		})
+	}
+	return append(cases,
+		Case{
+			ID: "request.subresource", Level: LevelError, Source: requestSource,
+			Promise: "A request for a subresource has subResource, and an object of the subresource's kind, such as Scale.",
+			Advice:  "Look at request.subResource and request.kind before the object is decoded, or leave the subresources out of the rules.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.each(func(in *Input) bool { return in.Subresource() != "" && in.Operation() != "CONNECT" },
+					func(in *Input) *Finding { return understood(s.asked(ctx, in)) })
+			},
+		},
+		Case{
+			ID: "request.v1beta1", Level: LevelError, Source: requestSource,
+			Promise: "API servers send the first AdmissionReview version in the admissionReviewVersions list they support.",
+			Advice:  "Answer admission.k8s.io/v1beta1 in that version: the fields are those of v1. Or leave v1beta1 out of admissionReviewVersions.",
+			try:     tryV1beta1,
+		},
+		changed("request.unknownFields", LevelError, "Unknown fields of an AdmissionReview are tolerated: newer API servers may send fields that the webhook doesn't know.", referenceSource,
+			"Decode the AdmissionReview without an error for unknown fields: no DisallowUnknownFields, no strict schema.",
+			func(whole, request map[string]any) {
+				whole["futureField"] = map[string]any{"a": []any{"b"}}
+				request["futureField"] = "value"
+				if user, is := request["userInfo"].(map[string]any); is {
+					user["futureField"] = true
+				}
+			}),
+		changed("request.unknownObjectFields", LevelError, "Unknown fields of an object are tolerated: newer API servers have fields that the webhook doesn't know.", referenceSource,
+			"Decode the object without an error for unknown fields.",
+			func(_, request map[string]any) {
+				for _, key := range []string{"object", "oldObject"} {
+					if object, is := request[key].(map[string]any); is {
+						object["futureField"] = map[string]any{"a": "b"}
+					}
+				}
+			}),
+		changed("request.absentFields", LevelError, "Fields that are null may be absent: object, oldObject and options where the operation has none.", requestSource,
+			"Treat an absent field as null.",
+			func(_, request map[string]any) {
+				for key, value := range request {
+					if value == nil {
+						delete(request, key)
+					}
+				}
+				if request["operation"] == "CONNECT" {
+					delete(request, "options")
+				}
+			}),
+		changed("request.dryRun", LevelError, "Webhooks with side effects avoid actuating those side effects when dryRun is true, and answer as otherwise.", sideEffectsSource,
+			"Decide alike with and without request.dryRun: a dry run tells the user what would happen.",
+			func(_, request map[string]any) { request["dryRun"] = true }),
+		changed("request.dryRunAbsent", LevelError, "dryRun is optional, and defaults to false.", referenceSource,
+			"Treat an absent dryRun as false.",
+			func(_, request map[string]any) { delete(request, "dryRun") }),
+		sounds("request.userInfo", LevelError, "userInfo has the username alone if the user has no uid, no groups and no extra fields.", referenceSource,
+			"Treat absent groups, uid and extra as empty.", nil,
+			func(_, request map[string]any) { request["userInfo"] = map[string]any{"username": "conformance"} }),
+		sounds("request.generateName", LevelError, "On a CREATE operation, the client may rely on the server to generate the name; then name is empty.", referenceSource,
+			"Don't rely on request.name or metadata.name in CREATE: use metadata.generateName in messages.",
+			func(in *Input) bool {
+				return in.Operation() == "CREATE" && in.Subresource() == "" && in.object() != nil
+			},
+			func(_, request map[string]any) {
+				delete(request, "name")
+				metadata, is := tree.At(request, "object", "metadata").(map[string]any)
+				if is {
+					delete(metadata, "name")
+					metadata["generateName"] = "conformance-"
+				}
+			}),
+		sounds("request.bareMetadata", LevelError, "labels and annotations are optional: an object may have neither.", referenceSource,
+			"Treat absent labels and annotations as empty. A patch that adds a label needs an operation that adds the map first.",
+			func(in *Input) bool { return in.object() != nil },
+			func(_, request map[string]any) {
+				for _, key := range []string{"object", "oldObject"} {
+					if metadata, is := tree.At(request, key, "metadata").(map[string]any); is {
+						delete(metadata, "labels")
+						delete(metadata, "annotations")
+					}
+				}
+			}),
+		Case{
+			ID: "request.keyOrder", Level: LevelError, Source: "RFC 8259, Objects",
+			Promise: "An object is an unordered collection of names and values: request may come before apiVersion and kind.",
+			Advice:  "Use a JSON library that doesn't depend on the order of names.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.perHook(ctx, nil, func(in *Input) *Finding {
+					r := in.review()
+					r.body = encoded(mustTree(r.body), true)
+					return s.compared(ctx, in, r, message{}, "the same request with its fields in another order")
+				})
+			},
+		},
+		Case{
+			ID: "request.timeout", Level: LevelError, Source: admissionServerLimit,
+			Promise: "The query parameter timeout tells the webhook how long the API server waits.",
+			Advice:  "Accept any query: route by the path alone. The parameter is a duration, such as 10s.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.perHook(ctx, nil, func(in *Input) *Finding {
+					for _, timeout := range []string{"1s", "30s", "500ms"} {
+						if f := s.compared(ctx, in, in.review(), message{timeout: timeout}, "the same request with ?timeout="+timeout); f != nil {
+							return f
+						}
+					}
+					return nil
+				})
+			},
+		},
+		Case{
+			ID: "request.charset", Level: LevelError, Source: requestSource,
+			Promise: "Webhooks are sent a POST request, with Content-Type: application/json, also with the parameter charset.",
+			Advice:  "Parse the media type of Content-Type instead of comparing the header: application/json; charset=utf-8 is JSON too.",
+			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+				return s.perHook(ctx, nil, func(in *Input) *Finding {
+					f := s.compared(ctx, in, in.review(), message{contentType: "application/json; charset=utf-8"}, "the same request with Content-Type: application/json; charset=utf-8")
+					if f != nil {
+						f.Level = LevelAdvice
+					}
+					return f
+				})
+			},
+		},
+	)
+}
+
+// understood returns what is wrong with the answer to a good request.
+func understood(a *answer) *Finding {
+	if fault := a.broken(); fault != "" {
+		return &Finding{Seen: fault}
+	}
+	if fault := a.misunderstood(); fault != "" {
+		return &Finding{Seen: fault}
+	}
+	return nil
+}
+
+// changed is a case about a change of requests that changes no outcome.
+func changed(id string, level Level, promise, source, advice string, change func(whole, request map[string]any)) Case {
+	return Case{
+		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
+		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+			return s.each(func(in *Input) bool { return s.asked(ctx, in).broken() == "" }, func(in *Input) *Finding {
+				r := in.with(change)
+				object, _ := mustTree(r.body)["request"].(map[string]any)["object"].(map[string]any)
+				was, got := s.asked(ctx, in), s.ask(ctx, in, r)
+				sent := s.describe(in) + ", changed: " + changeOf(in, r)
+				if fault := got.broken(); fault != "" {
+					return &Finding{Sent: sent, Seen: fault}
+				}
+				if was.allowed != got.allowed || was.misunderstood() == "" && got.misunderstood() != "" {
+					return &Finding{Sent: sent, Seen: outcomeOf(was, nil).difference(outcomeOf(got, nil))}
+				}
+				if _, err := got.patched(object); err != nil {
+					return &Finding{Sent: sent, Seen: err.Error()}
+				}
+				if len(was.patch) > 0 != (len(got.patch) > 0) {
+					return &Finding{Sent: sent, Seen: "a patch in one of the two answers alone"}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// sounds is a case about a change of requests after which the webhook may decide otherwise.
+func sounds(id string, level Level, promise, source, advice string, keep func(*Input) bool, change func(whole, request map[string]any)) Case {
+	return Case{
+		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
+		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
+			return s.each(func(in *Input) bool {
+				return (keep == nil || keep(in)) && s.asked(ctx, in).broken() == "" && s.asked(ctx, in).misunderstood() == ""
+			}, func(in *Input) *Finding {
+				r := in.with(change)
+				got := s.ask(ctx, in, r)
+				sent := s.describe(in) + ", changed: " + changeOf(in, r)
+				if f := understood(got); f != nil {
+					f.Sent = sent
+					return f
+				}
+				object, _ := mustTree(r.body)["request"].(map[string]any)["object"].(map[string]any)
+				if _, err := got.patched(object); err != nil {
+					return &Finding{Sent: sent, Seen: "a patch that doesn't apply: " + err.Error()}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// compared sends a review that means the same as the input, and returns how the outcome differs.
+func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, sent string) *Finding {
+	return s.comparedBy(ctx, in, s.client(in.Hook), r, m, sent)
+}
+
+// comparedBy is compared by a client of its own.
+func (s *Suite) comparedBy(ctx context.Context, in *Input, client *http.Client, r *review, m message, sent string) *Finding {
+	got := s.askBy(ctx, in, client, r, m)
+	sent = s.describe(in) + ", " + sent
+	if fault := got.broken(); fault != "" {
+		return &Finding{Sent: sent, Seen: fault}
+	}
+	if d := outcomeOf(s.asked(ctx, in), in.object()).difference(outcomeOf(got, in.object())); d != "" {
+		return &Finding{Sent: sent, Seen: d}
+	}
+	return nil
+}
+
+// tryV1beta1 sends reviews of v1beta1 to webhooks that accept it.
+func tryV1beta1(ctx context.Context, s *Suite) ([]Finding, error) {
+	beta := func(whole, _ map[string]any) { whole["apiVersion"] = "admission.k8s.io/v1beta1" }
+	return s.each(func(in *Input) bool {
+		return s.hook(in).accepts("v1beta1") && s.asked(ctx, in).broken() == ""
+	}, func(in *Input) *Finding {
+		got := s.ask(ctx, in, in.with(beta))
+		if s.hook(in).Configuration == nil && got.code != 200 && got.err == nil {
+			return nil // nobody has said that the webhook accepts it
+		}
+		if fault := got.broken(); fault != "" {
+			return &Finding{Sent: s.describe(in) + ", as v1beta1", Seen: fault}
+		}
+		return nil
+	})
+}
+
+// accepts tells whether the webhook may be sent a version. One whose URL alone is given may be sent any.
+func (h *Hook) accepts(version string) bool {
+	if h.Configuration == nil {
+		return true
+	}
+	versions := h.Entry.AdmissionReviewVersions
+	if len(versions) == 0 && h.Configuration.isBeta() {
+		versions = []string{"v1beta1"}
+	}
+	for _, v := range versions {
+		if v == version {
+			return true
+		}
+	}
+	return false
+}
+
+// mustTree decodes JSON that the suite has encoded.
+func mustTree(body []byte) map[string]any {
+	value, _ := tree.Decode(body)
+	whole, _ := value.(map[string]any)
+	return whole
+}
+
+// changeOf says what differs between an input and a review that is made from it, beside the uid.
+func changeOf(in *Input, r *review) string {
+	request, _ := mustTree(r.body)["request"].(map[string]any)
+	request["uid"] = in.request["uid"]
+	if d := differs("request", in.request, request); d != "" {
+		return d
+	}
+	return "the AdmissionReview"
+}

@@ -1,0 +1,133 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Configuration is a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
+type Configuration struct {
+	// Name is metadata.name, and APIVersion the version that the manifest has.
+	Name, APIVersion string
+	Kind             Kind
+	Annotations      map[string]string
+	// Hooks are the webhooks. One of a validating configuration has no reinvocationPolicy.
+	Hooks []admissionregistrationv1.MutatingWebhook
+	// Namespaces are the labels of namespaces by name, as far as they are known.
+	Namespaces map[string]map[string]string
+}
+
+// configurationKind returns the kind of the webhooks that a kind of configuration has.
+func configurationKind(name string) Kind {
+	switch name {
+	case "ValidatingWebhookConfiguration":
+		return Validating
+	case "MutatingWebhookConfiguration":
+		return Mutating
+	}
+	return Unknown
+}
+
+// IsConfiguration tells whether a kind is a webhook configuration, of any version.
+func IsConfiguration(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == admissionregistrationv1.GroupName && configurationKind(gvk.Kind) != Unknown
+}
+
+// NewConfiguration reads a configuration.
+func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error) {
+	gvk := object.GroupVersionKind()
+	if !IsConfiguration(gvk) {
+		return nil, fmt.Errorf("%s %s: must be a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration", gvk.Kind, object.GetName())
+	}
+	c := &Configuration{Name: object.GetName(), APIVersion: object.GetAPIVersion(), Kind: configurationKind(gvk.Kind), Annotations: object.GetAnnotations()}
+	body, err := json.Marshal(object.Object["webhooks"])
+	if err == nil {
+		err = json.Unmarshal(body, &c.Hooks)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, c.Name, err)
+	}
+	return c, nil
+}
+
+// isBeta tells whether the configuration is of a version with the defaults of v1beta1.
+func (c *Configuration) isBeta() bool { return strings.HasSuffix(c.APIVersion, "/v1beta1") }
+
+// ReadConfigurations returns the configurations among objects, with the labels of the namespaces among them.
+func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration, error) {
+	var all []*Configuration
+	namespaces := map[string]map[string]string{}
+	for _, object := range objects {
+		switch {
+		case IsConfiguration(object.GroupVersionKind()):
+			c, err := NewConfiguration(object)
+			if err != nil {
+				return nil, err
+			}
+			c.Namespaces = namespaces
+			all = append(all, c)
+		case object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1":
+			namespaces[object.GetName()] = object.GetLabels()
+		}
+	}
+	return all, nil
+}
+
+// Path returns where a webhook of the configuration is called: the path of its service, or of its URL.
+func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
+	switch {
+	case client.Service != nil && client.Service.Path != nil:
+		return *client.Service.Path, nil
+	case client.URL != nil:
+		u, err := url.Parse(*client.URL)
+		if err != nil {
+			return "", err
+		}
+		return u.Path, nil
+	case client.Service == nil:
+		return "", errors.New("clientConfig has neither a url nor a service")
+	}
+	return "/", nil
+}
+
+// ServiceName returns the name that the certificate of a webhook must have, if it is called by a service.
+func ServiceName(client admissionregistrationv1.WebhookClientConfig) string {
+	if client.Service == nil {
+		return ""
+	}
+	return client.Service.Name + "." + client.Service.Namespace + ".svc"
+}
+
+// Unconfigured returns a webhook of which only the endpoint is known. It is sent what a webhook for all resources is.
+func Unconfigured(endpoint Endpoint) Hook {
+	return Hook{
+		Name: endpoint.URL, Endpoint: endpoint,
+		Entry: admissionregistrationv1.MutatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+		}}},
+	}
+}
+
+// HooksOf returns the webhooks of configurations. The function returns where a webhook of a client configuration is.
+func HooksOf(configurations []*Configuration, endpoint func(admissionregistrationv1.WebhookClientConfig) (Endpoint, error)) ([]Hook, error) {
+	var hooks []Hook
+	var errs []error
+	for _, c := range configurations {
+		for i := range c.Hooks {
+			at, err := endpoint(c.Hooks[i].ClientConfig)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("webhook %s of the configuration %s: %w", c.Hooks[i].Name, c.Name, err))
+			}
+			hooks = append(hooks, Hook{Name: c.Name + "/" + c.Hooks[i].Name, Kind: c.Kind, Configuration: c, Entry: c.Hooks[i], Endpoint: at})
+		}
+	}
+	return hooks, errors.Join(errs...)
+}

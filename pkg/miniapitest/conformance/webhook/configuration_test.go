@@ -1,0 +1,146 @@
+package webhook_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// rightConfiguration has no finding.
+const rightConfiguration = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: right}
+webhooks:
+- name: pods.right.example.com
+  admissionReviewVersions: [v1, v1beta1]
+  sideEffects: None
+  failurePolicy: Fail
+  matchPolicy: Equivalent
+  timeoutSeconds: 5
+  clientConfig: {service: {namespace: right-system, name: right, path: /mutate}}
+  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, right-system]}]}
+  rules: [{operations: [CREATE, UPDATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
+`
+
+// configured returns the webhook of a configuration, or of the right one.
+func configured(t *testing.T, text string) webhook.Hook {
+	t.Helper()
+	if text == "" {
+		text = rightConfiguration
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	c, err := webhook.NewConfiguration(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhook.Hook{Name: c.Name + "/" + c.Hooks[0].Name, Kind: c.Kind, Configuration: c, Entry: c.Hooks[0], Endpoint: webhook.Endpoint{URL: "https://127.0.0.1:1/"}}
+}
+
+// Each change of the right configuration is found by the case that names it, and the right one has no finding.
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, by string
+		level    webhook.Level
+		old, new string
+	}{
+		{"right", "", "", "", ""},
+		{"no side effects", "config.sideEffects", webhook.LevelError, "  sideEffects: None\n", ""},
+		{"some side effects", "config.sideEffects", webhook.LevelError, "sideEffects: None", "sideEffects: Some"},
+		{"no versions", "config.reviewVersions", webhook.LevelError, "  admissionReviewVersions: [v1, v1beta1]\n", ""},
+		{"beta alone", "config.reviewVersions", webhook.LevelWarning, "[v1, v1beta1]", "[v1beta1]"},
+		{"short name", "config.name", webhook.LevelError, "pods.right.example.com", "pods"},
+		{"beta configuration", "config.apiVersion", webhook.LevelWarning, "admissionregistration.k8s.io/v1", "admissionregistration.k8s.io/v1beta1"},
+		{"http", "config.clientConfig", webhook.LevelError, "{service: {namespace: right-system, name: right, path: /mutate}}", `{url: "http://example.com/"}`},
+		{"query", "config.clientConfig", webhook.LevelError, "{service: {namespace: right-system, name: right, path: /mutate}}", `{url: "https://example.com/?a=b"}`},
+		{"no client", "config.clientConfig", webhook.LevelError, "{service: {namespace: right-system, name: right, path: /mutate}}", `{}`},
+		{"host of a service", "config.clientConfig", webhook.LevelWarning, "{service: {namespace: right-system, name: right, path: /mutate}}", `{url: "https://right.right-system.svc/"}`},
+		{"loopback", "config.clientConfig", webhook.LevelWarning, "{service: {namespace: right-system, name: right, path: /mutate}}", `{url: "https://127.0.0.1:9443/"}`},
+		{"bundle of text", "config.caBundle", webhook.LevelError, "{service: {", "{caBundle: bm9uZQ==, service: {"},
+		{"long timeout", "config.timeout", webhook.LevelAdvice, "timeoutSeconds: 5", "timeoutSeconds: 11"},
+		{"too long timeout", "config.timeout", webhook.LevelError, "timeoutSeconds: 5", "timeoutSeconds: 31"},
+		{"ignored mutation", "config.ignoreMutation", webhook.LevelWarning, "failurePolicy: Fail", "failurePolicy: Ignore"},
+		{"all resources", "config.scope", webhook.LevelWarning, "resources: [pods]", `resources: ["*"]`},
+		{"all groups", "config.scope", webhook.LevelWarning, `apiGroups: [""]`, `apiGroups: ["*"]`},
+		{"all operations", "config.scope", webhook.LevelAdvice, `[CREATE, UPDATE, DELETE]`, `["*"]`},
+		{"kube-system", "config.kubeSystem", webhook.LevelWarning, "values: [kube-system, right-system]", "values: [right-system]"},
+		{"own namespace", "config.ownNamespace", webhook.LevelError, "values: [kube-system, right-system]", "values: [kube-system]"},
+		{"no selector", "config.selectors", webhook.LevelAdvice, "  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, right-system]}]}\n", ""},
+		{"exact", "config.matchPolicy", webhook.LevelWarning, "matchPolicy: Equivalent", "matchPolicy: Exact"},
+		{"beta versions", "config.stableVersions", webhook.LevelAdvice, "apiVersions: [v1]", "apiVersions: [v1beta1]"},
+		{"exempt", "config.exempt", webhook.LevelAdvice, `apiGroups: [""], apiVersions: [v1], resources: [pods]`, "apiGroups: [admissionregistration.k8s.io], apiVersions: [v1], resources: [mutatingwebhookconfigurations]"},
+		{"no rules", "config.rules", webhook.LevelError, `[{operations: [CREATE, UPDATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]`, "[]"},
+		{"no operations", "config.rules", webhook.LevelError, "operations: [CREATE, UPDATE, DELETE], ", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(rightConfiguration, tc.old, tc.new, 1)
+			if tc.by != "" && text == rightConfiguration {
+				t.Fatal("the row changes nothing")
+			}
+			suite := &webhook.Suite{Hooks: []webhook.Hook{configured(t, text)}}
+			found := false
+			for _, c := range webhook.Cases() {
+				if !strings.HasPrefix(c.ID, "config.") {
+					continue
+				}
+				findings, err := c.Run(context.Background(), suite)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range findings {
+					switch {
+					case tc.by == "":
+						t.Errorf("%s: %s", c.ID, f.Seen)
+					case c.ID == tc.by:
+						found = true
+						if f.Level != tc.level {
+							t.Errorf("%s: want the level %s, got %s: %s", c.ID, tc.level, f.Level, f.Seen)
+						}
+					}
+				}
+			}
+			if tc.by != "" && !found {
+				t.Errorf("%s finds nothing", tc.by)
+			}
+		})
+	}
+}
+
+// What the rules and selectors don't concern has no finding.
+func TestHarmlessConfigurations(t *testing.T) {
+	t.Parallel()
+	const namespaces = "  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, right-system]}]}\n"
+	for _, tc := range []struct{ name, old, new string }{
+		{"custom resources are in no kube-system", namespaces, ""},
+		{"opted in by namespace", "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, right-system]}]}", "{matchLabels: {right.example.com/enabled: 'true'}}"},
+		{"excluded by a condition", namespaces, `  matchConditions: [{name: not-the-system, expression: "!(request.namespace in ['kube-system', 'right-system'])"}]` + "\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(rightConfiguration, tc.old, tc.new, 1)
+			if strings.HasPrefix(tc.name, "custom") {
+				text = strings.Replace(text, `apiGroups: [""]`, "apiGroups: [example.com]", 1)
+			}
+			suite := &webhook.Suite{Hooks: []webhook.Hook{configured(t, text)}}
+			for _, c := range webhook.Cases() {
+				if !strings.HasPrefix(c.ID, "config.") {
+					continue
+				}
+				findings, err := c.Run(context.Background(), suite)
+				if err != nil || len(findings) > 0 {
+					t.Errorf("%s: %v, error %v", c.ID, findings, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,680 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log" //nolint:depguard // net/http takes no other logger
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// exchange is a request to a handler of the table, and the answer that it makes. Faults change one part of either.
+type exchange struct {
+	http   *http.Request
+	raw    []byte
+	review map[string]any
+	// request is review's.
+	request map[string]any
+	// response is that of the AdmissionReview, and answer the AdmissionReview.
+	response, answer map[string]any
+	code             int
+	contentType      string
+	// ops are the operations of the patch.
+	ops []map[string]any
+}
+
+func (e *exchange) object() map[string]any {
+	object, _ := e.request["object"].(map[string]any)
+	return object
+}
+
+func at(value any, keys ...string) any {
+	for _, key := range keys {
+		fields, _ := value.(map[string]any)
+		value = fields[key]
+	}
+	return value
+}
+
+// handler is a webhook that adds a label to each object, and denies objects with the label deny. The parts can be
+// replaced.
+type handler struct {
+	// read decodes the body; its error is answered with 400.
+	read func(*exchange) error
+	// decide fills in response and ops.
+	decide func(*exchange)
+	// finish changes the answer before it is written.
+	finish func(*exchange)
+	// write writes the answer.
+	write func(http.ResponseWriter, *exchange)
+}
+
+func good() *handler {
+	return &handler{read: readReview, decide: addLabel, finish: func(*exchange) {}, write: writeAnswer}
+}
+
+func readReview(e *exchange) error {
+	decoder := json.NewDecoder(bytes.NewReader(e.raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&e.review); err != nil {
+		return err
+	}
+	request, is := e.review["request"].(map[string]any)
+	if !is || e.review["kind"] != "AdmissionReview" {
+		return fmt.Errorf("no request in an AdmissionReview")
+	}
+	for _, key := range []string{"object", "oldObject"} {
+		object, has := request[key]
+		fields, is := object.(map[string]any)
+		if has && object != nil && !is {
+			return fmt.Errorf("%s is no object", key)
+		}
+		metadata, is := fields["metadata"].(map[string]any)
+		if fields["metadata"] != nil && !is {
+			return fmt.Errorf("metadata is no object")
+		}
+		if _, is := metadata["labels"].(map[string]any); metadata["labels"] != nil && !is {
+			return fmt.Errorf("labels are no object")
+		}
+	}
+	e.request = request
+	return nil
+}
+
+// addLabel is what a good webhook does.
+func addLabel(e *exchange) {
+	e.response = map[string]any{"uid": e.request["uid"], "allowed": true}
+	labels, has := at(e.object(), "metadata", "labels").(map[string]any)
+	switch {
+	case e.object() == nil || e.request["subResource"] != nil || e.request["operation"] == "CONNECT":
+	case labels["deny"] != nil:
+		e.response["allowed"] = false
+		e.response["status"] = map[string]any{"code": 403, "message": "the label deny is there"}
+	case !has:
+		e.ops = []map[string]any{{"op": "add", "path": "/metadata/labels", "value": map[string]any{"team": "a"}}}
+	case labels["team"] == nil:
+		e.ops = []map[string]any{{"op": "add", "path": "/metadata/labels/team", "value": "a"}}
+	}
+}
+
+// addOp is a decision that adds an operation to those of a good one, if the object is that of a whole resource.
+func addOp(op func(*exchange) map[string]any) func(*exchange) {
+	return func(e *exchange) {
+		addLabel(e)
+		if e.object() != nil && e.request["subResource"] == nil && e.request["operation"] != "CONNECT" {
+			e.ops = append(e.ops, op(e))
+		}
+	}
+}
+
+func writeAnswer(w http.ResponseWriter, e *exchange) {
+	w.Header().Set("Content-Type", e.contentType)
+	body, _ := json.Marshal(e.answer)
+	w.WriteHeader(e.code)
+	_, _ = w.Write(body)
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	e := &exchange{http: r, raw: raw, code: http.StatusOK, contentType: "application/json"}
+	if err == nil {
+		err = h.read(e)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	h.decide(e)
+	if len(e.ops) > 0 {
+		patch, _ := json.Marshal(e.ops)
+		e.response["patch"], e.response["patchType"] = patch, "JSONPatch"
+	}
+	e.answer = map[string]any{"apiVersion": e.review["apiVersion"], "kind": "AdmissionReview", "response": e.response}
+	h.finish(e)
+	h.write(w, e)
+}
+
+// finished is a good handler whose answer is changed.
+func finished(change func(*exchange)) func() http.Handler {
+	return func() http.Handler {
+		h := good()
+		h.finish = change
+		return h
+	}
+}
+
+// decided is a handler with another decision.
+func decided(decide func(*exchange)) func() http.Handler {
+	return func() http.Handler {
+		h := good()
+		h.decide = decide
+		return h
+	}
+}
+
+// before is a good handler after something else, which says whether the request goes on.
+func before(f func(http.ResponseWriter, *http.Request) bool) func() http.Handler {
+	return func() http.Handler {
+		next := good()
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if f(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+func denial(code int, message string) map[string]any {
+	return map[string]any{"code": code, "message": message}
+}
+
+// Each handler is wrong in one way, and the case that names it finds it.
+func TestWrongHandlers(t *testing.T) {
+	t.Parallel()
+	var sequence atomic.Int64
+	for _, tc := range []struct {
+		name, by string
+		handler  func() http.Handler
+	}{
+		{"another status", "response.code", finished(func(e *exchange) { e.code = http.StatusCreated })},
+		{"denial by status", "response.code", finished(func(e *exchange) {
+			if e.request["operation"] == "DELETE" {
+				e.code = http.StatusForbidden
+			}
+		})},
+		{"content type of Go", "response.contentType", finished(func(e *exchange) { e.contentType = "text/plain; charset=utf-8" })},
+		{"no content type", "response.contentType", finished(func(e *exchange) { e.contentType = "" })},
+		{"text after the answer", "response.json", func() http.Handler {
+			h := good()
+			h.write = func(w http.ResponseWriter, e *exchange) {
+				writeAnswer(w, e)
+				_, _ = io.WriteString(w, `{"allowed": true}`)
+			}
+			return h
+		}},
+		{"empty answer", "response.json", func() http.Handler {
+			h := good()
+			h.write = func(w http.ResponseWriter, _ *exchange) { w.Header().Set("Content-Type", "application/json") }
+			return h
+		}},
+		{"no kind", "response.kind", finished(func(e *exchange) { delete(e.answer, "kind") })},
+		{"fixed version", "request.v1beta1", finished(func(e *exchange) { e.answer["apiVersion"] = "admission.k8s.io/v1" })},
+		{"older version", "response.version", finished(func(e *exchange) { e.answer["apiVersion"] = "admission.k8s.io/v1beta1" })},
+		{"no version", "response.version", finished(func(e *exchange) { delete(e.answer, "apiVersion") })},
+		{"response at the top", "response.stanza", finished(func(e *exchange) {
+			e.answer = map[string]any{"apiVersion": e.review["apiVersion"], "kind": "AdmissionReview", "allowed": true}
+		})},
+		{"no uid", "response.uid", finished(func(e *exchange) { delete(e.response, "uid") })},
+		{"uid of the object", "response.uid", finished(func(e *exchange) { e.response["uid"] = at(e.object(), "metadata", "uid") })},
+		{"uid of the first request", "response.uid", func() http.Handler {
+			var first atomic.Value
+			return finished(func(e *exchange) {
+				first.CompareAndSwap(nil, e.request["uid"])
+				e.response["uid"] = first.Load()
+			})()
+		}},
+		{"allowed as text", "response.allowed", finished(func(e *exchange) { e.response["allowed"] = "true" })},
+		{"no patchType", "response.patchType", finished(func(e *exchange) { delete(e.response, "patchType") })},
+		{"patchType without a patch", "response.patchType", finished(func(e *exchange) { e.response["patchType"] = "JSONPatch" })},
+		{"merge patch", "response.patchType", finished(func(e *exchange) {
+			if len(e.ops) > 0 {
+				e.response["patchType"] = "MergePatch"
+			}
+		})},
+		{"patch without base64", "response.patch", finished(func(e *exchange) {
+			if len(e.ops) > 0 {
+				e.response["patch"] = e.ops
+			}
+		})},
+		{"patch that is an object", "response.patch", finished(func(e *exchange) {
+			if len(e.ops) > 0 {
+				e.response["patch"] = []byte(`{"metadata":{"labels":{"team":"a"}}}`)
+			}
+		})},
+		{"patch of a validating webhook", "response.validating", func() http.Handler { return good() }},
+		{"patch of a deletion", "response.patchWithoutObject", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["operation"] == "DELETE" {
+				e.ops = []map[string]any{{"op": "add", "path": "/metadata/labels", "value": map[string]any{"team": "a"}}}
+			}
+		})},
+		{"denial without a word", "response.denial", finished(func(e *exchange) {
+			if e.request["operation"] == "UPDATE" {
+				delete(e.response, "patch")
+				delete(e.response, "patchType")
+				e.response["allowed"] = false
+			}
+		})},
+		{"long warning", "response.warnings", finished(func(e *exchange) { e.response["warnings"] = []string{strings.Repeat("a", 300)} })},
+		{"prefixed warning", "response.warnings", finished(func(e *exchange) { e.response["warnings"] = []string{"Warning: set a team"} })},
+		{"qualified audit annotation", "response.auditAnnotations", finished(func(e *exchange) { e.response["auditAnnotations"] = map[string]any{"example.com/team": "a"} })},
+		{"panic at a deletion", "response.answered", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["operation"] == "DELETE" {
+				_ = e.request["object"].(map[string]any)["metadata"]
+			}
+		})},
+		{"no object at a deletion", "request.delete", decided(func(e *exchange) {
+			addLabel(e)
+			if e.object() == nil {
+				e.response["allowed"], e.response["status"] = false, denial(400, "there is no content to decode")
+			}
+		})},
+		{"subresource as the whole", "request.subresource", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["subResource"] == "scale" {
+				e.response["allowed"], e.response["status"] = false, denial(500, "expected a Deployment, got a Scale")
+			}
+		})},
+		{"no v1beta1", "request.v1beta1", before(func(w http.ResponseWriter, r *http.Request) bool {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte("admission.k8s.io/v1beta1")) {
+				http.Error(w, "unknown version", http.StatusBadRequest)
+				return false
+			}
+			return true
+		})},
+		{"strict review", "request.unknownFields", func() http.Handler {
+			h := good()
+			h.read = func(e *exchange) error {
+				if err := readReview(e); err != nil {
+					return err
+				}
+				if e.request["futureField"] != nil {
+					return fmt.Errorf("unknown field")
+				}
+				return nil
+			}
+			return h
+		}},
+		{"strict object", "request.unknownObjectFields", decided(func(e *exchange) {
+			addLabel(e)
+			if e.object()["futureField"] != nil {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(400, "unknown field")}
+				e.ops = nil
+			}
+		})},
+		{"fields must be there", "request.absentFields", func() http.Handler {
+			h := good()
+			h.read = func(e *exchange) error {
+				if err := readReview(e); err != nil {
+					return err
+				}
+				if _, has := e.request["oldObject"]; !has {
+					return fmt.Errorf("no oldObject")
+				}
+				return nil
+			}
+			return h
+		}},
+		{"denied dry run", "request.dryRun", finished(func(e *exchange) {
+			if e.request["dryRun"] == true {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(403, "no dry runs")}
+				e.answer["response"] = e.response
+			}
+		})},
+		{"no mutation in a dry run", "request.dryRun", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["dryRun"] == true {
+				e.ops = nil
+			}
+		})},
+		{"groups must be there", "request.userInfo", decided(func(e *exchange) {
+			addLabel(e)
+			if at(e.request, "userInfo", "groups") == nil {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(500, "no groups")}
+				e.ops = nil
+			}
+		})},
+		{"name must be there", "request.generateName", decided(func(e *exchange) {
+			addLabel(e)
+			if name, _ := at(e.object(), "metadata", "name").(string); name == "" && e.object() != nil && e.request["operation"] == "CREATE" {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(400, "no name")}
+				e.ops = nil
+			}
+		})},
+		{"labels must be there", "request.bareMetadata", decided(func(e *exchange) {
+			addLabel(e)
+			for _, op := range e.ops {
+				op["path"], op["value"] = "/metadata/labels/team", "a"
+			}
+		})},
+		{"first field first", "request.keyOrder", before(func(w http.ResponseWriter, r *http.Request) bool {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.HasPrefix(body, []byte(`{"request"`)) {
+				http.Error(w, "the kind comes first", http.StatusBadRequest)
+				return false
+			}
+			return true
+		})},
+		{"no query", "request.timeout", before(func(w http.ResponseWriter, r *http.Request) bool {
+			if timeout := r.URL.Query().Get("timeout"); timeout == "500ms" || timeout == "1s" {
+				http.NotFound(w, r)
+				return false
+			}
+			return true
+		})},
+		{"parent that isn't there", "patch.applies", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/missing/key", "value": "a"}
+		}))},
+		{"removal of what isn't there", "patch.applies", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "remove", "path": "/metadata/missing"}
+		}))},
+		{"invalid label", "patch.valid", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/labels", "value": map[string]any{"team": "not valid!"}}
+		}))},
+		{"status", "patch.status", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/status", "value": map[string]any{"phase": "Failed"}}
+		}))},
+		{"uid", "patch.uid", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/uid", "value": "1"}
+		}))},
+		{"managed fields", "patch.managedFields", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/managedFields", "value": []any{}}
+		}))},
+		{"name", "patch.identity", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/name", "value": "other"}
+		}))},
+		{"drops what it doesn't know", "patch.keepsUnknownFields", decided(func(e *exchange) {
+			addLabel(e)
+			if e.object()["futureField"] != nil && len(e.ops) > 0 {
+				e.ops = append(e.ops, map[string]any{"op": "remove", "path": "/futureField"})
+			}
+		})},
+		{"numbers as doubles", "patch.keepsNumbers", decided(func(e *exchange) {
+			addLabel(e)
+			if number, is := e.object()["futureField"].(json.Number); is {
+				double, _ := number.Float64()
+				e.ops = append(e.ops, map[string]any{"op": "replace", "path": "/futureField", "value": int64(double)})
+			}
+		})},
+		{"appends again", "idempotent.patch", decided(addOp(func(e *exchange) map[string]any {
+			finalizers, _ := at(e.object(), "metadata", "finalizers").([]any)
+			return map[string]any{"op": "add", "path": "/metadata/finalizers", "value": append(finalizers, fmt.Sprintf("example.com/%d", len(finalizers)))}
+		}))},
+		{"denies its own output", "idempotent.accepted", decided(func(e *exchange) {
+			addLabel(e)
+			if at(e.object(), "metadata", "labels", "team") != nil {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(403, "team is set already")}
+			}
+		})},
+		{"random value", "deterministic", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/labels", "value": map[string]any{"team": fmt.Sprint("a", rand.Int())}}
+		}))},
+		{"every third request", "orderIndependent", decided(func(e *exchange) {
+			addLabel(e)
+			if sequence.Add(1)%3 == 0 {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(403, "the quota is used up")}
+				e.ops = nil
+			}
+		})},
+		{"shared state", "load.concurrent", func() http.Handler {
+			var uid atomic.Value
+			return decided(func(e *exchange) {
+				uid.Store(e.request["uid"])
+				addLabel(e)
+				time.Sleep(2 * time.Millisecond) //nolint:forbidigo // other requests come in between
+				e.response["uid"] = uid.Load()
+			})()
+		}},
+		{"limit of 1 MB", "load.large", before(func(w http.ResponseWriter, r *http.Request) bool {
+			r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+			return true
+		})},
+		{"limit of 2 MB", "load.largeUpdate", before(func(w http.ResponseWriter, r *http.Request) bool {
+			r.Body = http.MaxBytesReader(w, r.Body, 2<<20)
+			return true
+		})},
+		{"one read", "load.slowClient", before(func(_ http.ResponseWriter, r *http.Request) bool {
+			piece := make([]byte, 1<<20)
+			n, _ := r.Body.Read(piece)
+			r.Body = io.NopCloser(bytes.NewReader(piece[:n]))
+			return true
+		})},
+		{"one at a time", "load.slowOthers", func() http.Handler {
+			var mu sync.Mutex
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				next.ServeHTTP(w, r)
+			})
+		}},
+		{"a connection for each call", "load.keepAlive", before(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Connection", "close")
+			return true
+		})},
+		{"slow", "latency.typical", decided(func(e *exchange) {
+			addLabel(e)
+			time.Sleep(150 * time.Millisecond) //nolint:forbidigo // the handler is slow
+		})},
+		{"slower than the timeout", "latency.timeout", decided(func(e *exchange) {
+			addLabel(e)
+			if sequence.Add(1) > 60 {
+				time.Sleep(1100 * time.Millisecond) //nolint:forbidigo // the handler is slow
+			}
+		})},
+		{"allows what isn't JSON", "badInput.noJSON", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if !json.Valid(body) {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"","allowed":true}}`)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
+		{"panic without a request", "badInput.noRequest", func() http.Handler {
+			h := good()
+			h.read = func(e *exchange) error {
+				_ = json.Unmarshal(e.raw, &e.review)
+				_ = e.review["request"].(map[string]any)["uid"]
+				return readReview(e)
+			}
+			return h
+		}},
+		{"500 for an empty body", "badInput.empty", before(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.ContentLength == 0 {
+				http.Error(w, "internal error", http.StatusInternalServerError)
+				return false
+			}
+			return true
+		})},
+		{"never again after bad input", "badInput.truncated", func() http.Handler {
+			var broken atomic.Bool
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if len(body) > 0 && !json.Valid(body) {
+					broken.Store(true)
+				}
+				if broken.Load() {
+					http.Error(w, "broken", http.StatusInternalServerError)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
+		{"panic at a null object", "badInput.objectNull", func() http.Handler {
+			return decided(func(e *exchange) {
+				if e.request["operation"] == "CREATE" {
+					_ = e.request["object"].(map[string]any)["kind"]
+				}
+				addLabel(e)
+			})()
+		}},
+		{"panic at odd labels", "badInput.labelsType", func() http.Handler {
+			h := good()
+			h.read = func(e *exchange) error {
+				_ = json.Unmarshal(e.raw, &e.review)
+				if labels := at(e.review, "request", "object", "metadata", "labels"); labels != nil {
+					_ = labels.(map[string]any)["team"]
+				}
+				return readReview(e)
+			}
+			return h
+		}},
+		{"answers a GET", "badInput.method", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					_, _ = io.WriteString(w, "ok")
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler(), of(tc.name))
+			for _, c := range webhook.Cases() {
+				if c.ID != tc.by {
+					continue
+				}
+				findings, err := c.Run(context.Background(), suite)
+				if err != nil || len(findings) == 0 {
+					t.Fatalf("%s finds nothing: %v", c.ID, err)
+				}
+				for _, f := range findings {
+					if f.Sent == "" || f.Seen == "" || f.Advice == "" || f.Level == "" {
+						t.Errorf("%s: a finding lacks what a reader needs: %+v", c.ID, f)
+					}
+				}
+				return
+			}
+			t.Fatalf("no case %s", tc.by)
+		})
+	}
+}
+
+// Handlers that are right in different ways have no finding.
+func TestRightHandlers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		handler func() http.Handler
+	}{
+		{"adds a label", func() http.Handler { return good() }},
+		{"allows everything", decided(func(e *exchange) { e.response = map[string]any{"uid": e.request["uid"], "allowed": true} })},
+		{"denies everything", decided(func(e *exchange) {
+			e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(422, "no")}
+		})},
+		{"denies without a code", decided(func(e *exchange) {
+			e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": map[string]any{"message": "no", "reason": "Forbidden"}}
+		})},
+		{"warns and annotates", finished(func(e *exchange) {
+			e.response["warnings"], e.response["auditAnnotations"] = []string{"set a team"}, map[string]string{"team": "none"}
+		})},
+		{"denies deletions", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["operation"] == "DELETE" {
+				e.response["allowed"], e.response["status"] = false, denial(403, "objects stay")
+			}
+		})},
+		{"charset in the answer", finished(func(e *exchange) { e.contentType = "application/json; charset=utf-8" })},
+		{"null where nothing is", finished(func(e *exchange) {
+			for _, key := range []string{"patch", "patchType", "status", "warnings", "auditAnnotations"} {
+				if _, has := e.response[key]; !has {
+					e.response[key] = nil
+				}
+			}
+		})},
+		{"bad input as a denial", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if err := readReview(&exchange{raw: body}); err != nil {
+					w.Header().Set("Content-Type", "application/json")
+					_ = json.NewEncoder(w).Encode(map[string]any{
+						"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+						"response": map[string]any{"uid": "", "allowed": false, "status": denial(400, err.Error())},
+					})
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
+		{"strict about messages", before(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+				http.Error(w, "want a POST of JSON", http.StatusUnsupportedMediaType)
+				return false
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, 8<<20)
+			return true
+		})},
+		{"null creation time, as typed objects have it", decided(addOp(func(e *exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/creationTimestamp", "value": at(e.object(), "metadata", "creationTimestamp")}
+		}))},
+		{"operations that change nothing", decided(addOp(func(e *exchange) map[string]any {
+			return map[string]any{"op": "replace", "path": "/kind", "value": e.object()["kind"]}
+		}))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler())
+			for _, c := range webhook.Cases() {
+				findings, err := c.Run(context.Background(), suite)
+				var skipped webhook.Skipped
+				if err != nil && !asSkipped(err, &skipped) {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				for _, f := range findings {
+					if strings.HasPrefix(c.ID, "latency.") {
+						continue // a machine that does other work says nothing of the handler
+					}
+					t.Errorf("%s: %s\nsent: %s\nseen: %s", c.ID, c.Promise, f.Sent, f.Seen)
+				}
+			}
+		})
+	}
+}
+
+// served returns a suite for a handler, with the inputs of testdata and a configuration that is right.
+func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) *webhook.Suite {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	hook := configured(t, "")
+	hook.Endpoint = webhook.Endpoint{URL: server.URL + "/", Because: "the certificate is that of the test"}
+	for _, change := range changes {
+		change(&hook)
+	}
+	suite := &webhook.Suite{Hooks: []webhook.Hook{hook}, Inputs: inputs(t), Judge: labels{}}
+	t.Cleanup(suite.Close)
+	return suite
+}
+
+// of gives handlers of the table another configuration.
+func of(name string) func(*webhook.Hook) {
+	return func(h *webhook.Hook) {
+		switch name {
+		case "slower than the timeout", "one at a time":
+			one := int32(1)
+			h.Entry.TimeoutSeconds = &one
+		case "patch of a validating webhook":
+			h.Kind = webhook.Validating
+		}
+	}
+}
