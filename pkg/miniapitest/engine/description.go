@@ -27,7 +27,7 @@ type Description struct {
 	Flags []string `json:",omitempty"`
 	// Definitions are CustomResourceDefinitions to have from the start, as if the fixture had applied them. Info.Installed
 	// lists those that the server has. The JSON of a Description leaves out the definitions: an engine in another process
-	// sends each of them once.
+	// sends each of them, and those that are kept once.
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager that would apply them.
 	DefinitionManager string `json:",omitempty"`
@@ -37,7 +37,11 @@ type Description struct {
 }
 
 // Content is an object in JSON. It is never changed: an engine may know it by its address.
-type Content struct{ JSON []byte }
+type Content struct {
+	JSON []byte
+	// Kept tells that later descriptions have the content, too. An engine keeps no other content.
+	Kept bool
+}
 
 // Place is the address of a service, or of one of its ports. Port 0 stands for all ports.
 type Place struct {

@@ -14,6 +14,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
+// mostFiles is the number of files whose documents are kept. Later files are decoded each time they are read.
+const mostFiles = 1000
+
 // Documents keep the documents of files that have definitions alone, for readers that read the files again: to decode
 // those of a project takes longer than to start a server. A file that has changed is decoded again. The zero value is
 // ready for use; a nil pointer keeps nothing.
@@ -51,8 +54,14 @@ func (d *Documents) of(source string, data []byte) ([]document, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, again := d.byFile[source]; !again && len(d.byFile) == mostFiles {
+		return documents, nil
+	}
 	if d.byFile == nil {
 		d.byFile = map[string]file{}
+	}
+	for _, document := range documents {
+		document.encoded.Kept = true
 	}
 	d.byFile[source] = file{data, documents}
 	return documents, nil

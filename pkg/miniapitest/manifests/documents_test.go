@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"fmt"
 	"testing"
 	"testing/fstest"
 )
@@ -45,5 +46,29 @@ func TestDocuments(t *testing.T) {
 				t.Errorf("labels are %v: the file isn't read as it is", second.GetLabels())
 			}
 		})
+	}
+}
+
+// The number of files whose documents are kept has a limit. Files beyond it are read all the same.
+func TestDocumentsAreBounded(t *testing.T) {
+	t.Parallel()
+	documents, files := &Documents{}, fstest.MapFS{}
+	for n := range mostFiles + 2 {
+		files[fmt.Sprintf("crds/%05d.yaml", n)] = &fstest.MapFile{Data: []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gears}\n")}
+	}
+	for range 2 {
+		objects, err := Reader{FS: files, Documents: documents}.Load("crds")
+		if err != nil || len(objects) != mostFiles+2 {
+			t.Fatalf("read %d objects, want %d: %v", len(objects), mostFiles+2, err)
+		}
+		kept := 0
+		for _, object := range objects {
+			if object.Content.Kept {
+				kept++
+			}
+		}
+		if kept != mostFiles {
+			t.Errorf("%d are kept, want %d", kept, mostFiles)
+		}
 	}
 }

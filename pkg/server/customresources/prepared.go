@@ -14,9 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
+// mostPrepared is the number of definitions after which Prepared begins anew: a process may make up definitions without
+// end.
+const mostPrepared = 1000
+
 // Prepared are definitions in the form in which servers store them, by what was given. Servers of a process share them:
 // nothing changes what is prepared. The zero value is ready for use.
-type Prepared struct{ byContent sync.Map }
+type Prepared struct {
+	mu        sync.Mutex
+	byContent map[content]func() *prepared
+}
 
 // content is a definition that was given to a server. Servers with other settings, which are feature gates and versions,
 // may store something else.
@@ -27,11 +34,20 @@ type content struct {
 
 // of returns the form of a definition, which the first caller prepares.
 func (p *Prepared) of(key content, prepare func() *prepared) *prepared {
-	found, ok := p.byContent.Load(key)
-	if !ok {
-		found, _ = p.byContent.LoadOrStore(key, sync.OnceValue(prepare))
+	return p.get(key, prepare)()
+}
+
+func (p *Prepared) get(key content, prepare func() *prepared) func() *prepared {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found := p.byContent[key]; found != nil {
+		return found
 	}
-	return found.(func() *prepared)()
+	if len(p.byContent)%mostPrepared == 0 {
+		p.byContent = map[content]func() *prepared{}
+	}
+	p.byContent[key] = sync.OnceValue(prepare)
+	return p.byContent[key]
 }
 
 // prepared is a definition as it is stored and as informers have it. It is nil for a definition that requests must

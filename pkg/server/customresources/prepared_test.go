@@ -3,6 +3,7 @@ package customresources
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +130,27 @@ func TestInstalledIsTaken(t *testing.T) {
 	}
 	if got := i.take("gears.example.com", data); got != nil {
 		t.Error("the definition is kept after the first list")
+	}
+}
+
+// Each content is prepared once, and a process that makes up contents without end keeps no more than the limit.
+func TestPreparedIsBounded(t *testing.T) {
+	t.Parallel()
+	var p Prepared
+	made := 0
+	for n := range 3*mostPrepared + 1 {
+		key := content{manager: strconv.Itoa(n)}
+		for range 2 {
+			p.of(key, func() *prepared {
+				made++
+				return nil
+			})
+		}
+		if len(p.byContent) > mostPrepared {
+			t.Fatalf("%d are kept, want at most %d", len(p.byContent), mostPrepared)
+		}
+	}
+	if want := 3*mostPrepared + 1; made != want {
+		t.Errorf("prepared %d times, want %d", made, want)
 	}
 }

@@ -99,8 +99,12 @@ func (h *host) take(r wire.Request) {
 		ctx, cancel := context.WithCancel(context.Background())
 		h.calls[r.ID] = cancel
 		if r.Start != nil {
-			for _, number := range r.Definitions {
-				r.Start.Definitions = append(r.Start.Definitions, h.contents[number])
+			for _, definition := range r.Definitions {
+				content := &engine.Content{JSON: definition.JSON}
+				if definition.Number != 0 {
+					content = h.contents[definition.Number]
+				}
+				r.Start.Definitions = append(r.Start.Definitions, content)
 			}
 			h.servers[r.Server] = &hosted{id: r.Server, leftover: r.Start.Leftover, snapshots: map[int64]engine.Snapshot{}}
 		}

@@ -218,12 +218,16 @@ func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request
 	}
 }
 
-// send returns the numbers of contents. It sends those that the process doesn't have yet.
-func (h *host) send(contents []*engine.Content) []int64 {
+// send returns the definitions of a start. It sends the contents that the process keeps and doesn't have yet.
+func (h *host) send(contents []*engine.Content) []wire.Definition {
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	numbers := make([]int64, len(contents))
+	definitions := make([]wire.Definition, len(contents))
 	for i, content := range contents {
+		if !content.Kept {
+			definitions[i].JSON = content.JSON
+			continue
+		}
 		number, sent := h.sent[content]
 		if !sent {
 			number = int64(len(h.sent) + 1)
@@ -231,9 +235,9 @@ func (h *host) send(contents []*engine.Content) []int64 {
 			// After an error, the process is gone, and the reader knows why.
 			_ = h.writer.Write(wire.Request{Content: &wire.Content{Number: number, JSON: content.JSON}})
 		}
-		numbers[i] = number
+		definitions[i].Number = number
 	}
-	return numbers
+	return definitions
 }
 
 // end ends the process, and waits for its end.

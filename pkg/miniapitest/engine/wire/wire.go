@@ -17,7 +17,7 @@ import (
 )
 
 // Protocol is the version of the messages. Both ends must have the same.
-const Protocol = 2
+const Protocol = 3
 
 // Request asks for one thing. The fields that are set say which.
 type Request struct {
@@ -27,8 +27,8 @@ type Request struct {
 	Server int64 `json:",omitempty"`
 
 	Start *engine.Description `json:",omitempty"`
-	// Definitions are the numbers of contents, for Start.
-	Definitions []int64 `json:",omitempty"`
+	// Definitions are for Start.
+	Definitions []Definition `json:",omitempty"`
 
 	User        *User        `json:",omitempty"`
 	Certificate *Certificate `json:",omitempty"`
@@ -42,6 +42,12 @@ type Request struct {
 	Forget  int64 `json:",omitempty"` // a snapshot that nothing refers to any more
 	// Content is kept for later requests, which name it by its number.
 	Content *Content `json:",omitempty"`
+}
+
+// Definition is the number of a content, or the content itself.
+type Definition struct {
+	Number int64           `json:",omitempty"`
+	JSON   json.RawMessage `json:",omitempty"`
 }
 
 // Content is an object in JSON.
