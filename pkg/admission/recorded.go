@@ -75,6 +75,8 @@ type recordedAttributes struct {
 	scope *trace.Scope
 	// now is the end of the last step, with which the next one begins.
 	now time.Time
+	// spans is nil unless an OpenTelemetry trace follows the request.
+	spans *spans
 }
 
 // Admit implements admission.MutationInterface.
@@ -91,7 +93,9 @@ func (c *recordedChain) Admit(ctx context.Context, a admission.Attributes, o adm
 		r.Admissions = append(r.Admissions, scope.Admission)
 		r.DryRun = r.DryRun || a.IsDryRun() && !scope.Evaluating()
 	})
-	err := chain.Admit(trace.Within(ctx, scope), &recordedAttributes{a, scope, time.Now()}, o)
+	attributes := &recordedAttributes{a, scope, time.Now(), newSpans(ctx)}
+	err := chain.Admit(trace.Within(ctx, scope), attributes, o)
+	attributes.spans.end()
 	scope.Update(func(*trace.Request) { scope.Admission.Mutated(scope.Since(time.Now())) })
 	return c.explained(scope, err)
 }
@@ -115,7 +119,10 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	if scope.Admission == nil { // the request has been answered
 		return chain.Validate(ctx, a, o)
 	}
-	return c.explained(scope, chain.Validate(trace.Within(ctx, scope), &recordedAttributes{a, scope, time.Now()}, o))
+	attributes := &recordedAttributes{a, scope, time.Now(), newSpans(ctx)}
+	err := chain.Validate(trace.Within(ctx, scope), attributes, o)
+	attributes.spans.end()
+	return c.explained(scope, err)
 }
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
@@ -184,6 +191,7 @@ func (p *recordedPlugin) Admit(ctx context.Context, a admission.Attributes, o ad
 		from, to := encode(scope.Recording, scope.Admission.Kind, before, o), encode(scope.Recording, scope.Admission.Kind, a.GetObject(), o)
 		scope.Update(func(*trace.Request) { step.Before, step.After = from, to })
 	}
+	recorded.spans.ended(ctx, step, err)
 	return err
 }
 
@@ -197,6 +205,7 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 	step, ctx := recorded.begin(ctx, p, trace.Step{Plugin: p.name, Phase: trace.Validating})
 	err := plugin.Validate(ctx, a, o)
 	recorded.end(step, err)
+	recorded.spans.ended(ctx, step, err)
 	return err
 }
 
@@ -205,6 +214,7 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, begun trace.Step) (*trace.Step, context.Context) {
 	begun.Start = a.scope.Since(a.now)
 	step := a.scope.AddStep(begun)
+	ctx = a.spans.begin(ctx, a, begun)
 	if !p.considers {
 		return step, ctx
 	}

@@ -74,6 +74,11 @@ func (r *Recorder) Evaluate(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, evaluating: true}
 }
 
+// Observe starts to record a request that isn't kept.
+func (r *Recorder) Observe(request Request) *Recording {
+	return &Recording{recorder: r, received: request.Received, request: &request, observing: true}
+}
+
 // add keeps a request.
 func (r *Recorder) add(request *Request) {
 	bytes := request.size()

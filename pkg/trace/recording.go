@@ -16,6 +16,8 @@ type Recording struct {
 	received time.Time
 	// evaluating says that the request is made to see what would happen: no webhook is called.
 	evaluating bool
+	// observing says that the request isn't kept.
+	observing bool
 
 	mu      sync.Mutex
 	over    bool
@@ -105,7 +107,7 @@ func (r *Recording) Finish() *Request {
 	}
 	r.over = true
 	r.request.Took = Duration(time.Since(r.received))
-	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating {
+	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating && !r.observing {
 		r.recorder.add(r.request)
 	}
 	return r.request

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	oteltrace "go.opentelemetry.io/otel/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/audit"
@@ -20,16 +21,22 @@ import (
 // maxError is the size up to which the body of an error is read.
 const maxError = 64 << 10
 
-// Handler records the requests that another handler serves, while the recorder is on. The requests are authenticated
+// Handler records the requests that another handler serves, while the recorder is on or an OpenTelemetry trace follows the
+// request. The requests are authenticated
 // and authorized. Recorded requests that reach no admission and meet no fault, as most reads, are forgotten at their end.
 func (d *Decisions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
-		if !d.Recorder.On() || !ok || strings.HasPrefix(info.Path, Prefix) {
+		kept, traced := d.Recorder.On(), oteltrace.SpanFromContext(req.Context()).IsRecording()
+		if !kept && !traced || !ok || strings.HasPrefix(info.Path, Prefix) {
 			next.ServeHTTP(w, req)
 			return
 		}
-		d.record(d.Recorder.Begin(described(req, info)), next, w, req)
+		recording := d.Recorder.Begin(described(req, info))
+		if recording == nil {
+			recording = d.Recorder.Observe(described(req, info))
+		}
+		d.record(recording, next, w, req)
 	})
 }
 

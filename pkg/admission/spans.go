@@ -1,0 +1,150 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/component-base/tracing"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// slowStep is the time from which a plugin's step is logged, as the library logs slow requests.
+const slowStep = 10 * time.Second
+
+// spans make the record of a pass through the chain part of the request's OpenTelemetry trace: a span for each round, and
+// in it one for each plugin, with events for what the plugin considered. Calls of webhooks have their own spans below those
+// of their plugin. A nil spans is for a request that no trace follows.
+type spans struct {
+	number int // of the round
+	round  *tracing.Span
+	// around is the round's span, for the contexts of plugins.
+	around oteltrace.Span
+	plugin *tracing.Span
+}
+
+// newSpans returns nil unless a trace follows the request of the context.
+func newSpans(ctx context.Context) *spans {
+	if !oteltrace.SpanFromContext(ctx).IsRecording() {
+		return nil
+	}
+	return &spans{}
+}
+
+// begin begins the span of a plugin, and that of its round if the plugin is the first.
+func (s *spans) begin(ctx context.Context, a admission.Attributes, step trace.Step) context.Context {
+	if s == nil {
+		return ctx
+	}
+	if s.round == nil || s.number != step.Round {
+		s.end()
+		var within context.Context
+		within, s.round = tracing.Start(ctx, "Admission, "+step.Phase,
+			attribute.Int("round", step.Round),
+			attribute.String("operation", string(a.GetOperation())),
+			attribute.Stringer("resource", a.GetResource()),
+			attribute.String("subresource", a.GetSubresource()),
+			attribute.String("namespace", a.GetNamespace()),
+			attribute.String("name", a.GetName()),
+			attribute.String("user", s.user(a)),
+			attribute.Bool("dryRun", a.IsDryRun()))
+		s.number, s.around = step.Round, oteltrace.SpanFromContext(within)
+	}
+	ctx, s.plugin = tracing.Start(oteltrace.ContextWithSpan(ctx, s.around), "Admission plugin "+step.Plugin,
+		attribute.String("plugin", step.Plugin), attribute.String("phase", step.Phase), attribute.Int("round", step.Round))
+	return ctx
+}
+
+func (s *spans) user(a admission.Attributes) string {
+	if info := a.GetUserInfo(); info != nil {
+		return info.GetName()
+	}
+	return ""
+}
+
+// ended ends the span of a plugin, whose step is complete.
+func (s *spans) ended(ctx context.Context, step *trace.Step, err error) {
+	if s == nil {
+		return
+	}
+	if step.Exempt != nil {
+		s.plugin.AddEvent("Did nothing", verdict(*step.Exempt)...)
+	}
+	for _, webhook := range step.Webhooks {
+		s.webhook(webhook)
+	}
+	for _, policy := range step.Policies {
+		s.policy(policy)
+	}
+	s.changed("Object changed", step.Before, step.After)
+	if err != nil {
+		span := oteltrace.SpanFromContext(ctx)
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	s.plugin.End(slowStep)
+}
+
+// end ends the span of the last round.
+func (s *spans) end() {
+	if s != nil && s.round != nil {
+		s.round.End(slowStep)
+		s.round = nil
+	}
+}
+
+func (s *spans) webhook(w *trace.Webhook) {
+	attributes := append(verdict(w.Verdict), attribute.String("webhook", w.Reference.String()), attribute.Bool("called", w.Call != nil))
+	if w.Call == nil {
+		s.plugin.AddEvent("Webhook considered", attributes...)
+		return
+	}
+	s.plugin.AddEvent("Webhook considered", append(attributes,
+		attribute.String("outcome", w.Call.Outcome), attribute.String("reviewVersion", w.Call.ReviewVersion),
+		attribute.Stringer("connect", w.Call.Times.Connect), attribute.Stringer("tls", w.Call.Times.TLS),
+		attribute.Stringer("wait", w.Call.Times.Wait), attribute.Stringer("decode", w.Call.Times.Decode))...)
+	s.changed("Object changed by webhook "+w.Reference.String(), w.Call.Before, w.Call.After)
+}
+
+func (s *spans) policy(p *trace.Policy) {
+	s.plugin.AddEvent("Policy considered", append(verdict(p.Verdict), attribute.String("policy", p.Reference.String()))...)
+	for _, b := range p.Bindings {
+		if len(b.Evaluations) == 0 {
+			s.plugin.AddEvent("Binding considered", append(verdict(b.Verdict), attribute.String("policy", p.Name), attribute.String("binding", b.Name))...)
+		}
+		for _, e := range b.Evaluations {
+			attributes := append(verdict(e.Verdict), attribute.String("policy", p.Name), attribute.String("binding", b.Name), attribute.String("outcome", e.Outcome))
+			if e.Param != nil {
+				attributes = append(attributes, attribute.Stringer("param", e.Param))
+			}
+			var values []string
+			for _, x := range e.Expressions {
+				values = append(values, fmt.Sprintf("%s: %s = %s%s", x.Field, x.Expression, x.Value, x.Error))
+			}
+			s.plugin.AddEvent("Policy evaluated", append(attributes, attribute.StringSlice("expressions", values))...)
+			s.changed("Object changed by policy "+p.Name, e.Before, e.After)
+		}
+	}
+}
+
+// changed adds the difference between two objects.
+func (s *spans) changed(event string, before, after []byte) {
+	if len(after) == 0 {
+		return
+	}
+	var changes []string
+	for _, change := range trace.Diff(before, after) {
+		changes = append(changes, change.String())
+	}
+	s.plugin.AddEvent(event, attribute.StringSlice("changes", changes))
+}
+
+// verdict returns the attributes of a verdict.
+func verdict(v trace.Verdict) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("reason", string(v.Reason)), attribute.String("field", v.Field), attribute.String("why", v.Clause())}
+}
