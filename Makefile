@@ -50,6 +50,10 @@ test-race: ## Run the tests with the race detector
 test-compat: ## Release in a copy, and test operators of each version of Kubernetes (ARGS="30 37")
 	hack/test-compat.sh $(ARGS)
 
+.PHONY: test-capi
+test-capi: ## Run the tests with Cluster API's own code, a module that no other one requires
+	cd test/clusterapi && go test -run '$(RUN)' ./...
+
 .PHONY: bench
 bench: build ## Measure; with KUBEBUILDER_ASSETS set, the kube-apiserver there beside it (ARGS="-only edits")
 	go run ./hack/bench -binary bin/miniapi $(ARGS)
