@@ -28,7 +28,7 @@ func run(ctx context.Context) error {
 	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
 	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
 	first := flag.Bool("first", false, "measure the start of this process's first server alone; what the bench itself runs")
-	only := flag.String("only", "", "measure one part alone: edits, trace, process, reference, servers, or new, which isn't measured otherwise")
+	only := flag.String("only", "", "measure one part alone: edits, trace, process, extensions, reference, servers, or new, which isn't measured otherwise")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
@@ -48,6 +48,7 @@ func run(ctx context.Context) error {
 		{"trace", func() error { return measureTrace(ctx, table, path) }},
 		// Servers in this process are last: the state that they leave would slow the clients.
 		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }},
+		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }},
 		{"reference", func() error { return measureReference(ctx, table) }},
 		{"servers", func() error { return measureInProcess(ctx, table, *rounds) }},
 		{"new", func() error { return measureNew(ctx, table) }}, // it compiles everything, for minutes

@@ -24,7 +24,7 @@ type process struct {
 	started    time.Duration // from exec to the ready line
 }
 
-// startProcess runs the binary on a free port and returns when it has printed its first line.
+// startProcess runs the binary on a free port, with further flags, and returns when it has printed its first line.
 func startProcess(ctx context.Context, binary string, flags ...string) (*process, error) {
 	dir, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {

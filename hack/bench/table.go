@@ -40,6 +40,8 @@ var (
 	definitionMore   = row{name: "one more definition of 14 kB by a request", format: milliseconds, target: 10}
 	execReady        = row{name: "miniapi serve: exec to ready line", format: milliseconds, target: 200}
 	resident         = row{name: "resident memory when idle", format: megabytes, target: 80}
+	extensionFirst   = row{name: "runtime extension: exec to the first call, by a server that discovers it", format: milliseconds, target: 50}
+	extensionCall    = row{name: "call of a runtime hook, more than plain HTTPS, p50", format: milliseconds, target: 0.2}
 	newTime          = row{name: "first test on a new machine, without downloads", format: seconds, target: 1, ofReference: true}
 	newProcessor     = row{name: "the same, processor time", format: seconds, target: 1, ofReference: true}
 	editTime         = row{name: "edit of a test to its result", format: milliseconds, target: 2, ofReference: true}
@@ -61,7 +63,7 @@ var (
 
 	rows = []*row{
 		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset,
-		&definitionsFirst, &definitionsLater, &definitionMore, &execReady, &resident,
+		&definitionsFirst, &definitionsLater, &definitionMore, &execReady, &resident, &extensionFirst, &extensionCall,
 		&newTime, &newProcessor, &editTime, &editProcessor, &editFake, &editMemory,
 		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,
 		&tracedCreate, &tracedHooks,
