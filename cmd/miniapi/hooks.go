@@ -65,6 +65,7 @@ type hooksCallOptions struct {
 	kubeconfig kubeconfig.Source
 	file       string
 	handler    string
+	namespace  string
 	fields     []string
 	settings   map[string]string
 	output     string
@@ -85,7 +86,8 @@ machine. --webhook-service gives the address of a service, such as a port-forwar
 command make the call.`,
 		Example: `  miniapi hooks call BeforeClusterCreate -f cluster.yaml
   miniapi hooks call BeforeClusterUpgrade -f cluster.yaml --field toKubernetesVersion=v1.37.2
-  miniapi hooks call GeneratePatches -f request.yaml --handler patches.my-extension -o json`,
+  miniapi hooks call GeneratePatches -f request.yaml --handler patches.my-extension -o json
+  miniapi hooks call DiscoverVariables -f request.yaml --namespace default`,
 		Args: cli.UsageArgs(oneHook),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
@@ -95,6 +97,7 @@ command make the call.`,
 	o.kubeconfig.AddFlag(flags)
 	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object or the request, in YAML or JSON; - is the standard input.")
 	flags.StringVar(&o.handler, "handler", "", "Call this handler alone, `HANDLER.EXTENSIONCONFIG`.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "The `namespace` of the object for which the hook is called, if the file has a request without objects.")
 	flags.StringArrayVar(&o.fields, "field", nil, "A further field of the request, `name=value`. A value that is no JSON is a string. May be repeated.")
 	flags.StringToStringVar(&o.settings, "setting", nil, "A setting of the request, `key=value`. May be repeated.")
 	flags.StringVarP(&o.output, "output", "o", "", "Print everything that was answered, as `json`.")
@@ -168,7 +171,7 @@ func (o *hooksCallOptions) result(ctx context.Context, config *rest.Config, call
 
 // call returns the call that the flags describe.
 func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, error) {
-	call := hookclient.Call{Hook: hook, Handler: o.handler, Settings: o.settings, Fields: map[string]json.RawMessage{}}
+	call := hookclient.Call{Hook: hook, Handler: o.handler, Namespace: o.namespace, Settings: o.settings, Fields: map[string]json.RawMessage{}}
 	for _, field := range o.fields {
 		name, value, ok := strings.Cut(field, "=")
 		if !ok {

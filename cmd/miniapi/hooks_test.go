@@ -104,6 +104,9 @@ func TestHooks(t *testing.T) {
 			t.Errorf("the output lacks %q: %s", want, out)
 		}
 	}
+	if out := runMiniapi(t, "hooks", "call", "BeforeClusterDelete", kubeconfig, "-f", file); !strings.Contains(out, "no extension has a handler for this object") {
+		t.Errorf("a hook without handlers: %s", out)
+	}
 	var result hookclient.Result
 	if err := json.Unmarshal([]byte(runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2", "-o=json", "--handler=quota.works")...)), &result); err != nil {
 		t.Fatal(err)

@@ -85,6 +85,9 @@ type HookCall struct {
 	// Object is the object for which the hook is called, such as a Cluster, or the whole request. It is anything whose
 	// JSON is that, with apiVersion and kind.
 	Object any `json:"object,omitempty"`
+	// Namespace is that of the object for which the hook is called. The default is the namespace of Object, or of the first
+	// object in it if it is a request.
+	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request, such as toKubernetesVersion.
 	Fields map[string]any `json:"fields,omitempty"`
 	// Settings are the settings of the request.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,9 @@ type Call struct {
 	// Object is the request, if its kind is that of the hook's requests. Otherwise it is the object for which the hook is
 	// called, such as a Cluster, and the request has it in the field of the kind's name.
 	Object json.RawMessage `json:"object,omitempty"`
+	// Namespace is that of the object for which the hook is called, which selects the extensions. The default is the
+	// namespace of Object, or of the first object in it if it is a request.
+	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request.
 	Fields map[string]json.RawMessage `json:"fields,omitempty"`
 	// Settings are the settings of the request.
@@ -110,8 +114,8 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	if fields == nil {
 		fields = map[string]json.RawMessage{}
 	}
-	object := call.Object
-	if len(object) > 0 {
+	about := metadataOf(call.Object)
+	if object := call.Object; len(object) > 0 {
 		var typed metav1.TypeMeta
 		if err := json.Unmarshal(object, &typed); err != nil {
 			return nil, nil, fmt.Errorf("the object is no object of an API: %w", err)
@@ -121,7 +125,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 			if err := json.Unmarshal(object, request); err != nil {
 				return nil, nil, fmt.Errorf("the object is no %s: %w", d.Request.Kind, err)
 			}
-			object = firstObject(object)
+			about = metadataIn(object)
 		case "":
 			return nil, nil, fmt.Errorf("the object has no kind: it is a %s, or the object for which the hook is called", d.Request.Kind)
 		default:
@@ -142,18 +146,40 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	if call.Settings != nil {
 		request.SetSettings(call.Settings)
 	}
-	return request, metadataOf(object), nil
+	about.Namespace = cmp.Or(call.Namespace, about.Namespace)
+	return request, about, nil
 }
 
-// firstObject returns the first field of a request, by name, that is an object with metadata.
-func firstObject(request json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(request, &fields) != nil {
-		return nil
+// metadataIn returns the metadata of the first object in a request that has a namespace. Fields are in the order of their
+// names. The metadata is empty if there is no such object.
+func metadataIn(request json.RawMessage) *metav1.ObjectMeta {
+	var fields any
+	if json.Unmarshal(request, &fields) == nil {
+		if found := find(fields); found != nil {
+			return found
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if meta := metadataOf(fields[name]); meta.Name != "" {
-			return fields[name]
+	return &metav1.ObjectMeta{}
+}
+
+func find(value any) *metav1.ObjectMeta {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if found := find(item); found != nil {
+				return found
+			}
+		}
+	case map[string]any:
+		metadata, _ := v["metadata"].(map[string]any)
+		if namespace, _ := metadata["namespace"].(string); namespace != "" {
+			name, _ := metadata["name"].(string)
+			return &metav1.ObjectMeta{Namespace: namespace, Name: name}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if found := find(v[name]); found != nil {
+				return found
+			}
 		}
 	}
 	return nil

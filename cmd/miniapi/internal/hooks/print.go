@@ -71,6 +71,10 @@ func PrintResult(out io.Writer, result *client.Result) error {
 	if result.Error != "" {
 		return nil // the error of the command
 	}
+	if len(result.Answers) == 0 {
+		_, err := fmt.Fprintf(out, "%s: no extension has a handler for this object\n", result.Hook)
+		return err
+	}
 	_, err := fmt.Fprintf(out, "%s: %s\n", result.Hook, describe(result.Response))
 	return err
 }
