@@ -1,12 +1,14 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +70,7 @@ func (p *process) listening(t *testing.T) string {
 }
 
 // The example of a runtime extension runs as its comment says: by the service in its ExtensionConfig, with a certificate of
-// "miniapi cert" and no caBundle.
+// "miniapi cert" and no caBundle. The tutorial shows what "miniapi hooks" then prints.
 func TestRuntimeExtensionExample(t *testing.T) {
 	t.Parallel()
 	example, err := filepath.Abs("../../examples/runtime-extension")
@@ -86,16 +88,46 @@ func TestRuntimeExtensionExample(t *testing.T) {
 		"--webhook-service=quota-system/quota-extension="+address)
 	kubeconfig := "--kubeconfig=" + p.kubeconfig(t)
 	awaitOutput(t, "quota.quota", "hooks", "list", kubeconfig)
-	call := func(hook string, args ...string) []string {
-		return append([]string{"hooks", "call", hook, "-f", filepath.Join(example, "cluster.yaml"), kubeconfig}, args...)
+	page, err := os.ReadFile("../../docs/runtime-hooks.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if out := runMiniapi(t, call("BeforeClusterCreate")...); !strings.Contains(out, "BeforeClusterCreate: Success") {
-		t.Errorf("a cluster within the quota: %s", out)
+	steps := consoleSteps(string(page), "miniapi hooks ")
+	if len(steps) < 5 {
+		t.Errorf("the tutorial of docs/runtime-hooks.md calls miniapi hooks %d times", len(steps))
 	}
-	if code, out, _ := start(t, "miniapi", call("BeforeClusterCreate", "--setting=maxWorkers=2")...).exit(t); code != 1 || !strings.Contains(out, "cluster small has 3 workers, and 2 are allowed") {
-		t.Errorf("a cluster over the quota: exit code %d: %s", code, out)
+	for _, step := range steps {
+		args := strings.Fields(strings.ReplaceAll(step.command, "examples/runtime-extension", example))[1:]
+		_, stdout, stderr := start(t, "miniapi", append(args, kubeconfig)...).exit(t)
+		got := strings.TrimSpace(stdout + "\n" + stderr)
+		if diff := cmp.Diff(withoutTimes(step.output), withoutTimes(got)); diff != "" {
+			t.Errorf("%s (-docs/runtime-hooks.md +the program): %s", step.command, diff)
+		}
 	}
-	if out := runMiniapi(t, call("BeforeClusterDelete")...); !strings.Contains(out, "blocks, retry after 30 s, cluster small has no backup yet") {
-		t.Errorf("a cluster without a backup: %s", out)
+}
+
+// consoleStep is a command of a page of the documentation, with its output.
+type consoleStep struct{ command, output string }
+
+// consoleSteps returns the commands of a page that begin with a prefix.
+func consoleSteps(page, prefix string) []consoleStep {
+	var steps []consoleStep
+	for _, block := range strings.Split(page, "```console\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		within := false
+		for line := range strings.Lines(block) {
+			line = strings.TrimSpace(line)
+			command, is := strings.CutPrefix(line, "$ ")
+			switch {
+			case is:
+				if within = strings.HasPrefix(command, prefix); within {
+					steps = append(steps, consoleStep{command: command})
+				}
+			case within:
+				last := &steps[len(steps)-1]
+				last.output = strings.TrimSpace(last.output + "\n" + line)
+			}
+		}
 	}
+	return steps
 }

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -82,13 +83,14 @@ func TestFaultsOfExtensions(t *testing.T) {
 	ok(t, err)
 	panicking := extensions.Of(clusterapi.BeforeClusterCreate, "quota", func(context.Context, *clusterapi.BeforeClusterCreateRequest, *clusterapi.BeforeClusterCreateResponse) {
 		panic("out of quota")
-	}, extensions.Timeout(time.Second))
+	})
 	faults := []struct {
 		name, reason string
 		fault        func(*testing.T, *breakable)
-		want         string // of the error of a call
-		discovery    string // of the condition; "" if it stays true, or would be false after many seconds only
-		forGood      bool   // the extension can't be healed
+		timeout      time.Duration // of the handler, which is long unless it is the fault
+		want         string        // of the error of a call
+		discovery    string        // of the condition; "" if it stays true, or would be false after many seconds only
+		forGood      bool          // the extension can't be healed
 	}{{
 		name: "refused", reason: "no process listens at the port", want: "connection refused", discovery: "connection refused", forGood: true,
 		fault: func(t *testing.T, b *breakable) {
@@ -96,10 +98,10 @@ func TestFaultsOfExtensions(t *testing.T) {
 			b.server.CloseClientConnections()
 		},
 	}, {
-		name: "hang", reason: "the handler's timeout ends the call", want: "no answer within 1s",
+		name: "hang", reason: "the handler's timeout ends the call", want: "no answer within 3s", timeout: 3 * time.Second,
 		fault: func(_ *testing.T, b *breakable) { b.answers(http.HandlerFunc(hang)) },
 	}, {
-		name: "slow", reason: "the timeout counts until the last byte", want: "no answer within 1s",
+		name: "slow", reason: "the timeout counts until the last byte", want: "no answer within 3s", timeout: 3 * time.Second,
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				fmt.Fprint(w, `{"status":`)
@@ -162,7 +164,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 					t.Parallel()
 					working := discovering(t, extensions.Of(clusterapi.BeforeClusterCreate, "quota", func(_ context.Context, _ *clusterapi.BeforeClusterCreateRequest, r *clusterapi.BeforeClusterCreateResponse) {
 						r.Status, r.Message = hooksv1.ResponseStatusSuccess, "works"
-					}, extensions.Timeout(time.Second), extensions.FailurePolicy(policy)))
+					}, extensions.Timeout(cmp.Or(test.timeout, 30*time.Second)), extensions.FailurePolicy(policy)))
 					b := newBreakable(t, own, working)
 					name := strings.ToLower(fmt.Sprintf("fault-%d-%s", i, policy))
 					configs := srv.DynamicClient().Resource(runtimev1.Resource())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -179,11 +180,16 @@ func TestWithoutRuntimeHooks(t *testing.T) {
 	must(srv.DynamicClient().Resource(runtimev1.Resource()).Create(t.Context(), extensionConfig(t, "a", `{clientConfig: {url: "https://a.example"}}`), metav1.CreateOptions{}))(t)
 }
 
-// Only users who may post to the path of calls have the server call hooks.
+// Only users with permission register extensions, or have the server call hooks.
 func TestCallsAreAuthorized(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
-	if _, err := callHook(t.Context(), srv.AddUser("somebody"), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err == nil || !strings.Contains(err.Error(), "403") {
+	somebody := srv.AddUser("somebody")
+	config := extensionConfig(t, "a", `{clientConfig: {url: "https://a.example"}}`)
+	if _, err := must(dynamic.NewForConfig(somebody))(t).Resource(runtimev1.Resource()).Create(t.Context(), config, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a user without permission registers an extension: %v", err)
+	}
+	if _, err := callHook(t.Context(), somebody, client.Call{Hook: "BeforeClusterCreate", Object: aCluster}); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("error is %v", err)
 	}
 	for _, call := range []client.Call{{Hook: "Unknown"}, {Hook: "BeforeClusterCreate", Object: json.RawMessage(`{"kind":"Machine"}`)}, {Hook: "Discovery"}} {

@@ -3,15 +3,16 @@ package checker_test
 import (
 	"bytes"
 	"context"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,7 @@ import (
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
@@ -68,7 +70,7 @@ func succeed(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":
 // TestChecks breaks an extension in each way that a check looks for, and expects that check, and no other, to fail.
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	var calls, discoveries atomic.Int32
+	var calls, discoveries, answers atomic.Int32
 	for _, test := range []struct {
 		name, reason string
 		extension    http.Handler
@@ -97,7 +99,7 @@ func TestChecks(t *testing.T) {
 		{
 			name: "random", reason: "the handler counts its calls", want: []string{"determinism"}, err: "and",
 			extension: with(t, func(_ context.Context, _ *clusterapi.DiscoverVariablesRequest, r *clusterapi.DiscoverVariablesResponse) {
-				r.Status, r.Message = hooksv1.ResponseStatusSuccess, fmt.Sprint(time.Now().UnixNano())
+				r.Status, r.Message = hooksv1.ResponseStatusSuccess, fmt.Sprint(answers.Add(1))
 			}),
 		},
 		{
@@ -150,31 +152,41 @@ func TestChecks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			server := httptest.NewTLSServer(test.extension)
-			t.Cleanup(server.Close)
-			var failed []string
-			var texts strings.Builder
-			for _, result := range checker.Run(t.Context(), checker.Target{
-				Catalog: newCatalog(t),
-				ClientConfig: runtimev1.ClientConfig{
-					URL: server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-				},
-			}) {
-				if result.Err != nil {
-					failed = append(failed, result.Check)
-					fmt.Fprintln(&texts, result.Err)
+			synctest.Test(t, func(t *testing.T) {
+				var failed []string
+				var texts strings.Builder
+				target := checker.Target{Catalog: newCatalog(t), Connector: inMemory{test.extension}, ClientConfig: runtimev1.ClientConfig{URL: "https://extension"}}
+				for _, result := range checker.Run(t.Context(), target) {
+					if result.Err != nil {
+						failed = append(failed, result.Check)
+						fmt.Fprintln(&texts, result.Err)
+					}
 				}
-			}
-			slices.Sort(failed)
-			slices.Sort(test.want)
-			if diff := cmp.Diff(test.want, failed); diff != "" {
-				t.Errorf("failed checks (-want +got, %s): %s\n%s", test.reason, diff, &texts)
-			}
-			if !strings.Contains(texts.String(), test.err) {
-				t.Errorf("errors lack %q: %s", test.err, &texts)
-			}
+				slices.Sort(failed)
+				slices.Sort(test.want)
+				if diff := cmp.Diff(test.want, failed); diff != "" {
+					t.Errorf("failed checks (-want +got, %s): %s\n%s", test.reason, diff, &texts)
+				}
+				if !strings.Contains(texts.String(), test.err) {
+					t.Errorf("errors lack %q: %s", test.err, &texts)
+				}
+			})
 		})
 	}
+}
+
+// inMemory reaches an extension without a connection, so that the time is that of the test's bubble.
+type inMemory struct{ extension http.Handler }
+
+func (m inMemory) Connect(config runtimev1.ClientConfig) (client.Connection, error) {
+	base, err := url.Parse(config.URL)
+	return client.Connection{URL: base, HTTP: &http.Client{Transport: m}}, err
+}
+
+func (m inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	m.extension.ServeHTTP(answer, req)
+	return answer.Result(), req.Context().Err()
 }
 
 func TestUnreachable(t *testing.T) {

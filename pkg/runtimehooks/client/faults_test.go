@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -36,8 +37,9 @@ func TestFaults(t *testing.T) {
 		name, reason string
 		fault        http.Handler
 		change       func(*testing.T, *runtimev1.ExtensionConfig)
-		want         string // of the error
-		answered     bool   // the fault is an answer, which no policy covers
+		timeout      time.Duration // of the handler, which is long unless it is the fault
+		want         string        // of the error
+		answered     bool          // the fault is an answer, which no policy covers
 	}{{
 		name:   "refused",
 		reason: "nothing listens",
@@ -48,10 +50,11 @@ func TestFaults(t *testing.T) {
 		},
 		want: "connection refused",
 	}, {
-		name:   "hang",
-		reason: "the handler's timeout ends the call",
-		fault:  http.HandlerFunc(hang),
-		want:   "no answer within 1s",
+		name:    "hang",
+		reason:  "the handler's timeout ends the call",
+		fault:   http.HandlerFunc(hang),
+		timeout: time.Second,
+		want:    "no answer within 1s",
 	}, {
 		name:   "slow",
 		reason: "the timeout counts until the last byte",
@@ -60,7 +63,8 @@ func TestFaults(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			hang(w, req)
 		}),
-		want: "no answer within 1s",
+		timeout: time.Second,
+		want:    "no answer within 1s",
 	}, {
 		name:   "garbage",
 		reason: "the body is no JSON",
@@ -146,7 +150,7 @@ func TestFaults(t *testing.T) {
 				w := newWorld(t)
 				handler := &replaceable{}
 				e, err := extension.New(extension.Options{Catalog: w.catalog},
-					answering("a", success("before", 5), extension.FailurePolicy(policy), extension.Timeout(time.Second)))
+					answering("a", success("before", 5), extension.FailurePolicy(policy), extension.Timeout(cmp.Or(test.timeout, 30*time.Second))))
 				if err != nil {
 					t.Fatal(err)
 				}
