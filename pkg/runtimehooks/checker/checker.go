@@ -10,7 +10,7 @@
 //		}
 //	}
 //
-// The handlers are called: don't check an extension whose handlers act on a production cluster.
+// The package pkg/conformance/extension has the checks as a conformance suite, with reports. The handlers are called: don't check an extension whose handlers act on a production cluster.
 package checker
 
 import (
@@ -46,13 +46,18 @@ type Target struct {
 
 // Check is one thing that an extension must do.
 type Check struct {
-	// Name is a few words. Reason says why callers rely on it.
-	Name, Reason string
-	run          func(context.Context, *session) error
+	// ID is one word.
+	ID string
+	// Promise is the sentence that must be true, and Source the section of Cluster API's proposal that it is from.
+	Promise, Source string
+	// Reason says why callers rely on it.
+	Reason string
+	run    func(context.Context, *session) error
 }
 
 // Result is what a check has found.
 type Result struct {
+	// Check is the ID of the check.
 	Check  string
 	Reason string
 	// Err is nil if the extension passes.
@@ -63,17 +68,31 @@ type Result struct {
 func Run(ctx context.Context, target Target) []Result {
 	var results []Result
 	s, err := newSession(target)
-	if s != nil && s.owned != nil {
-		defer s.owned.Close()
-	}
+	defer s.close()
 	for _, check := range Checks() {
-		result := Result{Check: check.Name, Reason: check.Reason, Err: err}
+		result := Result{Check: check.ID, Reason: check.Reason, Err: err}
 		if err == nil {
 			result.Err = check.run(ctx, s)
 		}
 		results = append(results, result)
 	}
 	return results
+}
+
+// ErrNotDiscovered means that a check knows no handlers, because the discovery of the extension fails.
+var ErrNotDiscovered = errors.New("the extension can't be discovered")
+
+// Run runs one check alone, after a discovery of its own.
+func (c Check) Run(ctx context.Context, target Target) error {
+	s, err := newSession(target)
+	defer s.close()
+	if err != nil {
+		return err
+	}
+	if err := checkDiscovery(ctx, s); err != nil && c.ID != Checks()[0].ID {
+		return fmt.Errorf("%w: %w", ErrNotDiscovered, err)
+	}
+	return c.run(ctx, s)
 }
 
 // session has what checks need of a target.
@@ -84,6 +103,13 @@ type session struct {
 	registry  *registry.Registry
 	config    *runtimev1.ExtensionConfig
 	connected client.Connection
+}
+
+// close closes the connections of a session, which may be nil.
+func (s *session) close() {
+	if s != nil && s.owned != nil {
+		s.owned.Close()
+	}
 }
 
 func newSession(target Target) (*session, error) {

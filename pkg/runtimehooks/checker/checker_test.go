@@ -82,7 +82,7 @@ func TestChecks(t *testing.T) {
 			r.Status, r.Message = hooksv1.ResponseStatusFailure, "no"
 		})},
 		{
-			name: "discovery differs", reason: "handlers come and go", want: []string{"discovery is deterministic"}, err: "the handlers are",
+			name: "discovery differs", reason: "handlers come and go", want: []string{"sameDiscovery"}, err: "the handlers are",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprintf(w, `{"status":"Success","handlers":[{"name":"v","timeoutSeconds":%d,"requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"DiscoverVariables"}}]}`, min(discoveries.Add(1), 2))
 			}),
@@ -115,30 +115,30 @@ func TestChecks(t *testing.T) {
 			}, extension.Timeout(time.Second)),
 		},
 		{
-			name: "takes anything", reason: "the handler doesn't read its request", want: []string{"bad input"}, err: `body "" is answered with the status "Success"`,
+			name: "takes anything", reason: "the handler doesn't read its request", want: []string{"badInput"}, err: `body "" is answered with the status "Success"`,
 			extension: instead(good(t), http.MethodPost, variablesPath, succeed),
 		},
 		{
-			name: "takes any method", reason: "a GET is no call", want: []string{"wrong method"}, err: "a GET is answered",
+			name: "takes any method", reason: "a GET is no call", want: []string{"method"}, err: "a GET is answered",
 			extension: instead(good(t), http.MethodGet, variablesPath, succeed),
 		},
 		{
-			name: "takes any name", reason: "a handler that is gone must not answer", want: []string{"unknown handler"}, err: "is answered with HTTP status 200",
+			name: "takes any name", reason: "a handler that is gone must not answer", want: []string{"unknownHandler"}, err: "is answered with HTTP status 200",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovervariables/a-", succeed),
 		},
 		{
-			name: "no status", reason: "callers know two statuses", want: []string{"protocol", "idempotence", "determinism", "latency", "bad input"}, err: "neither Success nor Failure",
+			name: "no status", reason: "callers know two statuses", want: []string{"protocol", "idempotence", "determinism", "latency", "badInput"}, err: "neither Success nor Failure",
 			extension: instead(good(t), http.MethodPost, variablesPath, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }),
 		},
 		{
 			name: "error that a policy hides", reason: "the policy is for callers, and the fault is the extension's", err: "HTTP status 500",
-			want: []string{"unknown fields", "protocol", "idempotence", "determinism", "latency", "bad input"},
+			want: []string{"unknownFields", "protocol", "idempotence", "determinism", "latency", "badInput"},
 			extension: with(t, func(context.Context, *clusterapi.DiscoverVariablesRequest, *clusterapi.DiscoverVariablesResponse) {
 				panic("fault")
 			}, extension.FailurePolicy(hooksv1.FailurePolicyIgnore)),
 		},
 		{
-			name: "strict", reason: "an extension that refuses unknown fields fails with newer callers", want: []string{"unknown fields"}, err: "HTTP status 400",
+			name: "strict", reason: "an extension that refuses unknown fields fails with newer callers", want: []string{"unknownFields"}, err: "HTTP status 400",
 			extension: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				body, err := io.ReadAll(req.Body)
 				if err != nil || bytes.Contains(body, []byte("aFieldOfTheFuture")) {

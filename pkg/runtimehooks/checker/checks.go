@@ -16,16 +16,26 @@ import (
 // Checks are all checks, in the order in which they run.
 func Checks() []Check {
 	return []Check{
-		{"discovery", "callers know handlers by discovery alone", checkDiscovery},
-		{"discovery is deterministic", "callers ask again from time to time, and expect the same handlers", checkSameDiscovery},
-		{"unknown fields", "a newer caller may send fields that the extension doesn't know", everyHandler(checkUnknownFields)},
-		{"protocol", "an answer has a status that callers know", everyHandler(checkAnswer)},
-		{"idempotence", "callers call all handlers again after an error, or if one of them blocks", everyHandler(checkIdempotence)},
-		{"determinism", "the same request gets the same answer", everyHandler(checkDeterminism)},
-		{"latency", "the answer comes within half of the timeout that the handler asks for", everyHandler(checkLatency)},
-		{"bad input", "a body that is no request is refused, and doesn't end the extension", everyHandler(checkBadInput)},
-		{"wrong method", "hooks are called by POST alone", everyHandler(checkMethod)},
-		{"unknown handler", "a caller with old knowledge must see that a handler is gone", checkUnknownHandler},
+		{"discovery", "The discovery hook must be implemented by all the Runtime Extensions servers.", "Discovery hook",
+			"callers know handlers by discovery alone", checkDiscovery},
+		{"sameDiscovery", "Given the same input, discovery always returns the same output.", "Deterministic result",
+			"callers ask again from time to time, and expect the same handlers", checkSameDiscovery},
+		{"unknownFields", "Fields that a request has, and that the extension doesn't know, are ignored.", "Runtime SDK rules",
+			"a newer caller may send fields that the extension doesn't know", everyHandler(checkUnknownFields)},
+		{"protocol", "A response is JSON of the hook's type, with the status Success or Failure.", "Runtime SDK rules",
+			"an answer has a status that callers know", everyHandler(checkAnswer)},
+		{"idempotence", "A Runtime Extension succeeds also if its task has already been completed.", "Idempotence",
+			"callers call all handlers again after an error, or if one of them blocks", everyHandler(checkIdempotence)},
+		{"determinism", "Given the same input, a Runtime Extension always returns the same output.", "Deterministic result",
+			"callers compare answers, and keep some of them", everyHandler(checkDeterminism)},
+		{"latency", "A Runtime Extension runs as quickly as possible: here, in half of its timeout.", "Timeouts",
+			"the answer comes within half of the timeout that the handler asks for", everyHandler(checkLatency)},
+		{"badInput", "A body that is no request is refused, and the extension goes on.", "Availability",
+			"a caller's fault doesn't end the extension", everyHandler(checkBadInput)},
+		{"method", "Each Runtime Hook is a POST operation.", "Runtime SDK rules",
+			"hooks are called by POST alone", everyHandler(checkMethod)},
+		{"unknownHandler", "A handler that the extension doesn't have isn't answered for.", "Registering Runtime Extensions",
+			"a caller with old knowledge must see that a handler is gone", checkUnknownHandler},
 	}
 }
 

@@ -1,0 +1,19 @@
+package conformancetest
+
+import (
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/extension"
+	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
+)
+
+// Extension judges a runtime extension.
+func Extension(t *testing.T, target checker.Target, options conformance.Options) {
+	t.Helper()
+	results, err := extension.Run(t.Context(), target, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Results(t, results)
+}
