@@ -20,6 +20,7 @@ func TestImports(t *testing.T) {
 		ours + "/engine/wire":    true,
 		ours + "/manifests":      true,
 		ours + "/reviews":        true,
+		ours + "/trace":          true,
 
 		ours + "/internal/tree": true,
 	}

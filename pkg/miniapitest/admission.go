@@ -1,0 +1,262 @@
+package miniapitest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/trace"
+)
+
+const (
+	// traceFlag makes a server remember requests.
+	traceFlag = "--trace-requests=1000"
+	// tracePath and whyPath are the paths of a server's trace.
+	tracePath = "/debug/admission/requests"
+	whyPath   = "/debug/admission/why"
+	// traceTimeout bounds a question about the trace.
+	traceTimeout = 30 * time.Second
+)
+
+// WithTrace makes the server remember what admission did with the last 1000 requests, for Admission.
+func WithTrace() Option { return WithFlags(traceFlag) }
+
+// Admission says what admission did with the requests of a server that was started with WithTrace. An object is named as
+// "miniapi trace --for" takes it: RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME, as in configmaps/default/a. A
+// webhook is named KIND/NAME of its configuration, or KIND/NAME/WEBHOOK.
+type Admission struct{ server *Server }
+
+// Admission returns what admission did with the requests of the server.
+func (s *Server) Admission() *Admission { return &Admission{s} }
+
+// Requests returns the recorded requests for an object, or of any of several objects, in the order in which they ended.
+// Without an object, it returns all requests.
+func (a *Admission) Requests(objects ...string) ([]*trace.Request, error) {
+	if len(objects) == 0 {
+		return a.requests(tracedObject{})
+	}
+	seen := map[int64]bool{}
+	var all []*trace.Request
+	for _, text := range objects {
+		object, err := parseTraced(text)
+		if err != nil {
+			return nil, err
+		}
+		requests, err := a.requests(object)
+		if err != nil {
+			return nil, err
+		}
+		for _, request := range requests {
+			if !seen[request.ID] {
+				seen[request.ID] = true
+				all = append(all, request)
+			}
+		}
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
+	return all, nil
+}
+
+// Last returns the last recorded request for an object. The error says so if there is none.
+func (a *Admission) Last(object string) (*trace.Request, error) {
+	requests, err := a.Requests(object)
+	if err != nil {
+		return nil, err
+	}
+	if len(requests) == 0 {
+		return nil, fmt.Errorf("the server remembers no request for %s", object)
+	}
+	return requests[len(requests)-1], nil
+}
+
+// Why says whether the webhooks of a configuration were called for the last request for an object, and why: one answer a
+// webhook. If no request for the object is recorded, the answers are what would happen if the object was created as it is.
+func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
+	parsed, err := parseTraced(object)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.name == "" {
+		return nil, fmt.Errorf("object %q: must be RESOURCE/NAME or RESOURCE/NAMESPACE/NAME", object)
+	}
+	if parsed.namespace == "" {
+		parsed.namespace = metav1.NamespaceDefault
+	}
+	var why struct {
+		Answers []trace.Answer `json:"answers"`
+	}
+	request := parsed.parameters(a.get(whyPath)).Param("webhook", webhook)
+	if err := decodeTraced(request, &why); err != nil {
+		return nil, fmt.Errorf("why %s for %s: %w", webhook, object, err)
+	}
+	return why.Answers, nil
+}
+
+// Timeline returns what happened to the recorded requests for an object, for people. Without an object, it is that of
+// all requests.
+func (a *Admission) Timeline(object string) (string, error) {
+	parsed, err := parseTraced(object)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
+	defer cancel()
+	result := parsed.parameters(a.get(tracePath)).Param("output", "wide").Do(ctx)
+	if err := result.Error(); err != nil {
+		return "", fmt.Errorf("timeline of %q: %w", object, err)
+	}
+	text, err := result.Raw()
+	return string(text), err
+}
+
+// Called fails the test unless the webhook, or each webhook of the configuration, was called for the last request for the
+// object. The failure has the answers of Why, and the timeline.
+func (a *Admission) Called(t testing.TB, webhook, object string) {
+	t.Helper()
+	for _, answer := range a.answers(t, webhook, object) {
+		if !answer.Called || answer.Evaluated {
+			a.fail(t, object, "want a call: %s", answer.Sentence)
+		}
+	}
+}
+
+// NotCalled fails the test if the webhook, or a webhook of the configuration, was called for the last request for the
+// object, or if the reason is another one. The reasons are in docs/insight.md; "" stands for any.
+func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
+	t.Helper()
+	for _, answer := range a.answers(t, webhook, object) {
+		switch {
+		case answer.Called || answer.Evaluated:
+			a.fail(t, object, "want a request without a call: %s", answer.Sentence)
+		case reason != "" && answer.Verdict.Reason != reason:
+			a.fail(t, object, "want the reason %s, got %s: %s", reason, answer.Verdict.Reason, answer.Sentence)
+		}
+	}
+}
+
+// Admitted fails the test unless the last request for the object has a successful response.
+func (a *Admission) Admitted(t testing.TB, object string) {
+	t.Helper()
+	if last := a.last(t, object); last != nil && (last.Error != nil || last.Code == 0) {
+		a.fail(t, object, "want a successful request for %s, got status %d%s", object, last.Code, messageOf(last))
+	}
+}
+
+// Refused fails the test unless admission refused the last request for the object, by a webhook or policy KIND/NAME, a
+// webhook KIND/NAME/WEBHOOK, or a plugin.
+func (a *Admission) Refused(t testing.TB, object, by string) {
+	t.Helper()
+	last := a.last(t, object)
+	if last == nil {
+		return
+	}
+	refusal := last.Refused()
+	switch {
+	case refusal == nil:
+		a.fail(t, object, "want %s to refuse the request for %s, got status %d%s", by, object, last.Code, messageOf(last))
+	case refusal.By() != by && refusal.Plugin != by && !strings.HasPrefix(refusal.By(), by+"/"):
+		a.fail(t, object, "want %s to refuse the request for %s, got a refusal by %s: %s", by, object, refusal.By(), refusal.Error.Message)
+	}
+}
+
+func messageOf(request *trace.Request) string {
+	if request.Error == nil {
+		return ""
+	}
+	return ": " + request.Error.Message
+}
+
+// fail fails a test with the timeline of an object.
+func (a *Admission) fail(t testing.TB, object, format string, args ...any) {
+	t.Helper()
+	timeline, err := a.Timeline(object)
+	if err != nil {
+		timeline = err.Error() + "\n"
+	}
+	t.Errorf("%s\n%s", fmt.Sprintf(format, args...), timeline)
+}
+
+// answers returns the answers to Why. The test fails without any.
+func (a *Admission) answers(t testing.TB, webhook, object string) []trace.Answer {
+	t.Helper()
+	answers, err := a.Why(webhook, object)
+	if err != nil {
+		t.Error(err)
+	}
+	return answers
+}
+
+// last returns the last request for an object. The test fails without one.
+func (a *Admission) last(t testing.TB, object string) *trace.Request {
+	t.Helper()
+	last, err := a.Last(object)
+	if err != nil {
+		t.Error(err)
+	}
+	return last
+}
+
+func (a *Admission) requests(object tracedObject) ([]*trace.Request, error) {
+	var list struct {
+		Recording bool             `json:"recording"`
+		Requests  []*trace.Request `json:"requests"`
+	}
+	if err := decodeTraced(object.parameters(a.get(tracePath)), &list); err != nil {
+		return nil, fmt.Errorf("requests of the trace: %w", err)
+	}
+	if !list.Recording {
+		return nil, errors.New("the server remembers no requests: start it with miniapitest.WithTrace()")
+	}
+	return list.Requests, nil
+}
+
+func (a *Admission) get(path string) *rest.Request {
+	return a.server.Client().Discovery().RESTClient().Get().AbsPath(path)
+}
+
+func decodeTraced(request *rest.Request, into any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
+	defer cancel()
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil { // unlike the error of Raw, with the message of the server
+		return err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// tracedObject names an object, all objects of a resource, or all objects.
+type tracedObject struct{ resource, namespace, name string }
+
+func (o tracedObject) parameters(request *rest.Request) *rest.Request {
+	return request.Param("resource", o.resource).Param("namespace", o.namespace).Param("name", o.name)
+}
+
+// parseTraced parses RESOURCE, RESOURCE/NAME, RESOURCE/NAMESPACE/NAME, or "" for all objects.
+func parseTraced(text string) (tracedObject, error) {
+	parts := strings.Split(text, "/")
+	for _, part := range parts {
+		if part == "" && text != "" || len(parts) > 3 {
+			return tracedObject{}, fmt.Errorf("object %q: must be RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME", text)
+		}
+	}
+	object := tracedObject{resource: parts[0]}
+	if len(parts) > 1 {
+		object.name = parts[len(parts)-1]
+	}
+	if len(parts) > 2 {
+		object.namespace = parts[1]
+	}
+	return object, nil
+}
