@@ -64,6 +64,7 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	}
 	ctx, cancel := launch.UntilSignal(ctx)
 	defer cancel()
+	object.expand(server.Client)
 	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user).Param("follow", "true")
 	begun := func() { fmt.Fprintf(out, "recording into %s until interrupted\n", cli.Quoted(dir)) }
 	return followed(ctx, server, request, begun, func(event decisions.Event) error {

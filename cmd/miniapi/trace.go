@@ -13,11 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -92,6 +97,7 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 	if o.open {
 		return openPage(ctx, server, out)
 	}
+	object.expand(server.Client)
 	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user)
 	if o.follow {
 		return o.stream(ctx, server, request.Param("follow", "true"), out)
@@ -142,8 +148,10 @@ func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
 	return err
 }
 
-// stream prints requests as they come, until the context ends or the server stops.
+// stream prints requests as they come, until the command is interrupted or the server stops.
 func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, request *rest.Request, out io.Writer) error {
+	ctx, cancel := launch.UntilSignal(ctx)
+	defer cancel()
 	return followed(ctx, server, request, func() {}, func(event decisions.Event) error {
 		if event.Missed > 0 {
 			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
@@ -222,6 +230,25 @@ func parseObject(text, namespace string) (tracedObject, error) {
 		object.namespace = parts[1]
 	}
 	return object, nil
+}
+
+// expand replaces a short name of a resource, such as po or deploy, by the name. The server tells the short names. A
+// resource that the server doesn't tell stays as it is: it may be a kind, or gone.
+func (o *tracedObject) expand(client rest.Interface) {
+	plain, subresource, hasSubresource := strings.Cut(o.resource, "/")
+	if plain == "" {
+		return
+	}
+	discovered := memory.NewMemCacheClient(discovery.NewDiscoveryClient(client))
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovered), discovered, nil)
+	found, err := mapper.ResourceFor(schema.ParseGroupResource(strings.ToLower(plain)).WithVersion(""))
+	if err != nil {
+		return
+	}
+	o.resource = found.GroupResource().String()
+	if hasSubresource {
+		o.resource += "/" + subresource
+	}
 }
 
 func (o tracedObject) parameters(request *rest.Request) *rest.Request {

@@ -51,8 +51,8 @@ With --dry-run -f, the answer is about a request that wasn't made. Neither calls
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Answer for a request that isn't made; -f has its object.")
 	flags.StringVarP(&o.file, "filename", "f", "", "Manifest of the object for --dry-run; - reads it from standard input.")
-	flags.StringVar(&o.operation, "operation", "", "Operation for --dry-run: CREATE, UPDATE or DELETE. The default is CREATE.")
-	flags.StringVar(&o.subresource, "subresource", "", "Subresource for --dry-run: status, scale.")
+	flags.StringVar(&o.operation, "operation", "", "Operation for --dry-run: CREATE, UPDATE, DELETE or CONNECT. The default is CREATE.")
+	flags.StringVar(&o.subresource, "subresource", "", "Subresource for --dry-run: status or scale of an UPDATE, exec of a CONNECT.")
 	flags.StringVar(&o.as, "as", "", "User that makes the request of --dry-run. By default, that of the kubeconfig.")
 	flags.StringSliceVar(&o.groups, "as-group", nil, "Groups of the user of --as.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format: json or yaml has the answer in parts.")
@@ -83,6 +83,7 @@ func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out i
 	if err != nil || object.name == "" {
 		return cli.UsageError{Err: fmt.Errorf("argument %q: must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME", args[1])}
 	}
+	object.expand(server.Client)
 	if err := ask(ctx, server, object.parameters(server.Client.Get().AbsPath(decisions.WhyPath)).Param("webhook", args[0]), &why); err != nil {
 		return err
 	}

@@ -122,8 +122,14 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	attributes := &recordedAttributes{a, scope, time.Now(), newSpans(ctx)}
 	err := chain.Validate(trace.Within(ctx, scope), attributes, o)
 	attributes.spans.end()
+	if err == nil && scope.Evaluating() && a.GetOperation() == admission.Connect {
+		return errConnectionEvaluated
+	}
 	return c.explained(scope, err)
 }
+
+// errConnectionEvaluated keeps a connection that is only evaluated from being made: unlike a write, it has no dry run.
+var errConnectionEvaluated = errors.New("the connection is evaluated, and not made")
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
 	if err == nil || c.explain == nil {

@@ -57,6 +57,15 @@ func (w *Webhook) refused() bool {
 	return false
 }
 
+// Admitted says that the last pass went through all steps, and none refused.
+func (r *Request) Admitted() bool {
+	if len(r.Admissions) == 0 {
+		return false
+	}
+	last := r.Admissions[len(r.Admissions)-1]
+	return last.validating && last.Refused == nil
+}
+
 // Answered records the response: its code, and its error or nil.
 func (r *Request) Answered(code int, err *Error) {
 	r.Code, r.Error = code, err

@@ -11,7 +11,8 @@ import (
 type Limits struct {
 	// Requests is the number of requests that are kept. With 0, requests are recorded while they are followed alone.
 	Requests int
-	// Bytes is about the size of the kept requests. The oldest requests are forgotten first.
+	// Bytes is about the size of the kept requests. The oldest requests are forgotten first. Requests in flight have as
+	// much again; beyond that, their objects and reviews aren't recorded.
 	Bytes int64
 	// Secrets keeps the contents of Secrets. By default they are replaced.
 	Secrets bool
@@ -28,6 +29,8 @@ type Recorder struct {
 	limits Limits
 	// on says whether requests are recorded.
 	on atomic.Bool
+	// inFlight is the size of the JSON of requests that haven't ended.
+	inFlight atomic.Int64
 
 	mu       sync.Mutex
 	last     int64 // the id of the last request

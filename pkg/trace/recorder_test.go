@@ -60,6 +60,41 @@ func TestRecorderStripsTheLargest(t *testing.T) {
 	}
 }
 
+// The objects of requests in flight have a limit, and a request that ends gives its share back.
+func TestRecorderBoundsRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	const bytes, requests = 64 << 10, 100
+	r := NewRecorder(Limits{Requests: 10, Bytes: bytes})
+	object := []byte(`"` + strings.Repeat("x", 10<<10) + `"`)
+	var all []*Recording
+	kept := 0
+	for i := range requests {
+		recording := r.Begin(Request{Name: fmt.Sprint(i)})
+		all = append(all, recording)
+		content := recording.Object(Kind{Kind: "ConfigMap"}, object)
+		kept += len(content)
+		recording.Update(func(q *Request) { q.Admissions = append(q.Admissions, &Admission{Object: content}) })
+	}
+	if kept == 0 || kept > bytes {
+		t.Errorf("want at most %d bytes of %d requests in flight, got %d", bytes, requests, kept)
+	}
+	stripped := 0
+	for _, recording := range all {
+		if recording.Finish().Stripped {
+			stripped++
+		}
+		if late := recording.Object(Kind{Kind: "ConfigMap"}, object); late != nil {
+			t.Error("an object was kept after the end of its request")
+		}
+	}
+	if want := requests - kept/len(object); stripped != want {
+		t.Errorf("want %d stripped requests, got %d", want, stripped)
+	}
+	if left := r.inFlight.Load(); left != 0 {
+		t.Errorf("want nothing in flight, got %d bytes", left)
+	}
+}
+
 // Of requests that 32 goroutines make at once, a follower gets each, in the order of the ids.
 func TestFollowersMissNothing(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,8 @@ type Recording struct {
 	mu      sync.Mutex
 	over    bool
 	request *Request
+	// bytes is the size of the JSON that the request keeps.
+	bytes int64
 }
 
 // Update changes the request, unless it has ended. Every field of the request's tree changes in Update alone.
@@ -53,9 +55,9 @@ func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
 		return nil
 	}
 	if r.recorder.limits.Secrets {
-		return object
+		return r.keep(object)
 	}
-	return redactObject(kind, object)
+	return r.keep(redactObject(kind, object))
 }
 
 // Review returns an AdmissionReview that the server has made, as it may be kept; see Object. The kind is that of the
@@ -65,9 +67,9 @@ func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
 		return nil
 	}
 	if r.recorder.limits.Secrets {
-		return review
+		return r.keep(review)
 	}
-	return redactReview(kind, review)
+	return r.keep(redactReview(kind, review))
 }
 
 // Response returns the AdmissionReview of a response, as Review does. It returns nil for anything that isn't JSON.
@@ -84,9 +86,27 @@ func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
 		return nil
 	}
 	if r.recorder.limits.Secrets {
-		return patch
+		return r.keep(patch)
 	}
-	return redactPatch(kind, patch)
+	return r.keep(redactPatch(kind, patch))
+}
+
+// keep returns JSON that the request keeps, or nil if that would exceed the memory for requests in flight, which is as
+// large as the one for requests that have ended.
+func (r *Recording) keep(content json.RawMessage) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size := int64(len(content))
+	switch {
+	case r.over:
+		return nil
+	case r.recorder.inFlight.Add(size) > r.recorder.limits.Bytes:
+		r.recorder.inFlight.Add(-size)
+		r.request.Stripped = true
+		return nil
+	}
+	r.bytes += size
+	return content
 }
 
 // Hides says that values that are computed from objects of a kind must not be kept.
@@ -106,6 +126,7 @@ func (r *Recording) Finish() *Request {
 		return r.request
 	}
 	r.over = true
+	r.recorder.inFlight.Add(-r.bytes)
 	r.request.Took = Duration(time.Since(r.received))
 	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating && !r.observing {
 		r.recorder.add(r.request)

@@ -37,8 +37,8 @@ type Request struct {
 	Code int `json:"code"`
 	// Error is the error of the response; nil without one.
 	Error *Error `json:"error,omitempty"`
-	// Stripped says that the objects and reviews of the request were larger than the recorder's limit, so they are
-	// missing.
+	// Stripped says that the objects and reviews of the request, or of all requests at that time, were larger than the
+	// recorder's limit, so some are missing.
 	Stripped bool `json:"stripped,omitempty"`
 }
 

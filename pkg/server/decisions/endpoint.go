@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
@@ -63,8 +64,10 @@ func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}[req.Method+req.URL.Path]
 	if serve == nil {
 		serve = func(http.ResponseWriter, *http.Request) error {
-			return apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "",
-				fmt.Sprintf("%s %s isn't served: there are GET %s, GET %s, GET %s, and GET and POST %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath), 0, false)
+			return statusOf(&trace.Error{
+				Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound),
+				Message: fmt.Sprintf("%s %s isn't served: there are GET %s, GET %s, GET %s, and GET and POST %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath),
+			})
 		}
 	}
 	if err := serve(w, req); err != nil {

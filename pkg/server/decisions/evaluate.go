@@ -34,11 +34,12 @@ const maxEvaluation = 4 << 20
 type Evaluation struct {
 	// Webhook is KIND/NAME[/WEBHOOK].
 	Webhook string `json:"webhook"`
-	// Operation is CREATE, which is the default, UPDATE or DELETE.
+	// Operation is CREATE, which is the default, UPDATE, DELETE or CONNECT.
 	Operation string `json:"operation,omitempty"`
-	// Object is the object of the request. A deletion needs its apiVersion, kind, name and namespace alone.
+	// Object is the object of the request. A deletion and a connection need its apiVersion, kind, name and namespace
+	// alone.
 	Object json.RawMessage `json:"object"`
-	// Subresource is that of an update: status, scale.
+	// Subresource is that of an update, as status or scale, or of a connection, as exec.
 	Subresource string `json:"subresource,omitempty"`
 	// User and Groups make the request. By default, it is the user that asks.
 	User   string   `json:"user,omitempty"`
@@ -48,15 +49,30 @@ type Evaluation struct {
 }
 
 // methods are the HTTP methods of operations.
-var methods = map[string]string{"CREATE": http.MethodPost, "UPDATE": http.MethodPut, "DELETE": http.MethodDelete}
+var methods = map[string]string{
+	create: http.MethodPost, update: http.MethodPut, remove: http.MethodDelete, connect: http.MethodPost,
+}
+
+// Operations of an Evaluation.
+const (
+	create  = "CREATE"
+	update  = "UPDATE"
+	remove  = "DELETE"
+	connect = "CONNECT"
+)
 
 // evaluate has admission consider a request, and returns the trace. The request goes through the server's own handler of
 // resources, as a dry run, so its object is decoded, defaulted, changed by plugins and policies, and validated as ever.
 func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request, error) {
-	operation := cmp.Or(strings.ToUpper(e.Operation), "CREATE")
+	operation := cmp.Or(strings.ToUpper(e.Operation), create)
 	method, ok := methods[operation]
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("operation %q: must be CREATE, UPDATE or DELETE", e.Operation))
+	switch {
+	case !ok:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("operation %q: must be CREATE, UPDATE, DELETE or CONNECT", e.Operation))
+	case operation == connect && e.Subresource == "":
+		return nil, apierrors.NewBadRequest("subresource: must name that of the connection, such as exec")
+	case e.Subresource != "" && (operation == create || operation == remove):
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("subresource %q: is for UPDATE and CONNECT, not for %s", e.Subresource, operation))
 	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(e.Object); err != nil {
@@ -66,13 +82,13 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	if err != nil {
 		return nil, err
 	}
-	if operation != "CREATE" && object.GetName() == "" {
-		return nil, apierrors.NewBadRequest("object: metadata.name must name the object of an " + operation)
+	if operation != create && object.GetName() == "" {
+		return nil, apierrors.NewBadRequest("object: metadata.name must be set for the operation " + operation)
 	}
 	if e.User != "" {
 		ctx = request.WithUser(ctx, &user.DefaultInfo{Name: e.User, Groups: groupsOf(e)})
 	}
-	if operation == "UPDATE" && object.GetResourceVersion() == "" {
+	if operation == update && object.GetResourceVersion() == "" {
 		current, err := d.get(ctx, resource.path(object.GetName()))
 		if err != nil {
 			return nil, err
@@ -80,18 +96,18 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 		object.SetResourceVersion(current.GetResourceVersion())
 	}
 	name := object.GetName()
-	if operation == "CREATE" {
+	if operation == create {
 		name = ""
 	}
 	body, err := object.MarshalJSON()
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("object: %v", err))
 	}
-	if operation == "DELETE" {
+	if operation == remove || operation == connect {
 		body = nil
 	}
 	recording := d.Recorder.Evaluate(trace.Request{DryRun: e.DryRun})
-	response, err := d.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), e.Subresource), body, func(req *http.Request, info *request.RequestInfo) {
+	response, err := d.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), e.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) {
 		described := described(req, info)
 		described.Name = object.GetName()
 		recording.Update(func(r *trace.Request) {
@@ -103,7 +119,12 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 		return nil, err
 	}
 	failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
-	recording.Update(func(r *trace.Request) { r.Answered(response.code, failure) })
+	recording.Update(func(r *trace.Request) {
+		if operation == connect && r.Admitted() {
+			response.code, failure = http.StatusOK, nil // the connection isn't made, which is the error of the response
+		}
+		r.Answered(response.code, failure)
+	})
 	evaluated := recording.Finish()
 	if len(evaluated.Admissions) == 0 && failure != nil {
 		failure.Message = "the request would not reach admission: " + failure.Message
@@ -201,7 +222,7 @@ func (d *Decisions) configured(ctx context.Context, target trace.Reference) (tra
 
 // get reads an object.
 func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
-	response, err := d.do(ctx, http.MethodGet, path, nil, func(*http.Request, *request.RequestInfo) {})
+	response, err := d.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) {})
 	if err != nil {
 		return nil, err
 	}
@@ -212,15 +233,21 @@ func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstruc
 	return object, object.UnmarshalJSON(response.body.Bytes())
 }
 
-// do serves a request in process, as a dry run. The user of the context makes it; the client of the endpoint needs no
+// parametersOf returns the parameters that keep an operation from taking effect. A connection has none: admission ends
+// it.
+func parametersOf(operation string) url.Values {
+	if operation == connect {
+		return nil
+	}
+	return url.Values{"dryRun": {metav1.DryRunAll}}
+}
+
+// do serves a request in process. The user of the context makes it; the client of the endpoint needs no
 // permission for it.
-func (d *Decisions) do(ctx context.Context, method, path string, body []byte, prepare func(*http.Request, *request.RequestInfo)) (*answered, error) {
+func (d *Decisions) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo)) (*answered, error) {
 	// The request has an audit event and warnings of its own, which nothing reads.
 	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
-	target := url.URL{Path: path}
-	if method != http.MethodGet {
-		target.RawQuery = url.Values{"dryRun": {metav1.DryRunAll}}.Encode()
-	}
+	target := url.URL{Path: path, RawQuery: parameters.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())

@@ -1,0 +1,139 @@
+package decisions
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// decisionsOf returns decisions that remember some requests, of pods and namespaces.
+func decisionsOf(t *testing.T, limits trace.Limits, requests ...trace.Request) *Decisions {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	d := New(Config{Recorder: trace.NewRecorder(limits), Serializer: serializer.NewCodecFactory(scheme), Mapper: mapper})
+	for _, request := range requests {
+		recording := d.Recorder.Begin(request)
+		recording.Update(func(r *trace.Request) {
+			r.Admissions = append(r.Admissions, &trace.Admission{Operation: "CREATE", Namespace: r.Namespace, Name: r.Name})
+		})
+		recording.Finish()
+	}
+	return d
+}
+
+func created(resource, namespace, name, user string) trace.Request {
+	return trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name, User: trace.User{Name: user}}
+}
+
+// The parameters select requests, and say how they are answered.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	d := decisionsOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
+	for _, test := range []struct {
+		name, reason, query string
+		code                int
+		// want are the names of the requests, or the error.
+		want string
+	}{
+		{"all", "without parameters, all are there", "", 200, "web web a db"},
+		{"resource", "the resource is that of the requests", "resource=pods", 200, "web web db"},
+		{"kind", "users know kinds", "resource=Pod", 200, "web web db"},
+		{"namespace", "the object is in the namespace", "resource=pods&namespace=a", 200, "web db"},
+		{"namespace of a namespace", "a namespace is in none", "resource=ns&namespace=a&resource=namespaces", 200, ""},
+		{"cluster scope", "the namespace of the kubeconfig doesn't matter", "resource=namespaces&namespace=default", 200, "a"},
+		{"name", "several resources may have the name", "name=web", 200, "web web"},
+		{"user", "the user made the request", "user=bob", 200, "web db"},
+		{"limit", "the last ones", "limit=2", 200, "a db"},
+		{"no limit", "a limit is a number", "limit=x", 400, `limit=\"x\": must be a number from 1`},
+		{"zero", "a limit of none makes no sense", "limit=0", 400, `limit=\"0\": must be a number from 1`},
+		{"output", "the formats are known", "output=xml", 400, `output=\"xml\": must be json, text or wide`},
+		{"text", "the format for people", "output=text&name=db", 200, "CREATE of pods a/db by bob"},
+	} {
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, httptest.NewRequest(http.MethodGet, RequestsPath+"?"+test.query, http.NoBody))
+		var list List
+		var names []string
+		if json.Unmarshal(w.Body.Bytes(), &list) == nil {
+			for _, request := range list.Requests {
+				names = append(names, request.Name)
+			}
+		}
+		if w.Code != test.code || strings.Join(names, " ") != test.want && !(names == nil && strings.Contains(w.Body.String(), test.want)) {
+			t.Errorf("%s: %s: want status %d and %q, got %d and %q: %s", test.name, test.reason, test.code, test.want, w.Code, names, w.Body)
+		}
+	}
+}
+
+// Other paths and methods are errors that name those that are served.
+func TestUnservedPaths(t *testing.T) {
+	t.Parallel()
+	d := decisionsOf(t, trace.Limits{})
+	for _, target := range []struct{ method, path string }{{http.MethodGet, Prefix + "other"}, {http.MethodDelete, RequestsPath}} {
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, httptest.NewRequest(target.method, target.path, http.NoBody))
+		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), target.method+" "+target.path+" isn't served: there are GET "+Prefix+", GET "+RequestsPath) {
+			t.Errorf("%s %s: want 404 with the paths, got %d: %s", target.method, target.path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestTargetOf(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]trace.Reference{
+		"MutatingWebhookConfiguration/a":     {Kind: trace.MutatingConfiguration, Name: "a"},
+		"ValidatingWebhookConfiguration/a/b": {Kind: trace.ValidatingConfiguration, Name: "a", Part: "b"},
+		"ValidatingAdmissionPolicy/a":        {},
+		"MutatingWebhookConfiguration/":      {},
+		"a":                                  {},
+		"":                                   {},
+	} {
+		got, err := targetOf(text)
+		if (err != nil) != (want == trace.Reference{}) || err == nil && got != want {
+			t.Errorf("%q: want %+v, got %+v, %v", text, want, got, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "must be MutatingWebhookConfiguration/NAME or ValidatingWebhookConfiguration/NAME") {
+			t.Errorf("%q: want an error with the form, got %v", text, err)
+		}
+	}
+}
+
+// The errors of options name the flags.
+func TestValidateOptions(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		change       func(*Options)
+		want         string
+	}{
+		{"defaults", "a server needs no flag", func(*Options) {}, ""},
+		{"requests", "there is no negative number of requests", func(o *Options) { o.Requests = -1 }, "--trace-requests -1: must be at least 0"},
+		{"bytes", "requests need memory", func(o *Options) { o.Bytes = 0 }, "--trace-bytes 0: must be more than 0"},
+		{"secrets", "without requests, there are no secrets", func(o *Options) { o.Secrets = true }, "--trace-secrets needs --trace-requests"},
+		{"secrets of denials", "explained denials remember requests", func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
+	} {
+		o := NewOptions()
+		test.change(o)
+		errs := o.Validate()
+		if len(errs) == 0 != (test.want == "") || len(errs) > 0 && !strings.HasPrefix(errs[0].Error(), test.want) {
+			t.Errorf("%s: %s: want %q, got %v", test.name, test.reason, test.want, errs)
+		}
+	}
+	o := NewOptions()
+	if o.ExplainDenials = true; !o.Recorder().Keeps() {
+		t.Error("want requests to be remembered for explained denials")
+	}
+}
